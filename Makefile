@@ -1,0 +1,38 @@
+# The front door. CMake builds the allocator, cargo the command; every target says what it does.
+BUILD   := build
+CMAKE   := cmake
+JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
+CONFIG  ?= RelWithDebInfo
+
+.PHONY: all lib cli test run bench peers docs-check clean help
+
+all: lib cli ## Build build/lib/libloam.so, libloam.a, loam.o and build/bin/loam
+
+lib: $(BUILD)/cmake/build.ninja ## Build the allocator only
+	$(CMAKE) --build $(BUILD)/cmake --parallel $(JOBS)
+
+$(BUILD)/cmake/build.ninja: CMakeLists.txt
+	$(CMAKE) -S . -B $(BUILD)/cmake -G Ninja -DCMAKE_BUILD_TYPE=$(CONFIG)
+
+cli: ## Build the loam command only
+	cargo build --release --locked --quiet
+	mkdir -p $(BUILD)/bin
+	install -m 755 target/release/loam $(BUILD)/bin/loam
+
+run: all ## Run CMD='program arguments' on loam's malloc, and prove it
+	$(BUILD)/bin/loam run --stats -- $(CMD)
+
+test: ## Install what the tests need and run all of them
+	tests/run-all.sh
+
+bench: all ## A first comparison with other allocators
+	bench/compare.py
+
+peers: ## Build or fetch the other allocators to compare with
+	bench/peers.sh
+
+clean: ## Remove everything that was built
+	rm -rf $(BUILD) target
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12

@@ -1,0 +1,149 @@
+/* loam: a general-purpose memory allocator.
+ *
+ * The one public header. Every function of the malloc family exists here under the prefix
+ * `loam_`; the libraries libloam.so, libloam.a and the object loam.o also define the standard
+ * names and so replace the C library's allocator of the program that they are loaded into.
+ *
+ * What holds for all functions, unless a function says otherwise:
+ *   - Sizes and alignments are in bytes.
+ *   - Thread safety: every function may be called from any thread at any time, and in the child
+ *     of a fork. A block may be freed or resized by any thread.
+ *   - Blocks are aligned to 16 bytes.
+ *   - A size of zero gives a unique block that must be freed like any other.
+ *   - A request above PTRDIFF_MAX fails.
+ *   - On failure a function that returns a pointer returns NULL and sets errno to ENOMEM. On
+ *     success errno is untouched. No function that frees touches errno.
+ *   - The caller frees every block with loam_free (or one of its sized forms); blocks of loam_*
+ *     and of the standard names are the same blocks and may be mixed freely.
+ *   - Freeing or resizing an address that is not a live block ends the program with one line on
+ *     standard error (see docs/errors.md).
+ *
+ * License: MIT OR Apache-2.0
+ */
+#ifndef LOAM_LOAM_H
+#define LOAM_LOAM_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define LOAM_VERSION_MAJOR 0
+#define LOAM_VERSION_MINOR 1
+#define LOAM_VERSION_PATCH 0
+#define LOAM_VERSION "0.1.0"
+
+#if defined(__GNUC__)
+#define LOAM_ATTR_MALLOC __attribute__((malloc, warn_unused_result))
+#define LOAM_ATTR_RESULT __attribute__((warn_unused_result))
+#else
+#define LOAM_ATTR_MALLOC
+#define LOAM_ATTR_RESULT
+#endif
+
+#if defined(__cplusplus)
+extern "C" {
+#define LOAM_NOEXCEPT noexcept
+#else
+#define LOAM_NOEXCEPT
+#endif
+
+/* The version of the loaded library as "major.minor.patch", static storage. */
+const char *loam_version(void) LOAM_NOEXCEPT;
+
+/* ---- C11 and POSIX -------------------------------------------------------------------------- */
+
+/* A block of at least `size` bytes, contents undefined. C11 7.22.3.4, malloc(3). */
+LOAM_ATTR_MALLOC void *loam_malloc(size_t size) LOAM_NOEXCEPT;
+
+/* Gives a block back. NULL does nothing. C11 7.22.3.3, free(3). */
+void loam_free(void *block) LOAM_NOEXCEPT;
+
+/* A block of at least `count * size` bytes, all zero; a product that overflows fails. Fresh
+ * memory from the system is not touched. C11 7.22.3.2. */
+LOAM_ATTR_MALLOC void *loam_calloc(size_t count, size_t size) LOAM_NOEXCEPT;
+
+/* The block with its size changed to `size`; contents are kept up to the smaller of both sizes.
+ * NULL as `block` is loam_malloc(size). A `size` of zero frees the block and returns NULL, as
+ * glibc does; errno is untouched by it. On failure the old block stays as it was.
+ * C11 7.22.3.5, realloc(3). */
+LOAM_ATTR_RESULT void *loam_realloc(void *block, size_t size) LOAM_NOEXCEPT;
+
+/* loam_realloc(block, count * size); a product that overflows fails and leaves the block as it
+ * was. POSIX.1-2024, reallocarray(3). */
+LOAM_ATTR_RESULT void *loam_reallocarray(void *block, size_t count, size_t size) LOAM_NOEXCEPT;
+
+/* A block aligned to `alignment`, which must be a power of two (else NULL and EINVAL). `size`
+ * need not be a multiple of it. C11 7.22.3.1 as amended by DR 460, aligned_alloc(3). */
+LOAM_ATTR_MALLOC void *loam_aligned_alloc(size_t alignment, size_t size) LOAM_NOEXCEPT;
+
+/* Stores in `*result` a block aligned to `alignment`, a power of two and a multiple of
+ * sizeof(void *). Returns 0, EINVAL or ENOMEM; errno and, on failure, `*result` are untouched.
+ * POSIX.1-2017, posix_memalign(3). */
+LOAM_ATTR_RESULT int loam_posix_memalign(void **result, size_t alignment, size_t size)
+    LOAM_NOEXCEPT;
+
+/* Gives back a block of malloc, calloc or realloc whose requested size was `size`. C23 7.24.3.4.
+ * The checking build ends the program if `size` cannot be the block's. */
+void loam_free_sized(void *block, size_t size) LOAM_NOEXCEPT;
+
+/* Gives back a block of aligned_alloc, requested with `alignment` and `size`. C23 7.24.3.5. */
+void loam_free_aligned_sized(void *block, size_t alignment, size_t size) LOAM_NOEXCEPT;
+
+/* ---- Extensions of C libraries -------------------------------------------------------------- */
+
+/* As loam_aligned_alloc. memalign(3). */
+LOAM_ATTR_MALLOC void *loam_memalign(size_t alignment, size_t size) LOAM_NOEXCEPT;
+
+/* A block aligned to the OS page size. valloc(3). */
+LOAM_ATTR_MALLOC void *loam_valloc(size_t size) LOAM_NOEXCEPT;
+
+/* A block aligned to the OS page size, its size rounded up to whole OS pages. pvalloc(3). */
+LOAM_ATTR_MALLOC void *loam_pvalloc(size_t size) LOAM_NOEXCEPT;
+
+/* The number of bytes that may be used in `block`, at least the size requested; 0 for NULL.
+ * malloc_usable_size(3). */
+size_t loam_malloc_usable_size(void *block) LOAM_NOEXCEPT;
+
+/* Gives all empty memory back to the system now, but for about `keep` bytes. Returns 1 if memory
+ * was given back, else 0. Empty memory goes back by itself after `purge_delay_ms`.
+ * malloc_trim(3). */
+int loam_malloc_trim(size_t keep) LOAM_NOEXCEPT;
+
+/* Prints statistics as text to standard error, without allocating. malloc_stats(3). */
+void loam_malloc_stats(void) LOAM_NOEXCEPT;
+
+/* Writes statistics as XML to `stream`. `options` must be 0. Returns 0, or -1 with errno EINVAL
+ * for other options. malloc_info(3). */
+int loam_malloc_info(int options, FILE *stream) LOAM_NOEXCEPT;
+
+/* Accepted for compatibility: returns 1 for the parameters that glibc defines and 0 for others,
+ * and changes nothing. loam's own options are in LOAM_OPTIONS. mallopt(3). */
+int loam_mallopt(int parameter, int value) LOAM_NOEXCEPT;
+
+/* The same fields, in the same order, as glibc's struct mallinfo2; all in bytes but for the
+ * counts. mallinfo(3). */
+struct loam_mallinfo2 {
+  size_t arena;    /* bytes in regions that spans and large blocks occupy */
+  size_t ordblks;  /* number of free runs of OS pages */
+  size_t smblks;   /* always 0 */
+  size_t hblks;    /* number of huge blocks, each a mapping of its own */
+  size_t hblkhd;   /* bytes in huge blocks */
+  size_t usmblks;  /* always 0 */
+  size_t fsmblks;  /* always 0 */
+  size_t uordblks; /* bytes in spans and large blocks in use */
+  size_t fordblks; /* bytes of empty memory that has not been given back yet */
+  size_t keepcost; /* the same: what malloc_trim(0) would give back */
+};
+
+/* The same as int, each field capped at INT_MAX, as glibc's struct mallinfo. */
+struct loam_mallinfo {
+  int arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost;
+};
+
+struct loam_mallinfo2 loam_mallinfo2(void) LOAM_NOEXCEPT;
+struct loam_mallinfo loam_mallinfo(void) LOAM_NOEXCEPT;
+
+#if defined(__cplusplus)
+}
+#endif
+#endif /* LOAM_LOAM_H */
