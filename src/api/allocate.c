@@ -1,0 +1,165 @@
+#include "api/allocate.h"
+
+#include <string.h>
+
+#include "api/foreign.h"
+#include "api/misuse.h"
+#include "heap/orphan.h"
+#include "heap/remote.h"
+#include "large/large.h"
+#include "os/os.h"
+
+__thread struct lm_heap *lm_this_heap = &lm_empty_heap;
+/* This thread's heap has been ended by the thread's end, and the thread still runs. */
+static __thread bool thread_ended;
+
+/* ---- A thread's begin and end ---- */
+
+void lm_thread_end(void *heap);
+void lm_thread_end(void *heap) {
+  lm_this_heap = &lm_empty_heap;
+  thread_ended = true;
+  lm_heap_end(heap);
+}
+
+/* The thread's heap, made if there is none yet. NULL if out of memory or if it has ended. */
+static struct lm_heap *this_heap(void) {
+  struct lm_heap *heap = lm_this_heap;
+  if (LM_LIKELY(!lm_heap_is_empty(heap))) return heap;
+  lm_process_start();
+  if (thread_ended) return NULL;
+  heap = lm_heap_begin();
+  if (heap == NULL) return NULL;
+  lm_this_heap = heap;
+  lm_os_thread_end_arm(heap); /* may allocate, which by now works */
+  return heap;
+}
+
+/* ---- malloc ---- */
+
+static void *take(struct lm_heap *heap, size_t size, bool clear) {
+  if (size > LM_CLASSED_MAX_BYTES) {
+    lm_heap_tick(heap);
+    return lm_large_take(heap->pool, size, lm_os.page_bytes, clear);
+  }
+  bool zero = false;
+  size_t class_index = lm_sizeclass_of(size == 0 ? 1 : size);
+  void *block = lm_heap_pop(heap, class_index);
+  if (block == NULL) block = lm_heap_take_slow(heap, class_index, &zero);
+  if (clear && !zero && block != NULL) memset(block, 0, size);
+  return block;
+}
+
+/* For a thread that has ended its heap: a heap for this one block, which is an orphan's then. */
+static LM_COLD void *take_after_end(size_t size, bool clear) {
+  struct lm_heap *heap = lm_heap_begin();
+  if (heap == NULL) return NULL;
+  void *block = take(heap, size, clear);
+  lm_heap_end(heap);
+  return block;
+}
+
+static void *take_any(size_t size, bool clear) {
+  if (LM_UNLIKELY(size > PTRDIFF_MAX - LM_REGION_BYTES)) return NULL;
+  struct lm_heap *heap = this_heap();
+  if (LM_UNLIKELY(heap == NULL)) return take_after_end(size, clear);
+  return take(heap, size, clear);
+}
+
+LM_NOINLINE void *lm_malloc_slow(size_t size) { return take_any(size, false); }
+
+void *lm_raw_calloc(size_t size) {
+  struct lm_heap *heap = lm_this_heap;
+  if (LM_LIKELY(size <= LM_SMALL_MAX_BYTES)) {
+    void *block = lm_heap_pop(heap, (size + LM_GRANULE_BYTES - 1) / LM_GRANULE_BYTES);
+    if (LM_LIKELY(block != NULL)) return memset(block, 0, size);
+  }
+  return take_any(size, true);
+}
+
+void *lm_raw_memalign(size_t alignment, size_t size) {
+  if (alignment <= LM_GRANULE_BYTES) return lm_raw_malloc(size);
+  if (size > PTRDIFF_MAX - LM_REGION_BYTES || alignment > PTRDIFF_MAX / 2) return NULL;
+  size_t class_index = lm_sizeclass_of_aligned(alignment, size);
+  if (class_index != 0) return take_any(lm_classes[class_index].block_bytes, false);
+  struct lm_heap *heap = this_heap();
+  if (heap != NULL) lm_heap_tick(heap);
+  return lm_large_take(heap != NULL ? heap->pool : &lm_pools[0], size,
+                       lm_max(alignment, lm_os.page_bytes), false);
+}
+
+/* ---- free ---- */
+
+uint32_t lm_tag_of(const void *address) {
+  if (LM_LIKELY(lm_tags.mask != 0)) return lm_tags_read(address);
+  if (!lm_region_holds((uintptr_t)address)) return 0;
+  struct lm_region *region = lm_region_of(address);
+  return lm_load_relaxed(&region->spans[lm_region_offset(address) >> LM_SLICE_SHIFT].tag);
+}
+
+static bool is_span_tag(uint32_t tag) { return tag >= LM_OWNER_ORPHAN << LM_TAG_OWNER_SHIFT; }
+
+static void free_remote(void *block) {
+  struct lm_heap *heap = this_heap();
+  if (LM_LIKELY(heap != NULL)) lm_remote_free(heap, block);
+  else lm_remote_free_now(block);
+}
+
+/* Not a block: says what is wrong as well as can be told. */
+static LM_COLD void free_invalid(void *address, void *caller) {
+  if (!lm_region_holds((uintptr_t)address)) {
+    lm_foreign_free(address, caller);
+    return;
+  }
+  if (lm_tag_of(address) == 0 || lm_pool_is_free(address)) lm_misuse_double_free(address, caller);
+  lm_misuse_not_a_start(address, "free", caller);
+}
+
+/* A block of another heap, of none, a large one, or no block. */
+static LM_NOINLINE void free_other(void *address, void *caller) {
+  if (address == NULL) return;
+  uint32_t tag = lm_tag_of(address);
+  struct lm_heap *heap = lm_this_heap;
+  uint32_t difference = tag ^ heap->tag;
+  if (LM_LIKELY(is_span_tag(tag) && difference >= LM_TAG_OWN_LIMIT)) {
+    free_remote(address);
+  } else if (difference < LM_TAG_OWN_LIMIT) { /* only where there is no table of tags */
+    struct lm_block *block = address;
+    lm_heap_put_back(heap, lm_span_of(block), block, block, 1);
+  } else if (!lm_large_give(address)) {
+    free_invalid(address, caller);
+  }
+}
+
+LM_NOINLINE void lm_free_slow(void *block, uint32_t difference, void *caller) {
+  if (LM_LIKELY(difference < LM_TAG_OWN_LIMIT)) lm_heap_free_own(lm_this_heap, block);
+  else free_other(block, caller);
+}
+
+/* ---- Sizes ---- */
+
+size_t lm_raw_usable_bytes(const void *address) {
+  if (is_span_tag(lm_tag_of(address)))
+    return lm_classes[lm_span_of(address)->class_index].block_bytes;
+  return lm_large_usable_bytes(address);
+}
+
+/* A block up to this stays where it is however much it shrinks. */
+#define KEEP_MAX_BYTES 128
+
+void *lm_raw_realloc(void *block, size_t size) {
+  size_t old_bytes = lm_raw_usable_bytes(block);
+  if (size > PTRDIFF_MAX - LM_REGION_BYTES) return NULL;
+  if (old_bytes > LM_CLASSED_MAX_BYTES && size > LM_CLASSED_MAX_BYTES) {
+    struct lm_heap *heap = this_heap();
+    void *moved = lm_large_resize(heap != NULL ? heap->pool : &lm_pools[0], block, size);
+    if (moved != NULL) return moved;
+  } else if (size <= old_bytes && (size > old_bytes / 2 || old_bytes <= KEEP_MAX_BYTES)) {
+    return block;
+  }
+  void *copy = lm_raw_malloc(size);
+  if (copy == NULL) return size <= old_bytes ? block : NULL;
+  memcpy(copy, block, lm_min(size, old_bytes));
+  lm_raw_free(block, NULL);
+  return copy;
+}

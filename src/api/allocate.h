@@ -1,0 +1,61 @@
+/* The calls behind the public functions, without their argument checks: `raw` because the
+ * checking build wraps them (checking.h), where the fast build uses them as they are. */
+#ifndef LM_API_ALLOCATE_H
+#define LM_API_ALLOCATE_H
+
+#include "heap/heap.h"
+
+/* The calling thread's heap; never NULL. Initial-exec, so that reading it takes no call. */
+extern __thread struct lm_heap *lm_this_heap __attribute__((tls_model("initial-exec")));
+
+void *lm_malloc_slow(size_t size);
+void lm_free_slow(void *block, uint32_t difference, void *caller);
+
+/* malloc, from the first instruction to the last for all but the first call of a batch. */
+LM_INLINE void *lm_raw_malloc(size_t size) {
+  struct lm_heap *heap = lm_this_heap;
+  if (LM_LIKELY(size <= LM_SMALL_MAX_BYTES)) {
+    struct lm_block **bin = &heap->bins[(size + LM_GRANULE_BYTES - 1) / LM_GRANULE_BYTES];
+    struct lm_block *block = *bin;
+    if (LM_LIKELY(block != NULL)) {
+      *bin = block->next;
+      return block;
+    }
+  }
+  return lm_malloc_slow(size);
+}
+
+/* free: one load of a tag and one comparison decide that the block belongs to a span that is its
+ * bin's current one in this thread's heap. `caller` is named if the block is invalid. */
+LM_INLINE void lm_raw_free(void *address, void *caller) {
+  struct lm_heap *heap = lm_this_heap;
+  uint32_t difference = lm_tags_read(address) ^ heap->tag;
+  if (LM_LIKELY(difference < LM_TAG_CURRENT_LIMIT)) {
+    struct lm_block *block = address;
+    struct lm_block **bin =
+        (struct lm_block **)((char *)heap->bins + difference / (8 / sizeof(void *)));
+    block->next = *bin;
+    *bin = block;
+    return;
+  }
+  lm_free_slow(address, difference, caller);
+}
+
+/* Zero memory. */
+void *lm_raw_calloc(size_t size);
+/* `alignment` is a power of two. */
+void *lm_raw_memalign(size_t alignment, size_t size);
+/* `block` is one of loam's, `size` is not 0; NULL, with the block kept, if out of memory. */
+void *lm_raw_realloc(void *block, size_t size);
+
+/* Usable bytes if `address` is a block of loam's, else 0. In the fast build an address inside a
+ * small block counts as one. */
+size_t lm_raw_usable_bytes(const void *address);
+
+/* The tag of any address, with or without a table of tags. */
+uint32_t lm_tag_of(const void *address);
+
+/* Starts loam if that has not happened: any thread, any time. */
+void lm_process_start(void);
+
+#endif

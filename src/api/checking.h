@@ -1,0 +1,49 @@
+/* What stands between the public functions and the allocator.
+ *
+ * In the fast build nothing does. The checking build keeps for every granule of memory whether a
+ * block of the program's begins there, puts the requested size and a pattern behind every block,
+ * and holds freed blocks back for a while, filled with another pattern. So it finds frees of what
+ * is no block, double frees, writes past the end and writes after free; docs/errors.md. */
+#ifndef LM_API_CHECKING_H
+#define LM_API_CHECKING_H
+
+#include "api/allocate.h"
+#include "api/foreign.h"
+
+#if LM_CHECKING
+
+void *lm_checked_malloc(size_t size);
+void *lm_checked_calloc(size_t size);
+void *lm_checked_memalign(size_t alignment, size_t size);
+void *lm_checked_realloc(void *block, size_t size, void *caller);
+void lm_checked_free(void *block, void *caller);
+void lm_checked_free_sized(void *block, size_t size, void *caller);
+size_t lm_checked_usable_bytes(void *block, void *caller);
+/* Checks and frees the blocks held back. */
+void lm_checked_end(void);
+
+#else
+
+LM_INLINE void *lm_checked_malloc(size_t size) { return lm_raw_malloc(size); }
+LM_INLINE void *lm_checked_calloc(size_t size) { return lm_raw_calloc(size); }
+LM_INLINE void *lm_checked_memalign(size_t alignment, size_t size) {
+  return lm_raw_memalign(alignment, size);
+}
+LM_INLINE void lm_checked_free(void *block, void *caller) { lm_raw_free(block, caller); }
+LM_INLINE void lm_checked_free_sized(void *block, size_t size, void *caller) {
+  (void)size;
+  lm_raw_free(block, caller);
+}
+LM_INLINE void *lm_checked_realloc(void *block, size_t size, void *caller) {
+  if (LM_UNLIKELY(lm_raw_usable_bytes(block) == 0))
+    return lm_foreign_realloc(block, size, caller);
+  return lm_raw_realloc(block, size);
+}
+LM_INLINE size_t lm_checked_usable_bytes(void *block, void *caller) {
+  size_t bytes = lm_raw_usable_bytes(block);
+  return LM_LIKELY(bytes != 0) ? bytes : lm_foreign_usable_bytes(block, caller);
+}
+LM_INLINE void lm_checked_end(void) {}
+
+#endif
+#endif

@@ -1,0 +1,156 @@
+/* C++'s operators new and delete, without a C++ compiler or library: [new.delete].
+ *
+ * The functions have the names that the Itanium C++ ABI gives them. What a C++ runtime must add,
+ * the new-handler and the throw of std::bad_alloc, is looked for when memory runs out. This file
+ * is compiled with -fexceptions, since exceptions pass through it. */
+#include "api/checking.h"
+#include "os/os.h"
+#include "os/panic.h"
+
+#if !LM_NO_OVERRIDE
+
+/* size_t in mangled names */
+#if LM_BITS_64
+#define SIZE_CODE "m"
+#else
+#define SIZE_CODE "j"
+#endif
+
+typedef void (*new_handler)(void);
+
+extern new_handler cxx_get_new_handler(void) __asm__("_ZSt15get_new_handlerv") LM_WEAK;
+extern void cxx_throw_bad_alloc(void) __asm__("_ZSt17__throw_bad_allocv") LM_WEAK;
+
+/* Bound at load where the C++ runtime was there already, looked up where it came later. */
+static void *runtime_function(void *bound, const char *name) {
+  return bound != NULL ? bound : lm_os_next_function(name);
+}
+
+static void throw_bad_alloc(void) {
+  void (*throw_it)(void) =
+      (void (*)(void))runtime_function((void *)cxx_throw_bad_alloc, "_ZSt17__throw_bad_allocv");
+  if (throw_it != NULL) throw_it();
+  /* libc++ has the parts only. */
+  void *(*allocate)(size_t) = (void *(*)(size_t))lm_os_next_function("__cxa_allocate_exception");
+  void (*construct)(void *) = (void (*)(void *))lm_os_next_function("_ZNSt9bad_allocC1Ev");
+  void (*destroy)(void *) = (void (*)(void *))lm_os_next_function("_ZNSt9bad_allocD1Ev");
+  void (*raise_it)(void *, void *, void (*)(void *)) =
+      (void (*)(void *, void *, void (*)(void *)))lm_os_next_function("__cxa_throw");
+  void *type = lm_os_next_function("_ZTISt9bad_alloc");
+  if (allocate != NULL && construct != NULL && raise_it != NULL && type != NULL) {
+    void *exception = allocate(sizeof(void *));
+    construct(exception);
+    raise_it(exception, type, destroy);
+  }
+  LM_TEXT(text, 128);
+  lm_text_string(&text, "loam: out of memory in operator new and no C++ runtime to throw "
+                        "std::bad_alloc");
+  lm_panic(&text);
+}
+
+/* A block after all, once a new-handler has made room; else throws. The handler may throw too. */
+static LM_COLD void *new_slow(size_t alignment, size_t size) {
+  for (;;) {
+    void *block = lm_checked_memalign(alignment, size);
+    if (block != NULL) return block;
+    new_handler (*get)(void) = (new_handler(*)(void))runtime_function(
+        (void *)cxx_get_new_handler, "_ZSt15get_new_handlerv");
+    new_handler handler = get != NULL ? get() : NULL;
+    if (handler == NULL) throw_bad_alloc();
+    else handler();
+  }
+}
+
+#define NAMED(result, name, mangled, ...) \
+  LM_EXPORT result name(__VA_ARGS__) __asm__(mangled); \
+  LM_EXPORT result name(__VA_ARGS__)
+
+/* ---- new ---- */
+
+NAMED(void *, cxx_new, "_Znw" SIZE_CODE, size_t size) {
+  void *block = lm_checked_malloc(size);
+  return LM_LIKELY(block != NULL) ? block : new_slow(LM_GRANULE_BYTES, size);
+}
+
+NAMED(void *, cxx_new_array, "_Zna" SIZE_CODE, size_t size) {
+  void *block = lm_checked_malloc(size);
+  return LM_LIKELY(block != NULL) ? block : new_slow(LM_GRANULE_BYTES, size);
+}
+
+NAMED(void *, cxx_new_aligned, "_Znw" SIZE_CODE "St11align_val_t", size_t size,
+      size_t alignment) {
+  void *block = lm_checked_memalign(alignment, size);
+  return LM_LIKELY(block != NULL) ? block : new_slow(alignment, size);
+}
+
+NAMED(void *, cxx_new_array_aligned, "_Zna" SIZE_CODE "St11align_val_t", size_t size,
+      size_t alignment) {
+  void *block = lm_checked_memalign(alignment, size);
+  return LM_LIKELY(block != NULL) ? block : new_slow(alignment, size);
+}
+
+/* The nothrow forms call the new-handler as well, and return null where the others throw: either
+ * there is no handler or the handler has thrown. Catching that takes a C++ compiler, so that a
+ * handler which throws ends the program here, as an exception from a noexcept function does. */
+static LM_COLD void *new_nothrow_slow(size_t alignment, size_t size) {
+  for (;;) {
+    void *block = lm_checked_memalign(alignment, size);
+    if (block != NULL) return block;
+    new_handler (*get)(void) = (new_handler(*)(void))runtime_function(
+        (void *)cxx_get_new_handler, "_ZSt15get_new_handlerv");
+    new_handler handler = get != NULL ? get() : NULL;
+    if (handler == NULL) return NULL;
+    handler();
+  }
+}
+
+NAMED(void *, cxx_new_nothrow, "_Znw" SIZE_CODE "RKSt9nothrow_t", size_t size,
+      const void *nothrow) {
+  (void)nothrow;
+  void *block = lm_checked_malloc(size);
+  return LM_LIKELY(block != NULL) ? block : new_nothrow_slow(LM_GRANULE_BYTES, size);
+}
+
+NAMED(void *, cxx_new_array_nothrow, "_Zna" SIZE_CODE "RKSt9nothrow_t", size_t size,
+      const void *nothrow) {
+  return cxx_new_nothrow(size, nothrow);
+}
+
+NAMED(void *, cxx_new_aligned_nothrow, "_Znw" SIZE_CODE "St11align_val_tRKSt9nothrow_t",
+      size_t size, size_t alignment, const void *nothrow) {
+  (void)nothrow;
+  void *block = lm_checked_memalign(alignment, size);
+  return LM_LIKELY(block != NULL) ? block : new_nothrow_slow(alignment, size);
+}
+
+NAMED(void *, cxx_new_array_aligned_nothrow, "_Zna" SIZE_CODE "St11align_val_tRKSt9nothrow_t",
+      size_t size, size_t alignment, const void *nothrow) {
+  return cxx_new_aligned_nothrow(size, alignment, nothrow);
+}
+
+/* ---- delete: all forms free; sizes and alignments are for the checking build to compare ---- */
+
+#define DELETE(name, mangled, ...) \
+  NAMED(void, name, mangled, void *block, ##__VA_ARGS__) { lm_checked_free(block, LM_CALLER()); }
+#define DELETE_SIZED(name, mangled, ...) \
+  NAMED(void, name, mangled, void *block, size_t size, ##__VA_ARGS__) { \
+    lm_checked_free_sized(block, size, LM_CALLER()); \
+  }
+
+DELETE(cxx_delete, "_ZdlPv")
+DELETE(cxx_delete_array, "_ZdaPv")
+DELETE(cxx_delete_nothrow, "_ZdlPvRKSt9nothrow_t", const void *n LM_UNUSED)
+DELETE(cxx_delete_array_nothrow, "_ZdaPvRKSt9nothrow_t", const void *n LM_UNUSED)
+DELETE(cxx_delete_aligned, "_ZdlPvSt11align_val_t", size_t a LM_UNUSED)
+DELETE(cxx_delete_array_aligned, "_ZdaPvSt11align_val_t", size_t a LM_UNUSED)
+DELETE(cxx_delete_aligned_nothrow, "_ZdlPvSt11align_val_tRKSt9nothrow_t", size_t a LM_UNUSED,
+       const void *n LM_UNUSED)
+DELETE(cxx_delete_array_aligned_nothrow, "_ZdaPvSt11align_val_tRKSt9nothrow_t",
+       size_t a LM_UNUSED, const void *n LM_UNUSED)
+DELETE_SIZED(cxx_delete_sized, "_ZdlPv" SIZE_CODE)
+DELETE_SIZED(cxx_delete_array_sized, "_ZdaPv" SIZE_CODE)
+DELETE_SIZED(cxx_delete_sized_aligned, "_ZdlPv" SIZE_CODE "St11align_val_t", size_t a LM_UNUSED)
+DELETE_SIZED(cxx_delete_array_sized_aligned, "_ZdaPv" SIZE_CODE "St11align_val_t",
+             size_t a LM_UNUSED)
+
+#endif /* !LM_NO_OVERRIDE */

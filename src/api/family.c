@@ -1,0 +1,202 @@
+/* The public functions: arguments are checked here, errno is set here, and nowhere else.
+ * include/loam/loam.h documents each; override.h gives them their standard names. */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+
+#include "api/checking.h"
+#include "api/override.h"
+#include "base/bits.h"
+#include "loam/loam.h"
+#include "os/os.h"
+#include "report/report.h"
+
+LM_INLINE void *or_enomem(void *block) {
+  if (LM_UNLIKELY(block == NULL)) errno = ENOMEM;
+  return block;
+}
+
+/* False, with errno set, if the product overflows. */
+LM_INLINE bool multiply(size_t count, size_t size, size_t *product) {
+  if (LM_LIKELY(!__builtin_mul_overflow(count, size, product))) return true;
+  errno = ENOMEM;
+  return false;
+}
+
+/* ---- C11 and POSIX ---- */
+
+LM_EXPORT void *loam_malloc(size_t size) { return or_enomem(lm_checked_malloc(size)); }
+
+LM_EXPORT void loam_free(void *block) { lm_checked_free(block, LM_CALLER()); }
+
+LM_EXPORT void *loam_calloc(size_t count, size_t size) {
+  size_t bytes;
+  if (!multiply(count, size, &bytes)) return NULL;
+  return or_enomem(lm_checked_calloc(bytes));
+}
+
+static void *resize(void *block, size_t size, void *caller) {
+  if (block == NULL) return or_enomem(lm_checked_malloc(size));
+  if (size == 0) {
+    lm_checked_free(block, caller);
+    return NULL;
+  }
+  return or_enomem(lm_checked_realloc(block, size, caller));
+}
+
+LM_EXPORT void *loam_realloc(void *block, size_t size) {
+  return resize(block, size, LM_CALLER());
+}
+
+LM_EXPORT void *loam_reallocarray(void *block, size_t count, size_t size) {
+  size_t bytes;
+  if (!multiply(count, size, &bytes)) return NULL;
+  return resize(block, bytes, LM_CALLER());
+}
+
+LM_EXPORT void *loam_aligned_alloc(size_t alignment, size_t size) {
+  if (LM_UNLIKELY(!lm_is_power_of_two(alignment))) {
+    errno = EINVAL;
+    return NULL;
+  }
+  return or_enomem(lm_checked_memalign(alignment, size));
+}
+
+LM_EXPORT int loam_posix_memalign(void **result, size_t alignment, size_t size) {
+  if (!lm_is_power_of_two(alignment) || alignment % sizeof(void *) != 0) return EINVAL;
+  void *block = lm_checked_memalign(alignment, size);
+  if (block == NULL) return ENOMEM;
+  *result = block;
+  return 0;
+}
+
+LM_EXPORT void loam_free_sized(void *block, size_t size) {
+  lm_checked_free_sized(block, size, LM_CALLER());
+}
+
+LM_EXPORT void loam_free_aligned_sized(void *block, size_t alignment, size_t size) {
+  (void)alignment;
+  lm_checked_free_sized(block, size, LM_CALLER());
+}
+
+/* ---- Extensions of C libraries ---- */
+
+LM_EXPORT void *loam_memalign(size_t alignment, size_t size) {
+  return loam_aligned_alloc(alignment, size);
+}
+
+LM_EXPORT void *loam_valloc(size_t size) {
+  lm_process_start(); /* finds the OS page size */
+  return or_enomem(lm_checked_memalign(lm_os.page_bytes, size));
+}
+
+LM_EXPORT void *loam_pvalloc(size_t size) {
+  lm_process_start();
+  if (size > PTRDIFF_MAX) {
+    errno = ENOMEM;
+    return NULL;
+  }
+  size_t rounded = lm_max(lm_align_up(size, lm_os.page_bytes), lm_os.page_bytes);
+  return or_enomem(lm_checked_memalign(lm_os.page_bytes, rounded));
+}
+
+LM_EXPORT size_t loam_malloc_usable_size(void *block) {
+  return block == NULL ? 0 : lm_checked_usable_bytes(block, LM_CALLER());
+}
+
+LM_EXPORT int loam_malloc_trim(size_t keep) {
+  struct lm_heap *heap = lm_this_heap;
+  lm_process_start();
+  if (!lm_heap_is_empty(heap)) lm_heap_trim(heap);
+  return lm_pool_trim(keep);
+}
+
+LM_EXPORT void loam_malloc_stats(void) {
+  lm_process_start();
+  lm_report_write(2, LM_STATS_TEXT);
+}
+
+LM_EXPORT int loam_malloc_info(int options, FILE *stream) {
+  if (options != 0) {
+    errno = EINVAL;
+    return -1;
+  }
+  lm_process_start();
+  LM_TEXT(text, LM_REPORT_BYTES);
+  lm_report_print_xml(&text);
+  return fwrite(text.bytes, 1, text.length, stream) == text.length ? 0 : -1;
+}
+
+LM_EXPORT int loam_mallopt(int parameter, int value) {
+  (void)value;
+  /* M_MXFAST and, from M_ARENA_MAX to M_TRIM_THRESHOLD, all others of <malloc.h>. */
+  return parameter == 1 || (parameter >= -8 && parameter <= -1);
+}
+
+LM_EXPORT struct loam_mallinfo2 loam_mallinfo2(void) {
+  struct lm_totals totals;
+  lm_process_start();
+  lm_report_gather(&totals);
+  struct loam_mallinfo2 info = {
+      .arena = totals.span_bytes + totals.large_bytes + totals.free_bytes,
+      .ordblks = totals.free_run_count,
+      .hblks = totals.huge_count,
+      .hblkhd = totals.huge_bytes,
+      .uordblks = totals.span_bytes + totals.large_bytes,
+      .fordblks = totals.free_bytes,
+      .keepcost = totals.free_bytes,
+  };
+  return info;
+}
+
+static int capped(size_t value) { return value > INT_MAX ? INT_MAX : (int)value; }
+
+LM_EXPORT struct loam_mallinfo loam_mallinfo(void) {
+  struct loam_mallinfo2 info = loam_mallinfo2();
+  struct loam_mallinfo small = {
+      .arena = capped(info.arena),       .ordblks = capped(info.ordblks),
+      .hblks = capped(info.hblks),       .hblkhd = capped(info.hblkhd),
+      .uordblks = capped(info.uordblks), .fordblks = capped(info.fordblks),
+      .keepcost = capped(info.keepcost),
+  };
+  return small;
+}
+
+LM_EXPORT const char *loam_version(void) { return LOAM_VERSION; }
+
+/* ---- The standard names ---- */
+
+#if !LM_NO_OVERRIDE
+LM_ALIAS(void *, malloc, loam_malloc, size_t)
+LM_ALIAS(void, free, loam_free, void *)
+LM_ALIAS(void *, calloc, loam_calloc, size_t, size_t)
+LM_ALIAS(void *, realloc, loam_realloc, void *, size_t)
+LM_ALIAS(void *, reallocarray, loam_reallocarray, void *, size_t, size_t)
+LM_ALIAS(void *, aligned_alloc, loam_aligned_alloc, size_t, size_t)
+LM_ALIAS(int, posix_memalign, loam_posix_memalign, void **, size_t, size_t)
+LM_ALIAS(void, free_sized, loam_free_sized, void *, size_t)
+LM_ALIAS(void, free_aligned_sized, loam_free_aligned_sized, void *, size_t, size_t)
+LM_ALIAS(void *, memalign, loam_memalign, size_t, size_t)
+LM_ALIAS(void *, valloc, loam_valloc, size_t)
+LM_ALIAS(void *, pvalloc, loam_pvalloc, size_t)
+LM_ALIAS(size_t, malloc_usable_size, loam_malloc_usable_size, void *)
+LM_ALIAS(int, malloc_trim, loam_malloc_trim, size_t)
+LM_ALIAS(void, malloc_stats, loam_malloc_stats, void)
+LM_ALIAS(int, malloc_info, loam_malloc_info, int, FILE *)
+LM_ALIAS(int, mallopt, loam_mallopt, int, int)
+LM_ALIAS(struct loam_mallinfo2, mallinfo2, loam_mallinfo2, void)
+LM_ALIAS(struct loam_mallinfo, mallinfo, loam_mallinfo, void)
+
+/* The names that glibc exports for those who wrap malloc. */
+LM_ALIAS(void *, __libc_malloc, loam_malloc, size_t)
+LM_ALIAS(void, __libc_free, loam_free, void *)
+LM_ALIAS(void *, __libc_calloc, loam_calloc, size_t, size_t)
+LM_ALIAS(void *, __libc_realloc, loam_realloc, void *, size_t)
+LM_ALIAS(void *, __libc_memalign, loam_memalign, size_t, size_t)
+LM_ALIAS(void *, __libc_valloc, loam_valloc, size_t)
+LM_ALIAS(void *, __libc_pvalloc, loam_pvalloc, size_t)
+LM_ALIAS(int, __libc_mallopt, loam_mallopt, int, int)
+LM_ALIAS(struct loam_mallinfo, __libc_mallinfo, loam_mallinfo, void)
+LM_ALIAS(int, __posix_memalign, loam_posix_memalign, void **, size_t, size_t)
+LM_ALIAS(void *, __libc_reallocarray, loam_reallocarray, void *, size_t, size_t)
+#endif

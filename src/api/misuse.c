@@ -1,0 +1,78 @@
+#include "api/misuse.h"
+
+#include "base/format.h"
+#include "os/os.h"
+#include "os/panic.h"
+
+#define LINE_BYTES 512
+
+static void add_module(struct lm_text *text, void *caller) {
+  struct lm_os_mapping mapping;
+  if (!lm_os_find_mapping((uintptr_t)caller, &mapping) || mapping.path[0] == 0) {
+    lm_text_string(text, "unknown code at ");
+    lm_text_address(text, (uintptr_t)caller);
+    return;
+  }
+  lm_text_string(text, mapping.path);
+  lm_text_char(text, '+');
+  lm_text_address(text, (uintptr_t)caller - mapping.module_start);
+}
+
+static void add_invalid_pointer(struct lm_text *text, const void *address, const char *call,
+                                void *caller) {
+  lm_text_string(text, "loam: invalid pointer ");
+  lm_text_address(text, (uintptr_t)address);
+  lm_text_string(text, " given to ");
+  lm_text_string(text, call);
+  lm_text_string(text, " by ");
+  add_module(text, caller);
+}
+
+void lm_misuse_foreign(const void *address, const char *call, void *caller) {
+  LM_TEXT(text, LINE_BYTES);
+  add_invalid_pointer(&text, address, call, caller);
+  lm_text_string(&text, ": not a block of loam or of the C library");
+  lm_panic(&text);
+}
+
+void lm_misuse_not_a_start(const void *address, const char *call, void *caller) {
+  LM_TEXT(text, LINE_BYTES);
+  add_invalid_pointer(&text, address, call, caller);
+  lm_text_string(&text, ": not the start of a block");
+  lm_panic(&text);
+}
+
+void lm_misuse_double_free(const void *address, void *caller) {
+  LM_TEXT(text, LINE_BYTES);
+  lm_text_string(&text, "loam: double free of ");
+  lm_text_address(&text, (uintptr_t)address);
+  lm_text_string(&text, " by ");
+  add_module(&text, caller);
+  lm_panic(&text);
+}
+
+void lm_misuse_write_after_free(const void *address) {
+  LM_TEXT(text, LINE_BYTES);
+  lm_text_string(&text, "loam: write after free in block ");
+  lm_text_address(&text, (uintptr_t)address);
+  lm_panic(&text);
+}
+
+void lm_misuse_write_past_end(const void *address, size_t size) {
+  LM_TEXT(text, LINE_BYTES);
+  lm_text_string(&text, "loam: write past the end of block ");
+  lm_text_address(&text, (uintptr_t)address);
+  lm_text_string(&text, " of ");
+  lm_text_number(&text, size);
+  lm_text_string(&text, " bytes");
+  lm_panic(&text);
+}
+
+void lm_misuse_wrong_size(const void *address, size_t size) {
+  LM_TEXT(text, LINE_BYTES);
+  lm_text_string(&text, "loam: wrong size ");
+  lm_text_number(&text, size);
+  lm_text_string(&text, " given to free_sized for block ");
+  lm_text_address(&text, (uintptr_t)address);
+  lm_panic(&text);
+}

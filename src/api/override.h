@@ -1,0 +1,12 @@
+/* More names for functions of the same file: the standard ones that loam replaces. */
+#ifndef LM_API_OVERRIDE_H
+#define LM_API_OVERRIDE_H
+
+#include "base/compiler.h"
+
+/* LM_ALIAS(result, name, target, parameter types...): `name` is the function `target`, which the
+ * file has defined. */
+#define LM_ALIAS(result, name, target, ...) \
+  LM_EXPORT result name(__VA_ARGS__) __attribute__((alias(#target), nothrow));
+
+#endif

@@ -1,0 +1,85 @@
+/* The process's start and end, and its forks. */
+#include "api/allocate.h"
+#include "api/checking.h"
+#include "config/options.h"
+#include "heap/orphan.h"
+#include "large/huge.h"
+#include "os/os.h"
+#include "pages/meta.h"
+#include "report/report.h"
+
+void lm_thread_end(void *heap);
+struct lm_lock *lm_quarantine_lock(void);
+
+static struct lm_lock start_lock = LM_LOCK_INIT(LM_RANK_START);
+/* Written under the lock, read without it: pairs the release in lm_process_start with the acquire
+ * of whoever finds it set. */
+static _Atomic(bool) started;
+static bool options_read; /* under the lock, or in the constructor */
+
+/* The C library may not have its environment yet at the first malloc; the constructor comes
+ * again. */
+static void read_options(void) {
+  if (options_read || !lm_os_has_environment()) return;
+  options_read = true;
+  lm_options_read(lm_os_environment("LOAM_OPTIONS"));
+}
+
+void lm_process_start(void) {
+  if (LM_LIKELY(lm_load_acquire(&started))) return;
+  lm_lock_take(&start_lock);
+  if (!lm_load_relaxed(&started)) {
+    lm_os_start();
+    read_options();
+    lm_sizeclass_start();
+    lm_tags_start();
+    lm_pool_start();
+    lm_orphan_start();
+    lm_os_thread_end_start(lm_thread_end);
+    lm_store_release(&started, true);
+  }
+  lm_lock_free(&start_lock);
+}
+
+/* ---- Fork: all locks are held across it, taken by rank, so that the child finds every structure
+ * whole. The heaps of threads that the child does not have stay as they are: their blocks can be
+ * used and freed, and their free memory is the child's loss. ---- */
+
+static void for_each_lock(void (*visit)(struct lm_lock *lock)) {
+  visit(&start_lock);
+#if LM_CHECKING
+  visit(lm_quarantine_lock());
+#endif
+  for (size_t i = 0; i < LM_CLASS_COUNT; i++) visit(&lm_orphan_locks[i]);
+  visit(&lm_heaps_lock);
+  visit(&lm_huge_lock);
+  for (size_t i = 0; i < LM_POOL_MAX; i++) visit(&lm_pools[i].lock);
+  visit(&lm_meta_lock);
+}
+
+/* Without the check of ranks: many of one rank are held here. */
+static void take_quietly(struct lm_lock *lock) {
+  uint32_t expected = 0;
+  if (!lm_cas_acquire(&lock->state, &expected, 1)) lm_lock_take_slow(lock);
+}
+static void free_quietly(struct lm_lock *lock) {
+  if (lm_exchange_release(&lock->state, 0) == 2) lm_lock_free_slow(lock);
+}
+
+static void before_fork(void) { for_each_lock(take_quietly); }
+static void after_fork_in_parent(void) { for_each_lock(free_quietly); }
+static void after_fork_in_child(void) { for_each_lock(lm_lock_reset); }
+
+/* ---- Constructor and destructor ---- */
+
+__attribute__((constructor(101))) static void construct(void) {
+  lm_process_start();
+  read_options();
+  lm_os_fork_start(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+__attribute__((destructor(101))) static void destruct(void) {
+  lm_checked_end();
+  if (lm_options.stats != LM_STATS_OFF)
+    lm_report_write((int)lm_options.stats_fd, (enum lm_stats_format)lm_options.stats);
+}

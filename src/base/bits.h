@@ -1,0 +1,107 @@
+/* Powers of two, and bitmaps as arrays of 64-bit words, bit 0 lowest. */
+#ifndef LM_BASE_BITS_H
+#define LM_BASE_BITS_H
+
+#include "base/compiler.h"
+
+LM_INLINE bool lm_is_power_of_two(size_t x) { return x != 0 && (x & (x - 1)) == 0; }
+LM_INLINE size_t lm_align_up(size_t x, size_t power) { return (x + power - 1) & ~(power - 1); }
+LM_INLINE size_t lm_align_down(size_t x, size_t power) { return x & ~(power - 1); }
+LM_INLINE size_t lm_min(size_t a, size_t b) { return a < b ? a : b; }
+LM_INLINE size_t lm_max(size_t a, size_t b) { return a > b ? a : b; }
+
+/* The index of the highest set bit; x is not 0. */
+LM_INLINE unsigned lm_log2_floor(size_t x) {
+#if LM_BITS_64
+  return 63u - (unsigned)__builtin_clzll(x);
+#else
+  return 31u - (unsigned)__builtin_clz(x);
+#endif
+}
+
+#define LM_BITMAP_WORDS(bits) (((bits) + 63) / 64)
+
+/* The bits of word `w` that lie in [from, to). */
+LM_INLINE uint64_t lm_bitmap_mask(size_t w, size_t from, size_t to) {
+  size_t low = from > w * 64 ? from - w * 64 : 0;
+  size_t high = to < (w + 1) * 64 ? to - w * 64 : 64;
+  uint64_t mask = high == 64 ? ~(uint64_t)0 : ((uint64_t)1 << high) - 1;
+  return mask & (~(uint64_t)0 << low);
+}
+
+LM_INLINE bool lm_bitmap_test(const uint64_t *map, size_t bit) {
+  return (map[bit / 64] >> (bit % 64)) & 1;
+}
+
+LM_INLINE void lm_bitmap_set(uint64_t *map, size_t from, size_t to) {
+  for (size_t w = from / 64; w * 64 < to; w++) map[w] |= lm_bitmap_mask(w, from, to);
+}
+
+LM_INLINE void lm_bitmap_clear(uint64_t *map, size_t from, size_t to) {
+  for (size_t w = from / 64; w * 64 < to; w++) map[w] &= ~lm_bitmap_mask(w, from, to);
+}
+
+/* The number of set bits in [from, to). */
+LM_INLINE size_t lm_bitmap_count(const uint64_t *map, size_t from, size_t to) {
+  size_t count = 0;
+  for (size_t w = from / 64; w * 64 < to; w++)
+    count += (size_t)__builtin_popcountll(map[w] & lm_bitmap_mask(w, from, to));
+  return count;
+}
+
+/* The first set bit (or, with `invert` all ones, the first clear bit) in [from, to), or `to`. */
+LM_INLINE size_t lm_bitmap_find(const uint64_t *map, size_t from, size_t to, uint64_t invert) {
+  for (size_t w = from / 64; w * 64 < to; w++) {
+    uint64_t word = (map[w] ^ invert) & lm_bitmap_mask(w, from, to);
+    if (word != 0) return w * 64 + (size_t)__builtin_ctzll(word);
+  }
+  return to;
+}
+LM_INLINE size_t lm_bitmap_find_set(const uint64_t *map, size_t from, size_t to) {
+  return lm_bitmap_find(map, from, to, 0);
+}
+LM_INLINE size_t lm_bitmap_find_clear(const uint64_t *map, size_t from, size_t to) {
+  return lm_bitmap_find(map, from, to, ~(uint64_t)0);
+}
+
+/* One past the last set bit (or clear bit, see above) in [from, to), or `from`. */
+LM_INLINE size_t lm_bitmap_find_last(const uint64_t *map, size_t from, size_t to,
+                                     uint64_t invert) {
+  if (from >= to) return from;
+  for (size_t w = (to - 1) / 64 + 1; w-- > from / 64;) {
+    uint64_t word = (map[w] ^ invert) & lm_bitmap_mask(w, from, to);
+    if (word != 0) return w * 64 + 64 - (size_t)__builtin_clzll(word);
+  }
+  return from;
+}
+
+#define LM_BITMAP_NONE ((size_t)-1)
+
+/* The lowest run of `length` clear bits in [from, to), or LM_BITMAP_NONE. */
+LM_INLINE size_t lm_bitmap_lowest_run(const uint64_t *map, size_t from, size_t to,
+                                      size_t length) {
+  for (;;) {
+    size_t start = lm_bitmap_find_clear(map, from, to);
+    if (start + length > to) return LM_BITMAP_NONE;
+    size_t end = lm_bitmap_find_set(map, start, start + length);
+    if (end == start + length) return start;
+    from = end;
+  }
+}
+
+/* The highest run of `length` clear bits in [from, to) whose first bit is a multiple of
+ * `alignment` bits, or LM_BITMAP_NONE. */
+LM_INLINE size_t lm_bitmap_highest_run(const uint64_t *map, size_t from, size_t to,
+                                       size_t length, size_t alignment) {
+  for (;;) {
+    size_t end = lm_bitmap_find_last(map, from, to, ~(uint64_t)0);
+    if (end < from + length) return LM_BITMAP_NONE;
+    size_t start = lm_align_down(end - length, alignment);
+    if (start < from) return LM_BITMAP_NONE;
+    size_t last_set = lm_bitmap_find_last(map, start, start + length, 0);
+    if (last_set == start) return start;
+    to = last_set; /* the run must end at or below the highest bit that is in the way */
+  }
+}
+
+#endif

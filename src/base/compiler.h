@@ -1,0 +1,39 @@
+/* What differs between compilers and word sizes, and nothing else. */
+#ifndef LM_BASE_COMPILER_H
+#define LM_BASE_COMPILER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if !defined(LM_CHECKING)
+#define LM_CHECKING 0 /* 1: the checking build */
+#endif
+#if !defined(LM_NO_OVERRIDE)
+#define LM_NO_OVERRIDE 0 /* 1: only the loam_ names, no malloc */
+#endif
+#if !defined(LM_FAKE_OS)
+#define LM_FAKE_OS 0 /* 1: system calls can be made to fail, for tests */
+#endif
+
+#define LM_LIKELY(x) __builtin_expect(!!(x), 1)
+#define LM_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define LM_INLINE static inline __attribute__((always_inline))
+#define LM_NOINLINE __attribute__((noinline))
+#define LM_COLD __attribute__((noinline, cold))
+#define LM_NORETURN __attribute__((noreturn))
+#define LM_EXPORT __attribute__((visibility("default")))
+#define LM_UNUSED __attribute__((unused))
+#define LM_WEAK __attribute__((weak))
+#define LM_CALLER() __builtin_extract_return_addr(__builtin_return_address(0))
+
+/* The distance that keeps two words from sharing a line on every machine that we know. */
+#define LM_CACHE_LINE_BYTES 64
+#define LM_CACHE_ALIGNED __attribute__((aligned(LM_CACHE_LINE_BYTES)))
+
+#define LM_BITS_64 (UINTPTR_MAX > 0xffffffffu)
+
+#define LM_KIB ((size_t)1 << 10)
+#define LM_MIB ((size_t)1 << 20)
+
+#endif

@@ -1,0 +1,51 @@
+#include "base/format.h"
+
+void lm_text_char(struct lm_text *text, char c) {
+  if (text->length < text->capacity) text->bytes[text->length++] = c;
+}
+
+void lm_text_span(struct lm_text *text, const char *string, size_t length) {
+  for (size_t i = 0; i < length; i++) lm_text_char(text, string[i]);
+}
+
+void lm_text_string(struct lm_text *text, const char *string) {
+  while (*string != 0) lm_text_char(text, *string++);
+}
+
+void lm_text_number(struct lm_text *text, uint64_t number) {
+  char digits[20];
+  size_t count = 0;
+  do {
+    digits[count++] = (char)('0' + number % 10);
+    number /= 10;
+  } while (number != 0);
+  while (count > 0) lm_text_char(text, digits[--count]);
+}
+
+void lm_text_address(struct lm_text *text, uintptr_t address) {
+  char digits[2 * sizeof address];
+  size_t count = 0;
+  do {
+    digits[count++] = "0123456789abcdef"[address & 15];
+    address >>= 4;
+  } while (address != 0);
+  lm_text_string(text, "0x");
+  while (count > 0) lm_text_char(text, digits[--count]);
+}
+
+bool lm_string_equal(const char *a, size_t a_length, const char *b) {
+  size_t i = 0;
+  while (i < a_length && b[i] != 0 && a[i] == b[i]) i++;
+  return i == a_length && b[i] == 0;
+}
+
+bool lm_parse_number(const char *string, size_t length, uint64_t *number) {
+  uint64_t value = 0;
+  if (length == 0) return false;
+  for (size_t i = 0; i < length; i++) {
+    if (string[i] < '0' || string[i] > '9' || value > (UINT64_MAX - 9) / 10) return false;
+    value = value * 10 + (uint64_t)(string[i] - '0');
+  }
+  *number = value;
+  return true;
+}

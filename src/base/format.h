@@ -1,0 +1,28 @@
+/* Text built in a fixed buffer: no allocation, no locale. What does not fit is cut. */
+#ifndef LM_BASE_FORMAT_H
+#define LM_BASE_FORMAT_H
+
+#include "base/compiler.h"
+
+struct lm_text {
+  char *bytes;
+  size_t capacity;
+  size_t length;
+};
+
+#define LM_TEXT(name, capacity_bytes) \
+  char name##_bytes[capacity_bytes]; \
+  struct lm_text name = {name##_bytes, (capacity_bytes), 0}
+
+void lm_text_char(struct lm_text *text, char c);
+void lm_text_string(struct lm_text *text, const char *string);
+void lm_text_span(struct lm_text *text, const char *string, size_t length);
+void lm_text_number(struct lm_text *text, uint64_t number);
+/* As 0x followed by lower-case digits. */
+void lm_text_address(struct lm_text *text, uintptr_t address);
+
+bool lm_string_equal(const char *a, size_t a_length, const char *b);
+/* A decimal number that fills the whole of [string, string + length); false if it is not one. */
+bool lm_parse_number(const char *string, size_t length, uint64_t *number);
+
+#endif

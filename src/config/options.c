@@ -1,0 +1,149 @@
+#include "config/options.h"
+
+#include "base/format.h"
+#include "os/os.h"
+
+/* The table that everything else follows. A choice is stored as its index. */
+struct option {
+  const char *name;
+  const char *unit;    /* of a number; NULL for a choice */
+  const char *choices; /* "first|second|third", the index being the value; NULL for a number */
+  uint64_t minimum, maximum;
+  uint64_t default_value;
+  uint64_t *value;
+  const char *help;
+};
+
+#define CHOICE(name, choices, first) NULL, choices, 0, 0, first, &lm_options.name
+#define NUMBER(name, unit, minimum, maximum, first) \
+  unit, NULL, minimum, maximum, first, &lm_options.name
+
+static const struct option option_table[] = {
+    {"help", CHOICE(help, "0|1", 0), "print this table at start"},
+    {"stats", CHOICE(stats, "off|text|json", LM_STATS_OFF), "print statistics at exit"},
+    {"stats_fd", NUMBER(stats_fd, "file descriptor", 0, 1048576, 2), "where they are printed to"},
+    {"purge_delay_ms", NUMBER(purge_delay_ms, "milliseconds", 0, 3600000, 500),
+     "how long empty memory is kept before it goes back to the system; 0: not at all"},
+    {"foreign", CHOICE(foreign, "abort|ignore", LM_FOREIGN_ABORT),
+     "what free does with an address that is nobody's block"},
+};
+#define OPTION_COUNT (sizeof option_table / sizeof option_table[0])
+
+struct lm_options lm_options = {.stats_fd = 2, .purge_delay_ms = 500};
+
+static void print_range(struct lm_text *text, const struct option *option) {
+  if (option->choices != NULL) {
+    lm_text_string(text, option->choices);
+    return;
+  }
+  lm_text_number(text, option->minimum);
+  lm_text_string(text, " to ");
+  lm_text_number(text, option->maximum);
+  lm_text_char(text, ' ');
+  lm_text_string(text, option->unit);
+}
+
+static void print_value(struct lm_text *text, const struct option *option, uint64_t value) {
+  if (option->choices == NULL) {
+    lm_text_number(text, value);
+    return;
+  }
+  const char *choice = option->choices;
+  for (; value > 0; value--)
+    while (*choice++ != '|') {}
+  for (; *choice != 0 && *choice != '|'; choice++) lm_text_char(text, *choice);
+}
+
+static void print_table(void) {
+  LM_TEXT(text, 2048);
+  lm_text_string(&text, "loam: options, as LOAM_OPTIONS=name=value,name=value\n");
+  for (size_t i = 0; i < OPTION_COUNT; i++) {
+    lm_text_string(&text, "  ");
+    lm_text_string(&text, option_table[i].name);
+    lm_text_string(&text, "=");
+    print_value(&text, &option_table[i], option_table[i].default_value);
+    lm_text_string(&text, "  (");
+    print_range(&text, &option_table[i]);
+    lm_text_string(&text, ")  ");
+    lm_text_string(&text, option_table[i].help);
+    lm_text_string(&text, "\n");
+  }
+  lm_os_write(2, text.bytes, text.length);
+}
+
+/* Prints "loam: LOAM_OPTIONS: <before>'<what>'<after>\n"; what is cut if it is long. */
+static void complain(const char *before, const char *what, size_t length, struct lm_text *after) {
+  LM_TEXT(text, 512);
+  lm_text_string(&text, "loam: LOAM_OPTIONS: ");
+  lm_text_string(&text, before);
+  lm_text_string(&text, "'");
+  lm_text_span(&text, what, length < 100 ? length : 100);
+  lm_text_string(&text, "'");
+  lm_text_span(&text, after->bytes, after->length);
+  lm_text_string(&text, "\n");
+  lm_os_write(2, text.bytes, text.length);
+}
+
+static bool parse_choice(const char *choices, const char *string, size_t length,
+                         uint64_t *value) {
+  for (*value = 0;; ++*value) {
+    size_t choice_length = 0;
+    while (choices[choice_length] != 0 && choices[choice_length] != '|') choice_length++;
+    size_t i = 0;
+    while (i < length && i < choice_length && string[i] == choices[i]) i++;
+    if (i == length && i == choice_length) return true;
+    if (choices[choice_length] == 0) return false;
+    choices += choice_length + 1;
+  }
+}
+
+static void set_option(const struct option *option, const char *string, size_t length) {
+  uint64_t value;
+  bool good = option->choices != NULL
+                  ? parse_choice(option->choices, string, length, &value)
+                  : lm_parse_number(string, length, &value) && value >= option->minimum &&
+                        value <= option->maximum;
+  if (good) {
+    *option->value = value;
+    return;
+  }
+  LM_TEXT(after, 256);
+  lm_text_string(&after, " for ");
+  lm_text_string(&after, option->name);
+  lm_text_string(&after, ": expected ");
+  print_range(&after, option);
+  lm_text_string(&after, "; ");
+  print_value(&after, option, option->default_value);
+  lm_text_string(&after, " is used");
+  *option->value = option->default_value;
+  complain("bad value ", string, length, &after);
+}
+
+static void read_entry(const char *entry, size_t length) {
+  LM_TEXT(after, 64);
+  size_t name_length = 0;
+  while (name_length < length && entry[name_length] != '=') name_length++;
+  if (name_length == length) {
+    lm_text_string(&after, ": write NAME=VALUE");
+    complain("no value in ", entry, length, &after);
+    return;
+  }
+  for (size_t i = 0; i < OPTION_COUNT; i++) {
+    if (!lm_string_equal(entry, name_length, option_table[i].name)) continue;
+    set_option(&option_table[i], entry + name_length + 1, length - name_length - 1);
+    return;
+  }
+  lm_text_string(&after, "; help=1 lists them all");
+  complain("unknown option ", entry, name_length, &after);
+}
+
+void lm_options_read(const char *text) {
+  if (text == NULL) return;
+  while (*text != 0) {
+    size_t length = 0;
+    while (text[length] != 0 && text[length] != ',') length++;
+    if (length > 0) read_entry(text, length);
+    text += length + (text[length] == ',');
+  }
+  if (lm_options.help != 0) print_table();
+}

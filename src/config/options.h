@@ -1,0 +1,24 @@
+/* The options: one table, in options.c. Read once from LOAM_OPTIONS, "name=value,name=value". */
+#ifndef LM_CONFIG_OPTIONS_H
+#define LM_CONFIG_OPTIONS_H
+
+#include "base/compiler.h"
+
+enum lm_stats_format { LM_STATS_OFF, LM_STATS_TEXT, LM_STATS_JSON };
+enum lm_foreign_policy { LM_FOREIGN_ABORT, LM_FOREIGN_IGNORE };
+
+/* Current values; the field's option and meaning are in the table. */
+struct lm_options {
+  uint64_t help;
+  uint64_t stats;   /* enum lm_stats_format */
+  uint64_t stats_fd;
+  uint64_t purge_delay_ms;
+  uint64_t foreign; /* enum lm_foreign_policy */
+};
+extern struct lm_options lm_options;
+
+/* Sets the options from `text`, which may be NULL; prints a line for each entry that is wrong,
+ * and the table if help=1. */
+void lm_options_read(const char *text);
+
+#endif

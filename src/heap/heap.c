@@ -1,0 +1,280 @@
+/* The heap's slow paths: where a bin's blocks come from and where a span's go. */
+#include "heap/heap.h"
+
+#include "config/options.h"
+#include "heap/orphan.h"
+#include "heap/remote.h"
+#include "heap/span.h"
+#include "os/panic.h"
+#include "pages/meta.h"
+
+struct lm_heap lm_empty_heap = {.tag = LM_TAG_NO_HEAP, .ended = true};
+
+struct lm_lock lm_heaps_lock = LM_LOCK_INIT(LM_RANK_HEAPS);
+size_t lm_heap_live_count, lm_heap_made_count;
+static struct lm_heap *idle_heaps; /* without a thread; under lm_heaps_lock */
+
+#define EXTEND_BYTES 4096 /* a span grows by at most this, or one block */
+
+static uint32_t tag_of(const struct lm_heap *heap, const struct lm_span *span, uint32_t bits) {
+  return heap->tag | bits | (uint32_t)span->class_index << LM_TAG_CLASS_SHIFT;
+}
+
+/* ---- A span's life ---- */
+
+/* A new span for the heap, on none of its lists, without blocks. */
+static struct lm_span *new_span(struct lm_heap *heap, size_t class_index) {
+  const struct lm_class *class = &lm_classes[class_index];
+  bool zero;
+  char *start = lm_pool_take_slices(heap->pool, class->slice_count, &zero);
+  if (start == NULL) return NULL;
+  struct lm_span *span =
+      &lm_region_of(start)->spans[lm_region_offset(start) >> LM_SLICE_SHIFT];
+  for (size_t i = 0; i < class->slice_count; i++) span[i].head_distance = (uint8_t)i;
+  span->free_list = NULL;
+  span->used_count = span->extended_count = 0;
+  span->notify_count = 0;
+  span->capacity = class->block_count;
+  span->class_index = (uint8_t)class_index;
+  span->slice_count = class->slice_count;
+  span->zero = zero;
+  lm_store_release(&span->owner, heap);
+  return span;
+}
+
+/* Carves blocks for the current span's empty bin and returns one more. */
+static void *extend(struct lm_heap *heap, struct lm_span *span) {
+  size_t block_bytes = lm_classes[span->class_index].block_bytes;
+  char *first = lm_span_start(span) + (size_t)span->extended_count * block_bytes;
+  char *stop = (char *)lm_align_up((uintptr_t)first + 1, EXTEND_BYTES);
+  size_t count = (size_t)(stop - first) / block_bytes;
+  count = lm_min(lm_max(count, 1), (size_t)(span->capacity - span->extended_count));
+  struct lm_block **link = &heap->bins[span->class_index];
+  for (size_t i = 1; i < count; i++) {
+    struct lm_block *block = (struct lm_block *)(first + i * block_bytes);
+    *link = block;
+    link = &block->next;
+  }
+  *link = NULL;
+  span->extended_count = (uint16_t)(span->extended_count + count);
+  span->used_count = span->extended_count;
+  return first;
+}
+
+/* The heap's current span of the class, whose bin is empty, is current no longer. */
+static void retire_current(struct lm_heap *heap, size_t class_index) {
+  struct lm_span *span = heap->current[class_index];
+  if (span == NULL) return;
+  heap->current[class_index] = NULL;
+  lm_span_set_tag(span, tag_of(heap, span, LM_TAG_NOT_CURRENT));
+  if (span->extended_count < span->capacity) {
+    span->state = LM_SPAN_USABLE;
+    span->notify_count = 0;
+    lm_span_list_push_back(&heap->usable[class_index], span);
+  } else {
+    /* Usable again once an eighth of it is free, so that a refill is worth its while. */
+    span->state = LM_SPAN_FULL;
+    span->notify_count = span->capacity - lm_max(1, span->capacity / 8);
+    lm_span_list_push_front(&heap->full, span);
+  }
+}
+
+/* Makes a span of the heap's that is on no list the current one; its free blocks the bin. */
+static void make_current(struct lm_heap *heap, struct lm_span *span) {
+  heap->bins[span->class_index] = span->free_list;
+  span->free_list = NULL;
+  span->used_count = span->extended_count;
+  span->state = LM_SPAN_CURRENT;
+  heap->current[span->class_index] = span;
+  lm_span_set_tag(span, tag_of(heap, span, 0));
+}
+
+/* used_count has fallen to notify_count or below. */
+static LM_NOINLINE void notify(struct lm_heap *heap, struct lm_span *span) {
+  struct lm_span_list *usable = &heap->usable[span->class_index];
+  lm_span_list_remove(span->state == LM_SPAN_FULL ? &heap->full : usable, span);
+  if (span->used_count == 0) {
+    lm_span_end(span);
+    lm_heap_tick(heap); /* a thread that only frees must see the clock too */
+    return;
+  }
+  span->state = LM_SPAN_USABLE;
+  span->notify_count = 0;
+  lm_span_list_push_front(usable, span);
+}
+
+/* ---- malloc's slow path ---- */
+
+/* A block from a span other than the current one, which becomes current; NULL if none has any. */
+static void *take_from_usable(struct lm_heap *heap, size_t class_index) {
+  struct lm_span *span = heap->usable[class_index].first;
+  if (span == NULL || span->free_list == NULL) {
+    span = lm_orphan_adopt(heap, class_index);
+    if (span == NULL) return NULL;
+  } else {
+    lm_span_list_remove(&heap->usable[class_index], span);
+  }
+  retire_current(heap, class_index);
+  make_current(heap, span);
+  return lm_heap_pop(heap, class_index);
+}
+
+void *lm_heap_take_slow(struct lm_heap *heap, size_t class_index, bool *zero) {
+  *zero = false;
+  lm_heap_tick(heap);
+  lm_remote_collect(heap);
+  void *block = lm_heap_pop(heap, class_index);
+  if (block != NULL) return block;
+  block = take_from_usable(heap, class_index);
+  if (block != NULL) return block;
+
+  struct lm_span *span = heap->current[class_index];
+  if (span == NULL || span->extended_count == span->capacity) {
+    span = heap->usable[class_index].first;
+    if (span != NULL) lm_span_list_remove(&heap->usable[class_index], span);
+    else span = new_span(heap, class_index);
+    if (span == NULL) return NULL;
+    retire_current(heap, class_index);
+    make_current(heap, span);
+  }
+  *zero = span->zero;
+  return extend(heap, span);
+}
+
+/* ---- free's slow paths ---- */
+
+void lm_heap_free_own(struct lm_heap *heap, struct lm_block *block) {
+  struct lm_span *span = lm_span_of(block);
+  block->next = span->free_list;
+  span->free_list = block;
+  if (LM_UNLIKELY(--span->used_count == span->notify_count)) notify(heap, span);
+}
+
+void lm_heap_put_back(struct lm_heap *heap, struct lm_span *span, struct lm_block *first,
+                      struct lm_block *last, size_t count) {
+  if (span->state == LM_SPAN_CURRENT) {
+    last->next = heap->bins[span->class_index];
+    heap->bins[span->class_index] = first;
+    return;
+  }
+  last->next = span->free_list;
+  span->free_list = first;
+  span->used_count -= (uint32_t)count;
+  if (span->used_count <= span->notify_count) notify(heap, span);
+}
+
+/* ---- Time ---- */
+
+static size_t list_length(const struct lm_block *block) {
+  size_t length = 0;
+  for (; block != NULL; block = block->next) length++;
+  return length;
+}
+
+/* Takes the bin's blocks back into the current span, which is then on no list. */
+static void unload_current(struct lm_heap *heap, struct lm_span *span) {
+  span->free_list = heap->bins[span->class_index];
+  heap->bins[span->class_index] = NULL;
+  span->used_count = span->extended_count - (uint32_t)list_length(span->free_list);
+  heap->current[span->class_index] = NULL;
+}
+
+/* Gives the class's current span back if all its blocks are free. */
+static void trim_class(struct lm_heap *heap, size_t class_index) {
+  struct lm_span *span = heap->current[class_index];
+  if (span == NULL || list_length(heap->bins[class_index]) != span->extended_count) return;
+  unload_current(heap, span);
+  lm_span_end(span);
+}
+
+static LM_NOINLINE void tick_slow(struct lm_heap *heap, uint64_t now_ms) {
+  heap->tick_ms = now_ms;
+  heap->trim_class = 0;
+  lm_remote_flush(heap);
+  lm_pool_tick(now_ms);
+}
+
+void lm_heap_tick(struct lm_heap *heap) {
+  uint64_t now_ms = lm_os_clock_ms();
+  if (now_ms - heap->tick_ms >= 1 + lm_options.purge_delay_ms / 4) tick_slow(heap, now_ms);
+  /* A few classes at a time, so that no single call pays for all of them. */
+  for (int i = 0; i < 4 && heap->trim_class < LM_CLASS_COUNT; i++)
+    trim_class(heap, heap->trim_class++);
+}
+
+void lm_heap_trim(struct lm_heap *heap) {
+  lm_remote_flush(heap);
+  lm_remote_collect(heap);
+  for (size_t i = 1; i < LM_CLASS_COUNT; i++) trim_class(heap, i);
+}
+
+/* ---- A thread's begin and end ---- */
+
+static struct lm_heap *make_heap(void) {
+  struct lm_heap *heap = lm_meta_take(sizeof *heap);
+  if (heap == NULL) return NULL;
+  lm_lock_take(&lm_heaps_lock);
+  uint32_t id = LM_OWNER_FIRST_HEAP + (uint32_t)lm_heap_made_count++;
+  lm_lock_free(&lm_heaps_lock);
+  if (id >= LM_OWNER_LIMIT) return NULL;
+  heap->tag = id << LM_TAG_OWNER_SHIFT;
+  heap->pool = &lm_pools[id % lm_pool_count];
+  return heap;
+}
+
+struct lm_heap *lm_heap_begin(void) {
+  lm_lock_take(&lm_heaps_lock);
+  struct lm_heap *heap = idle_heaps;
+  if (heap != NULL) idle_heaps = heap->next;
+  lm_lock_free(&lm_heaps_lock);
+  if (heap == NULL) heap = make_heap();
+  if (heap == NULL) return NULL;
+  lm_lock_take(&lm_heaps_lock);
+  lm_heap_live_count++;
+  lm_lock_free(&lm_heaps_lock);
+  heap->ended = false;
+  heap->trim_class = LM_CLASS_COUNT;
+  heap->tick_ms = lm_os_clock_ms();
+  /* Opens the inbox; pairs with the acquiring load of whoever sends next. */
+  lm_store_release(&heap->inbox, NULL);
+  return heap;
+}
+
+/* Gives back or orphans a span that is on no list and whose free blocks are all on free_list. */
+static void leave_span(struct lm_span *span) {
+  if (span->used_count == 0) lm_span_end(span);
+  else lm_orphan_leave(span);
+}
+
+static void leave_list(struct lm_span_list *list) {
+  while (list->first != NULL) {
+    struct lm_span *span = list->first;
+    lm_span_list_remove(list, span);
+    leave_span(span);
+  }
+}
+
+/* Memory that threads leave behind goes back at once if it is more than this. */
+#define EXIT_KEEP_BYTES LM_MIB
+
+void lm_heap_end(struct lm_heap *heap) {
+  lm_remote_flush(heap);
+  lm_remote_collect(heap);
+  for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
+    struct lm_span *span = heap->current[i];
+    if (span != NULL) {
+      unload_current(heap, span);
+      leave_span(span);
+    }
+    leave_list(&heap->usable[i]);
+  }
+  leave_list(&heap->full);
+  lm_remote_close(heap);
+  heap->ended = true;
+  lm_lock_take(&lm_heaps_lock);
+  heap->next = idle_heaps;
+  idle_heaps = heap;
+  lm_heap_live_count--;
+  lm_lock_free(&lm_heaps_lock);
+  if (lm_options.purge_delay_ms != 0) lm_pool_trim(EXIT_KEEP_BYTES);
+}

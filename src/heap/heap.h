@@ -1,0 +1,101 @@
+/* A heap: one thread's allocator state. Only its thread touches it, but for the inbox.
+ *
+ * malloc pops from the bin of the size class; free pushes onto it if the block's span is the
+ * bin's current one, and onto the span's own list if it is another span of the heap. Blocks of
+ * other heaps are collected in chains, one per span, and sent to their owners' inboxes in
+ * batches (remote.c). A heap whose thread has ended leaves its spans as orphans (orphan.c). */
+#ifndef LM_HEAP_HEAP_H
+#define LM_HEAP_HEAP_H
+
+#include "base/atomic.h"
+#include "base/compiler.h"
+#include "os/lock.h"
+#include "pages/pool.h"
+#include "pages/span.h"
+#include "pages/tags.h"
+#include "sizeclass/sizeclass.h"
+
+/* A tag's class field, shifted, is an offset into the bins: one for each value of the field. */
+#define LM_BIN_COUNT 128
+
+/* Blocks of one foreign span that this heap's thread has freed and not sent yet: a ring. The
+ * block freed first is the chain's handle; from it one reaches the last, and so on back to it. */
+struct lm_chain {
+  struct lm_span *span; /* NULL: the chain is empty */
+  struct lm_block *handle, *newest;
+  uint32_t count;
+};
+#define LM_CHAIN_COUNT 64
+
+/* Chains on their way to one owner. */
+struct lm_parcel {
+  struct lm_heap *owner; /* NULL: empty */
+  struct lm_message *first, *last;
+};
+#define LM_PARCEL_COUNT 8
+
+struct lm_heap {
+  struct lm_block *bins[LM_BIN_COUNT];
+  uint32_t tag; /* owner id, as in the tags of its current spans but for the class */
+  bool ended;   /* its thread has ended, and the heap waits for another */
+  uint64_t tick_ms;            /* when the slow path last looked at the clock's purposes */
+  size_t trim_class;           /* classes below have been looked at since the last tick */
+  size_t chained_bytes;        /* blocks in chains and parcels */
+  struct lm_pool *pool;
+  struct lm_span *current[LM_CLASS_COUNT]; /* NULL before the first span */
+  struct lm_span_list usable[LM_CLASS_COUNT];
+  struct lm_span_list full;
+  struct lm_chain chains[LM_CHAIN_COUNT];
+  struct lm_parcel parcels[LM_PARCEL_COUNT];
+  struct lm_heap *next; /* on the list of heaps without a thread, under its lock */
+
+  /* Messages from other threads, newest first; LM_INBOX_CLOSED once the thread has ended.
+   * Pushed by any thread with a releasing compare-and-swap, taken whole by the owner with an
+   * acquiring exchange. On a line of its own. */
+  LM_CACHE_ALIGNED _Atomic(struct lm_message *) inbox;
+};
+#define LM_INBOX_CLOSED ((struct lm_message *)1)
+
+/* The heap of a thread that has none yet: its bins are empty and its tag is nobody's, so that
+ * every call takes the slow path, which makes one. Never written to. */
+extern struct lm_heap lm_empty_heap;
+
+LM_INLINE bool lm_heap_is_empty(const struct lm_heap *heap) { return heap == &lm_empty_heap; }
+
+/* Pops a block of the class; NULL if the bin is empty. */
+LM_INLINE void *lm_heap_pop(struct lm_heap *heap, size_t class_index) {
+  struct lm_block *block = heap->bins[class_index];
+  if (LM_LIKELY(block != NULL)) heap->bins[class_index] = block->next;
+  return block;
+}
+
+/* A block of the class whose bin was found empty; NULL if out of memory. `*zero` says whether the
+ * block reads as zero. */
+void *lm_heap_take_slow(struct lm_heap *heap, size_t class_index, bool *zero);
+
+/* Frees a block of the heap's own whose span is not current. */
+void lm_heap_free_own(struct lm_heap *heap, struct lm_block *block);
+
+/* Puts `count` blocks of one own span back, linked from `first` to `last`. */
+void lm_heap_put_back(struct lm_heap *heap, struct lm_span *span, struct lm_block *first,
+                      struct lm_block *last, size_t count);
+
+/* Does what the passing of time asks for, if it has passed: sends chains, takes messages, looks
+ * for empty current spans, turns the purge clock. Called from slow paths. */
+void lm_heap_tick(struct lm_heap *heap);
+
+/* Sends chains, takes messages and gives back all empty spans, now. */
+void lm_heap_trim(struct lm_heap *heap);
+
+/* A heap for the calling thread, or NULL if out of memory. */
+struct lm_heap *lm_heap_begin(void);
+
+/* Ends the calling thread's heap: empty spans go back to their pools, the others become orphans,
+ * and the heap waits for another thread. */
+void lm_heap_end(struct lm_heap *heap);
+
+extern struct lm_lock lm_heaps_lock;
+/* Heaps that a thread has, and heaps ever made; under lm_heaps_lock. */
+extern size_t lm_heap_live_count, lm_heap_made_count;
+
+#endif

@@ -1,0 +1,74 @@
+#include "heap/orphan.h"
+
+#include "heap/span.h"
+
+struct lm_lock lm_orphan_locks[LM_CLASS_COUNT];
+static struct lm_span_list orphans[LM_CLASS_COUNT]; /* under the class's lock */
+/* Spans on the list that have free blocks, at its front. Written under the lock; read without it
+ * by heaps that ask whether it is worth taking. */
+static _Atomic(uint32_t) usable_counts[LM_CLASS_COUNT];
+
+void lm_orphan_start(void) {
+  for (size_t i = 0; i < LM_CLASS_COUNT; i++) lm_orphan_locks[i].rank = LM_RANK_ORPHANS;
+}
+
+static void count_usable(size_t class_index, int change) {
+  uint32_t count = lm_load_relaxed(&usable_counts[class_index]);
+  lm_store_relaxed(&usable_counts[class_index], count + (uint32_t)change);
+}
+
+static bool has_free_blocks(const struct lm_span *span) { return span->free_list != NULL; }
+
+void lm_orphan_leave(struct lm_span *span) {
+  size_t class_index = span->class_index;
+  lm_lock_take(&lm_orphan_locks[class_index]);
+  span->state = LM_SPAN_ORPHAN;
+  lm_span_set_tag(span, LM_OWNER_ORPHAN << LM_TAG_OWNER_SHIFT);
+  lm_store_release(&span->owner, NULL);
+  if (has_free_blocks(span)) {
+    lm_span_list_push_front(&orphans[class_index], span);
+    count_usable(class_index, +1);
+  } else {
+    lm_span_list_push_back(&orphans[class_index], span);
+  }
+  lm_lock_free(&lm_orphan_locks[class_index]);
+}
+
+struct lm_span *lm_orphan_adopt(struct lm_heap *heap, size_t class_index) {
+  if (lm_load_relaxed(&usable_counts[class_index]) == 0) return NULL;
+  lm_lock_take(&lm_orphan_locks[class_index]);
+  struct lm_span *span = orphans[class_index].first;
+  if (span != NULL && has_free_blocks(span)) {
+    lm_span_list_remove(&orphans[class_index], span);
+    count_usable(class_index, -1);
+    lm_store_release(&span->owner, heap);
+  } else {
+    span = NULL;
+  }
+  lm_lock_free(&lm_orphan_locks[class_index]);
+  return span;
+}
+
+bool lm_orphan_put_back(struct lm_span *span, struct lm_block *first, struct lm_block *last,
+                        size_t count) {
+  size_t class_index = span->class_index;
+  lm_lock_take(&lm_orphan_locks[class_index]);
+  bool orphan = lm_load_relaxed(&span->owner) == NULL;
+  bool empty = false;
+  if (orphan) {
+    bool was_usable = has_free_blocks(span);
+    last->next = span->free_list;
+    span->free_list = first;
+    span->used_count -= (uint32_t)count;
+    empty = span->used_count == 0;
+    if (empty || !was_usable) lm_span_list_remove(&orphans[class_index], span);
+    if (empty && was_usable) count_usable(class_index, -1);
+    if (!empty && !was_usable) {
+      lm_span_list_push_front(&orphans[class_index], span);
+      count_usable(class_index, +1);
+    }
+  }
+  lm_lock_free(&lm_orphan_locks[class_index]);
+  if (empty) lm_span_end(span);
+  return orphan;
+}

@@ -1,0 +1,25 @@
+/* Orphans: spans whose owner's thread has ended while blocks of them were in use.
+ *
+ * They wait on one list per size class. Whoever frees the last block gives the span back; a heap
+ * that needs a span of the class adopts one that has free blocks. Everything about an orphan
+ * happens under its class's lock; lm_span.owner is NULL exactly while it is on the list. */
+#ifndef LM_HEAP_ORPHAN_H
+#define LM_HEAP_ORPHAN_H
+
+#include "heap/heap.h"
+
+/* Leaves a span without free blocks in any bin, of which blocks are in use. */
+void lm_orphan_leave(struct lm_span *span);
+
+/* A span with free blocks for the heap, now owned by it but on none of its lists; or NULL. */
+struct lm_span *lm_orphan_adopt(struct lm_heap *heap, size_t class_index);
+
+/* Puts blocks back on an orphan, linked from `first` to `last`. False, with nothing done, if the
+ * span has been adopted meanwhile. */
+bool lm_orphan_put_back(struct lm_span *span, struct lm_block *first, struct lm_block *last,
+                        size_t count);
+
+extern struct lm_lock lm_orphan_locks[LM_CLASS_COUNT];
+void lm_orphan_start(void);
+
+#endif

@@ -1,0 +1,157 @@
+#include "heap/remote.h"
+
+#include "heap/orphan.h"
+#include "heap/span.h"
+
+/* ---- Messages ---- */
+
+#if LM_BITS_64
+#define ADDRESS_MASK (((uint64_t)1 << 48) - 1)
+static struct lm_message *message_next(const struct lm_message *message) {
+  return (struct lm_message *)(uintptr_t)(message->next_and_count & ADDRESS_MASK);
+}
+static size_t message_count(const struct lm_message *message) {
+  return (size_t)(message->next_and_count >> 48);
+}
+static void message_set(struct lm_message *message, struct lm_message *next, size_t count) {
+  message->next_and_count = (uint64_t)(uintptr_t)next | (uint64_t)count << 48;
+}
+#else
+static struct lm_message *message_next(const struct lm_message *message) { return message->next; }
+static size_t message_count(const struct lm_message *message) { return message->count; }
+static void message_set(struct lm_message *message, struct lm_message *next, size_t count) {
+  message->next = next;
+  message->count = (uint32_t)count;
+}
+#endif
+
+/* Pushes linked messages onto the heap's inbox. False if it is closed. */
+static bool push(struct lm_heap *heap, struct lm_message *first, struct lm_message *last) {
+  struct lm_message *head = lm_load_acquire(&heap->inbox);
+  do {
+    if (head == LM_INBOX_CLOSED) return false;
+    message_set(last, head, message_count(last));
+  } while (!lm_cas_weak_release(&heap->inbox, &head, first));
+  return true;
+}
+
+/* Brings one message to whoever owns its span now: an inbox, or the span itself if nobody. */
+static void deliver(struct lm_message *message) {
+  struct lm_block *handle = (struct lm_block *)message;
+  struct lm_span *span = lm_span_of(handle);
+  for (;;) {
+    struct lm_heap *owner = lm_load_acquire(&span->owner);
+    if (owner != NULL) {
+      /* A heap closes its inbox after the last of its spans has got another owner or none, so
+       * that a closed inbox means that the owner read above is out of date. */
+      if (push(owner, message, message)) return;
+      lm_cpu_pause();
+    } else {
+      struct lm_block *newest = message->newest;
+      size_t count = message_count(message);
+      if (lm_orphan_put_back(span, newest, handle, count)) return;
+    }
+  }
+}
+
+static void deliver_all(struct lm_message *message) {
+  while (message != NULL) {
+    struct lm_message *next = message_next(message);
+    message_set(message, NULL, message_count(message));
+    deliver(message);
+    message = next;
+  }
+}
+
+/* ---- The sender ---- */
+
+static void send_parcel(struct lm_parcel *parcel) {
+  if (parcel->owner == NULL) return;
+  if (!push(parcel->owner, parcel->first, parcel->last)) deliver_all(parcel->first);
+  parcel->owner = NULL;
+}
+
+/* Closes the chain's ring and puts it into the parcel for the span's owner. */
+static void pack(struct lm_heap *heap, struct lm_chain *chain) {
+  struct lm_message *message = (struct lm_message *)chain->handle;
+  message->newest = chain->newest;
+  message_set(message, NULL, chain->count);
+  struct lm_heap *owner = lm_load_acquire(&chain->span->owner);
+  chain->span = NULL;
+  if (owner == NULL) {
+    deliver(message);
+    return;
+  }
+  size_t id = owner->tag >> LM_TAG_OWNER_SHIFT;
+  struct lm_parcel *parcel = &heap->parcels[id % LM_PARCEL_COUNT];
+  if (parcel->owner != owner) {
+    send_parcel(parcel);
+    parcel->owner = owner;
+    parcel->last = message;
+  } else {
+    message_set(message, parcel->first, chain->count);
+  }
+  parcel->first = message;
+}
+
+void lm_remote_flush(struct lm_heap *heap) {
+  if (heap->chained_bytes == 0) return;
+  heap->chained_bytes = 0;
+  for (size_t i = 0; i < LM_CHAIN_COUNT; i++)
+    if (heap->chains[i].span != NULL) pack(heap, &heap->chains[i]);
+  for (size_t i = 0; i < LM_PARCEL_COUNT; i++) send_parcel(&heap->parcels[i]);
+}
+
+void lm_remote_free(struct lm_heap *heap, struct lm_block *block) {
+  struct lm_span *span = lm_span_of(block);
+  struct lm_chain *chain = &heap->chains[((uintptr_t)block >> LM_SLICE_SHIFT) % LM_CHAIN_COUNT];
+  if (LM_LIKELY(chain->span == span)) {
+    block->next = chain->newest;
+    chain->count++;
+  } else {
+    if (chain->span != NULL) pack(heap, chain);
+    chain->span = span;
+    chain->handle = block;
+    chain->count = 1;
+  }
+  chain->newest = block;
+  heap->chained_bytes += lm_classes[span->class_index].block_bytes;
+  if (LM_UNLIKELY(heap->chained_bytes >= LM_REMOTE_BATCH_BYTES)) {
+    lm_remote_flush(heap);
+    lm_heap_tick(heap); /* a thread that only frees must see the clock too */
+  }
+}
+
+void lm_remote_free_now(struct lm_block *block) {
+  struct lm_message *message = (struct lm_message *)block;
+  message->newest = block;
+  message_set(message, NULL, 1);
+  deliver(message);
+}
+
+/* ---- The owner ---- */
+
+static void take_messages(struct lm_heap *heap, struct lm_message *message) {
+  while (message != NULL) {
+    struct lm_message *next = message_next(message);
+    struct lm_block *handle = (struct lm_block *)message;
+    struct lm_span *span = lm_span_of(handle);
+    if (LM_LIKELY(lm_load_relaxed(&span->owner) == heap)) {
+      lm_heap_put_back(heap, span, message->newest, handle, message_count(message));
+    } else {
+      message_set(message, NULL, message_count(message));
+      deliver(message);
+    }
+    message = next;
+  }
+}
+
+void lm_remote_collect(struct lm_heap *heap) {
+  if (LM_LIKELY(lm_load_relaxed(&heap->inbox) == NULL)) return;
+  take_messages(heap, lm_exchange_acquire(&heap->inbox, NULL));
+}
+
+void lm_remote_close(struct lm_heap *heap) {
+  /* Releases the new owners of all spans to whoever finds the inbox closed. */
+  deliver_all(lm_exchange_acq_rel(&heap->inbox, LM_INBOX_CLOSED));
+}

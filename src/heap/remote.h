@@ -1,0 +1,47 @@
+/* Remote frees: blocks on their way back to the heap that owns their span.
+ *
+ * 1. A thread that frees another's block pushes it onto its chain for the span (no atomics).
+ * 2. When a chain has to make room, it becomes a message in the parcel for the span's owner; when
+ *    the thread has collected LM_REMOTE_BATCH_BYTES, all chains do, and the parcels are sent: one
+ *    compare-and-swap each onto the owner's inbox.
+ * 3. The owner takes the whole inbox with one exchange and puts each chain back on its span in
+ *    constant time.
+ *
+ * A span's owner can change meanwhile (thread end, adoption). Nobody relies on who it was: a heap
+ * that finds a chain of a span that is not its own sends it on. */
+#ifndef LM_HEAP_REMOTE_H
+#define LM_HEAP_REMOTE_H
+
+#include "heap/heap.h"
+
+#define LM_REMOTE_BATCH_BYTES (64 * LM_KIB)
+
+/* A chain as it is sent, in the memory of its handle, the block freed first. The smallest block
+ * has 16 bytes, so that on 64 bit the count shares a word with the link. */
+struct lm_message {
+  struct lm_block *newest; /* from it by `next` back to the handle: the ring */
+#if LM_BITS_64
+  uint64_t next_and_count; /* the next message's address, and above bit 48 the count */
+#else
+  struct lm_message *next;
+  uint32_t count;
+#endif
+};
+
+/* Frees a block of a span that is not the heap's own. */
+void lm_remote_free(struct lm_heap *heap, struct lm_block *block);
+
+/* The same for a thread without a heap: sent at once. */
+void lm_remote_free_now(struct lm_block *block);
+
+/* Sends all that is collected. */
+void lm_remote_flush(struct lm_heap *heap);
+
+/* Takes what others have sent. */
+void lm_remote_collect(struct lm_heap *heap);
+
+/* Closes the inbox of a heap that ends, after its spans have been orphaned, and passes on what was
+ * in it. */
+void lm_remote_close(struct lm_heap *heap);
+
+#endif

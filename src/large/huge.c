@@ -1,0 +1,128 @@
+#include "large/huge.h"
+
+#include "base/bits.h"
+#include "os/os.h"
+#include "pages/meta.h"
+#include "pages/region.h"
+
+struct huge {
+  struct huge *next;
+  uintptr_t address;
+  size_t size;
+};
+
+#define BUCKET_COUNT 1024
+struct lm_lock lm_huge_lock = LM_LOCK_INIT(LM_RANK_HUGE);
+struct lm_huge_totals lm_huge_totals;
+static struct huge *buckets[BUCKET_COUNT]; /* by address; under the lock */
+static struct huge *unused_records;        /* under the lock */
+
+static struct huge **bucket_of(uintptr_t address) {
+  return &buckets[(address >> lm_os.page_shift) * 0x9e3779b1u / 64 % BUCKET_COUNT];
+}
+
+/* Where the record of the block is linked from; what that points to is NULL if there is none. */
+static struct huge **find(const void *address) {
+  struct huge **link = bucket_of((uintptr_t)address);
+  while (*link != NULL && (*link)->address != (uintptr_t)address) link = &(*link)->next;
+  return link;
+}
+
+static void insert(struct huge *huge) {
+  struct huge **bucket = bucket_of(huge->address);
+  huge->next = *bucket;
+  *bucket = huge;
+  lm_huge_totals.count++;
+  lm_huge_totals.bytes += huge->size;
+}
+
+/* Takes the block's record out of the table; NULL if there is none. */
+static struct huge *extract(const void *address) {
+  struct huge **link = find(address);
+  struct huge *huge = *link;
+  if (huge == NULL) return NULL;
+  *link = huge->next;
+  lm_huge_totals.count--;
+  lm_huge_totals.bytes -= huge->size;
+  return huge;
+}
+
+static struct huge *new_record(void) {
+  lm_lock_take(&lm_huge_lock);
+  struct huge *huge = unused_records;
+  if (huge != NULL) unused_records = huge->next;
+  lm_lock_free(&lm_huge_lock);
+  return huge != NULL ? huge : lm_meta_take(sizeof *huge);
+}
+
+static void end_record(struct huge *huge) {
+  lm_lock_take(&lm_huge_lock);
+  huge->next = unused_records;
+  unused_records = huge;
+  lm_lock_free(&lm_huge_lock);
+}
+
+/* Maps; at the process's limit of address space, once more without the table of tags. */
+static int map_huge(size_t size, size_t alignment, void **address) {
+  int error = lm_os_map(size, alignment, address);
+  if (error != 0 && lm_os_address_space_limited() && lm_tags_give_up(lm_region_holds))
+    error = lm_os_map(size, alignment, address);
+  return error;
+}
+
+void *lm_huge_take(size_t size, size_t alignment) {
+  void *address;
+  struct huge *huge = new_record();
+  if (huge == NULL) return NULL;
+  huge->size = lm_align_up(size, lm_os.page_bytes);
+  if (map_huge(huge->size, alignment, &address) != 0) {
+    end_record(huge);
+    return NULL;
+  }
+  huge->address = (uintptr_t)address;
+  lm_lock_take(&lm_huge_lock);
+  insert(huge);
+  lm_lock_free(&lm_huge_lock);
+  return address;
+}
+
+size_t lm_huge_usable_bytes(const void *address) {
+  if (((uintptr_t)address & (lm_os.page_bytes - 1)) != 0) return 0;
+  lm_lock_take(&lm_huge_lock);
+  struct huge *huge = *find(address);
+  size_t size = huge != NULL ? huge->size : 0;
+  lm_lock_free(&lm_huge_lock);
+  return size;
+}
+
+bool lm_huge_give(void *address) {
+  if (((uintptr_t)address & (lm_os.page_bytes - 1)) != 0) return false;
+  lm_lock_take(&lm_huge_lock);
+  struct huge *huge = extract(address);
+  lm_lock_free(&lm_huge_lock);
+  if (huge == NULL) return false;
+  lm_os_release(address, huge->size);
+  end_record(huge);
+  return true;
+}
+
+void *lm_huge_resize(void *block, size_t size) {
+  size = lm_align_up(size, lm_os.page_bytes);
+  /* Out of the table while it moves: another thread may be given the old address meanwhile. */
+  lm_lock_take(&lm_huge_lock);
+  struct huge *huge = extract(block);
+  lm_lock_free(&lm_huge_lock);
+  if (huge == NULL) return NULL;
+  void *moved = block;
+  int error = huge->size == size ? 0 : lm_os_remap(block, huge->size, size, &moved);
+  if (error != 0 && lm_os_address_space_limited() && lm_tags_give_up(lm_region_holds))
+    error = lm_os_remap(block, huge->size, size, &moved);
+  if (error == 0) {
+    huge->address = (uintptr_t)moved;
+    huge->size = size;
+  }
+  lm_lock_take(&lm_huge_lock);
+  insert(huge);
+  lm_lock_free(&lm_huge_lock);
+  return error == 0 ? moved : NULL;
+}

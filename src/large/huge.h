@@ -1,0 +1,25 @@
+/* Huge blocks: each is a mapping of its own, found by its address in a table. */
+#ifndef LM_LARGE_HUGE_H
+#define LM_LARGE_HUGE_H
+
+#include "base/compiler.h"
+#include "os/lock.h"
+
+struct lm_huge_totals {
+  size_t count;
+  size_t bytes;
+};
+/* Both under lm_huge_lock. */
+extern struct lm_lock lm_huge_lock;
+extern struct lm_huge_totals lm_huge_totals;
+
+/* Fresh zero memory of `size` bytes, rounded up to pages; NULL if out of memory. */
+void *lm_huge_take(size_t size, size_t alignment);
+/* Bytes of the huge block that begins at `address`; 0 if none does. */
+size_t lm_huge_usable_bytes(const void *address);
+/* False if no huge block begins there. */
+bool lm_huge_give(void *address);
+/* The block with its new size, moved if need be; NULL, with nothing changed, if that fails. */
+void *lm_huge_resize(void *block, size_t size);
+
+#endif

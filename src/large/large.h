@@ -1,0 +1,29 @@
+/* Blocks above the size classes, rounded up to OS pages.
+ *
+ * Up to LM_LARGE_MAX_BYTES they are runs of pages in a region, which stay with the process for a
+ * while when freed. Above, each is a mapping of its own ("huge"), given back at once. */
+#ifndef LM_LARGE_LARGE_H
+#define LM_LARGE_LARGE_H
+
+#include "base/compiler.h"
+#include "os/lock.h"
+#include "pages/pool.h"
+
+#define LM_LARGE_MAX_BYTES (LM_REGION_BYTES / 4)
+
+/* A block of at least `size` bytes, aligned to `alignment`, a power of two; NULL if out of memory.
+ * With `clear` it reads as zero. */
+void *lm_large_take(struct lm_pool *pool, size_t size, size_t alignment, bool clear);
+
+/* Usable bytes of the block that begins at `address`, which may be any address whose tag is not a
+ * heap's or orphan's; 0 if no block begins there. */
+size_t lm_large_usable_bytes(const void *address);
+
+/* Gives the block that begins at `address` back; false if none does. */
+bool lm_large_give(void *address);
+
+/* Changes the block's size, in place or by moving its pages; NULL, with nothing changed, if that
+ * is not possible and the contents would have to be copied. */
+void *lm_large_resize(struct lm_pool *pool, void *block, size_t size);
+
+#endif

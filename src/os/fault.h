@@ -1,0 +1,24 @@
+/* Makes system calls fail on demand, in test builds only (LM_FAKE_OS=1). */
+#ifndef LM_OS_FAULT_H
+#define LM_OS_FAULT_H
+
+#include "base/atomic.h"
+#include "base/compiler.h"
+
+#if LM_FAKE_OS
+/* Counts down at each call that can fail; the call at which it reaches 0 fails. Negative: off.
+ * Written by the test, read and decremented by any thread. */
+extern _Atomic(long) lm_fault_countdown;
+/* Calls that could have failed so far. */
+extern _Atomic(long) lm_fault_points;
+
+LM_INLINE bool lm_fault_here(void) {
+  lm_add_relaxed(&lm_fault_points, 1);
+  if (lm_load_relaxed(&lm_fault_countdown) < 0) return false;
+  return lm_sub_relaxed(&lm_fault_countdown, 1) == 0;
+}
+#else
+LM_INLINE bool lm_fault_here(void) { return false; }
+#endif
+
+#endif

@@ -1,0 +1,48 @@
+/* A lock that spins briefly and then sleeps, with a rank.
+ *
+ * A thread takes locks in rising rank only. The checking build ends the program when one does
+ * not; the fork handlers take all locks in that order. docs/locks.md lists them. */
+#ifndef LM_OS_LOCK_H
+#define LM_OS_LOCK_H
+
+#include "base/atomic.h"
+#include "base/compiler.h"
+
+enum lm_lock_rank {
+  LM_RANK_START = 1, /* process start */
+  LM_RANK_QUARANTINE,
+  LM_RANK_ORPHANS,   /* the orphan spans of one class */
+  LM_RANK_HEAPS,     /* the list of heaps without a thread */
+  LM_RANK_HUGE,      /* the table of huge blocks */
+  LM_RANK_POOL,      /* the regions of one pool */
+  LM_RANK_META,      /* memory for our own records */
+};
+
+struct lm_lock {
+  /* 0 free, 1 held, 2 held and somebody sleeps. Written by whoever takes or frees the lock;
+   * the exchange that takes pairs with the exchange that frees. */
+  _Atomic(uint32_t) state;
+  uint32_t rank;
+};
+
+#define LM_LOCK_INIT(rank) {0, (rank)}
+
+void lm_lock_take_slow(struct lm_lock *lock);
+void lm_lock_free_slow(struct lm_lock *lock);
+void lm_lock_rank_check(uint32_t rank, bool taken);
+
+LM_INLINE void lm_lock_take(struct lm_lock *lock) {
+  if (LM_CHECKING) lm_lock_rank_check(lock->rank, true);
+  uint32_t expected = 0;
+  if (LM_UNLIKELY(!lm_cas_acquire(&lock->state, &expected, 1))) lm_lock_take_slow(lock);
+}
+
+LM_INLINE void lm_lock_free(struct lm_lock *lock) {
+  if (LM_CHECKING) lm_lock_rank_check(lock->rank, false);
+  if (LM_UNLIKELY(lm_exchange_release(&lock->state, 0) == 2)) lm_lock_free_slow(lock);
+}
+
+/* In the child of a fork: whoever held the lock is gone. */
+LM_INLINE void lm_lock_reset(struct lm_lock *lock) { lm_store_relaxed(&lock->state, 0); }
+
+#endif

@@ -1,0 +1,102 @@
+/* The operating system behind one small interface. os_linux.c is the only implementation so far;
+ * another system is another file.
+ *
+ * Functions that can fail return 0 or an errno and never touch errno itself. Addresses and sizes
+ * are multiples of the OS page size unless a function says otherwise. All are thread safe. */
+#ifndef LM_OS_OS_H
+#define LM_OS_OS_H
+
+#include "base/atomic.h"
+#include "base/compiler.h"
+#include "base/format.h"
+
+/* Facts about the machine, found by lm_os_start and constant after it. */
+struct lm_os_facts {
+  size_t page_bytes;   /* OS page size: a power of two from 4 KiB to 64 KiB */
+  unsigned page_shift; /* its logarithm */
+  unsigned cpu_count;  /* CPUs that this process may run on, at least 1 */
+  bool overcommit;     /* memory may be mapped writable without counting against a commit limit */
+};
+extern struct lm_os_facts lm_os;
+
+/* Call once, before anything else here. */
+void lm_os_start(void);
+
+/* ---- Memory ---- */
+
+/* Address space aligned to `alignment`, a power of two of at least a page. May not be accessed
+ * until committed, unless lm_os.overcommit. */
+int lm_os_reserve(size_t size, size_t alignment, void **result);
+
+/* Address space that reads as zero and costs nothing where it is not written to; parts of it
+ * become writable with lm_os_commit. */
+int lm_os_reserve_zero(size_t size, void **result);
+
+/* Makes reserved memory readable and writable; it is zero where it was never written to. */
+int lm_os_commit(void *address, size_t size);
+
+/* Gives the pages back; they read as zero when next touched. */
+int lm_os_purge(void *address, size_t size);
+
+/* Readable and writable zero memory. */
+int lm_os_map(size_t size, size_t alignment, void **result);
+
+/* Ends a reservation or mapping, or a part of it. Cannot fail in a way that we could mend. */
+void lm_os_release(void *address, size_t size);
+
+/* Changes the size of a mapping of lm_os_map, moving it if need be; contents move with it. */
+int lm_os_remap(void *address, size_t size, size_t new_size, void **result);
+
+/* Moves the pages of one writable range onto another; the source stays mapped and reads as zero.
+ * ENOSYS where the system cannot: then nothing has happened. */
+int lm_os_move_pages(void *from, void *to, size_t size);
+
+/* Whether the process has a limit on its address space. */
+bool lm_os_address_space_limited(void);
+
+/* ---- Time, threads, output ---- */
+
+/* Milliseconds of a clock that never goes back, to within some 10 ms; cheap. */
+uint64_t lm_os_clock_ms(void);
+
+/* Sleeps while `*word == expected`, or wakes for no reason. Pairs with lm_os_wake_one. */
+void lm_os_wait(_Atomic(uint32_t) *word, uint32_t expected);
+void lm_os_wake_one(_Atomic(uint32_t) *word);
+
+/* Calls `callback(value)` at the calling thread's end, after most of its other thread-local
+ * destructors. One callback per process, given to lm_os_thread_end_start at process start. */
+void lm_os_thread_end_start(void (*callback)(void *value));
+void lm_os_thread_end_arm(void *value);
+
+/* Calls the three around each fork: before it in the parent, after it in the parent and child. */
+void lm_os_fork_start(void (*before)(void), void (*parent)(void), void (*child)(void));
+
+void lm_os_write(int fd, const char *bytes, size_t length);
+LM_NORETURN void lm_os_abort(void);
+
+/* ---- The process ---- */
+
+/* Whether the C library has the environment yet. */
+bool lm_os_has_environment(void);
+/* The value of an environment variable, or NULL. */
+const char *lm_os_environment(const char *name);
+
+/* One mapping of the process, as the system lists it. */
+struct lm_os_mapping {
+  uintptr_t start, end;
+  uintptr_t module_start; /* where the first mapping of the same file begins */
+  bool readable, writable;
+  char path[256]; /* file name, or the system's name for it, or empty; cut if longer */
+};
+
+/* Finds the mapping that holds `address`; false if there is none or the list cannot be read.
+ * Reads no memory of the process but its own. Slow. */
+bool lm_os_find_mapping(uintptr_t address, struct lm_os_mapping *mapping);
+
+/* A function of the C library's by its name, not replaced by ours; NULL if there is none. */
+void *lm_os_next_function(const char *name);
+
+/* A random word, for secrets that live as long as the process. */
+uintptr_t lm_os_random(void);
+
+#endif

@@ -1,0 +1,348 @@
+/* Linux: memory, clock, futexes, and the C library's thread and fork hooks.
+ *
+ * mmap(2), madvise(2), mremap(2), futex(2), getrlimit(2). System calls are made directly, so that
+ * errno stays as it is; the few functions that only a C library has are weak references. */
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "os/fault.h"
+#include "os/os.h"
+#include "os/syscall_linux.h"
+
+#if !defined(MREMAP_DONTUNMAP)
+#define MREMAP_DONTUNMAP 4
+#endif
+
+struct lm_os_facts lm_os = {4096, 12, 1, true};
+
+#if LM_FAKE_OS
+_Atomic(long) lm_fault_countdown = -1;
+_Atomic(long) lm_fault_points = 0;
+#endif
+
+/* A system call that may fail: returns minus an errno then, as the kernel does. */
+static long call_or_fault(long n, long a, long b, long c, long d, long e, long f) {
+  if (lm_fault_here()) return -ENOMEM;
+  return lm_syscall6(n, a, b, c, d, e, f);
+}
+
+static bool is_error(long result) { return (unsigned long)result > (unsigned long)-4096; }
+
+/* ---- Start ---- */
+
+/* vm.overcommit_memory is 2 where memory counts against a limit as soon as it is writable. */
+static bool find_overcommit(void) {
+  char mode = '0';
+  long fd = lm_syscall6(SYS_openat, AT_FDCWD, (long)"/proc/sys/vm/overcommit_memory",
+                        O_RDONLY | O_CLOEXEC, 0, 0, 0);
+  if (is_error(fd)) return true;
+  lm_syscall6(SYS_read, fd, (long)&mode, 1, 0, 0, 0);
+  lm_syscall6(SYS_close, fd, 0, 0, 0, 0, 0);
+  return mode != '2';
+}
+
+static unsigned find_cpu_count(void) {
+  uint64_t mask[16] = {0};
+  long size = lm_syscall6(SYS_sched_getaffinity, 0, sizeof mask, (long)mask, 0, 0, 0);
+  if (size <= 0) return 1;
+  return (unsigned)lm_max(1, lm_bitmap_count(mask, 0, (size_t)size * 8));
+}
+
+void lm_os_start(void) {
+  size_t page_bytes = getauxval(AT_PAGESZ);
+  if (lm_is_power_of_two(page_bytes) && page_bytes >= 4096) lm_os.page_bytes = page_bytes;
+  lm_os.page_shift = lm_log2_floor(lm_os.page_bytes);
+  lm_os.cpu_count = find_cpu_count();
+  lm_os.overcommit = find_overcommit();
+}
+
+/* ---- Memory ---- */
+
+static int map_memory(void *hint, size_t size, int protection, void **result) {
+  int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  long address = call_or_fault(LM_SYS_MMAP, (long)hint, (long)size, protection, flags, -1, 0);
+  if (is_error(address)) return (int)-address;
+  *result = (void *)address;
+  return 0;
+}
+
+/* Maps with some room to spare and cuts what does not lie on the alignment. */
+static int map_aligned(size_t size, size_t alignment, int protection, void **result) {
+  /* Written and read by any thread, as a guess only: where the last aligned mapping was. The
+   * system fills its address space downwards, so that the place below it is often free. */
+  static _Atomic(uintptr_t) last_address;
+  void *address;
+  uintptr_t hint = lm_load_relaxed(&last_address);
+  hint = hint > size ? lm_align_down(hint - size, alignment) : 0;
+  int error = map_memory((void *)hint, size, protection, &address);
+  if (error != 0) return error;
+  if (((uintptr_t)address & (alignment - 1)) != 0) {
+    lm_os_release(address, size);
+    if (size + alignment < size) return ENOMEM;
+    error = map_memory(NULL, size + alignment, protection, &address);
+    if (error != 0) return error;
+    uintptr_t start = lm_align_up((uintptr_t)address, alignment);
+    uintptr_t end = (uintptr_t)address + size + alignment;
+    if (start > (uintptr_t)address) lm_os_release(address, start - (uintptr_t)address);
+    if (end > start + size) lm_os_release((void *)(start + size), end - start - size);
+    address = (void *)start;
+  }
+  lm_store_relaxed(&last_address, (uintptr_t)address);
+  *result = address;
+  return 0;
+}
+
+int lm_os_reserve(size_t size, size_t alignment, void **result) {
+  int protection = lm_os.overcommit ? PROT_READ | PROT_WRITE : PROT_NONE;
+  return map_aligned(size, alignment, protection, result);
+}
+
+int lm_os_reserve_zero(size_t size, void **result) {
+  return map_memory(NULL, size, PROT_READ, result);
+}
+
+int lm_os_commit(void *address, size_t size) {
+  uintptr_t start = lm_align_down((uintptr_t)address, lm_os.page_bytes);
+  uintptr_t end = lm_align_up((uintptr_t)address + size, lm_os.page_bytes);
+  long result = call_or_fault(SYS_mprotect, (long)start, (long)(end - start),
+                              PROT_READ | PROT_WRITE, 0, 0, 0);
+  return (int)-result;
+}
+
+int lm_os_purge(void *address, size_t size) {
+  return (int)-call_or_fault(SYS_madvise, (long)address, (long)size, MADV_DONTNEED, 0, 0, 0);
+}
+
+int lm_os_map(size_t size, size_t alignment, void **result) {
+  int protection = PROT_READ | PROT_WRITE;
+  if (alignment <= lm_os.page_bytes) return map_memory(NULL, size, protection, result);
+  return map_aligned(size, alignment, protection, result);
+}
+
+void lm_os_release(void *address, size_t size) {
+  lm_syscall6(SYS_munmap, (long)address, (long)size, 0, 0, 0, 0);
+}
+
+int lm_os_remap(void *address, size_t size, size_t new_size, void **result) {
+  long moved = call_or_fault(SYS_mremap, (long)address, (long)size, (long)new_size,
+                             MREMAP_MAYMOVE, 0, 0);
+  if (is_error(moved)) return (int)-moved;
+  *result = (void *)moved;
+  return 0;
+}
+
+int lm_os_move_pages(void *from, void *to, size_t size) {
+  long flags = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
+  long result = call_or_fault(SYS_mremap, (long)from, (long)size, (long)size, flags, (long)to, 0);
+  return is_error(result) ? ENOSYS : 0;
+}
+
+bool lm_os_address_space_limited(void) {
+  struct {
+    uint64_t current, maximum;
+  } limit = {UINT64_MAX, UINT64_MAX};
+  lm_syscall6(SYS_prlimit64, 0, RLIMIT_AS, 0, (long)&limit, 0, 0);
+  return limit.current != UINT64_MAX;
+}
+
+/* ---- Time ---- */
+
+uint64_t lm_os_clock_ms(void) {
+  struct timespec now = {0, 0};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* ---- Threads ---- */
+
+void lm_os_wait(_Atomic(uint32_t) *word, uint32_t expected) {
+  lm_syscall6(LM_SYS_FUTEX, (long)word, FUTEX_WAIT_PRIVATE, (long)expected, 0, 0, 0);
+}
+
+void lm_os_wake_one(_Atomic(uint32_t) *word) {
+  lm_syscall6(LM_SYS_FUTEX, (long)word, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
+}
+
+#pragma weak pthread_key_create
+#pragma weak pthread_setspecific
+#pragma weak pthread_atfork
+
+static pthread_key_t thread_end_key;
+static bool thread_end_key_valid;
+static void (*thread_end_callback)(void *value);
+/* POSIX runs destructors at least this many times, as long as one of them sets a value again. */
+#define THREAD_END_ROUNDS 3
+static __thread unsigned thread_end_round;
+
+/* Puts itself off to a later round, so that the destructors of others can still free. */
+static void thread_end_destructor(void *value) {
+  if (++thread_end_round < THREAD_END_ROUNDS && pthread_setspecific(thread_end_key, value) == 0)
+    return;
+  thread_end_callback(value);
+}
+
+void lm_os_thread_end_start(void (*callback)(void *value)) {
+  thread_end_callback = callback;
+  if (pthread_key_create == NULL || pthread_setspecific == NULL) return;
+  thread_end_key_valid = pthread_key_create(&thread_end_key, thread_end_destructor) == 0;
+}
+
+void lm_os_thread_end_arm(void *value) {
+  if (thread_end_key_valid) pthread_setspecific(thread_end_key, value);
+}
+
+void lm_os_fork_start(void (*before)(void), void (*parent)(void), void (*child)(void)) {
+  if (pthread_atfork != NULL) pthread_atfork(before, parent, child);
+}
+
+/* ---- Output ---- */
+
+void lm_os_write(int fd, const char *bytes, size_t length) {
+  while (length > 0) {
+    long written = lm_syscall6(SYS_write, fd, (long)bytes, (long)length, 0, 0, 0);
+    if (written == -EINTR) continue;
+    if (written <= 0) return;
+    bytes += written;
+    length -= (size_t)written;
+  }
+}
+
+/* abort(3) without the C library: the default action of SIGABRT, even if it is caught. */
+void lm_os_abort(void) {
+  long pid = lm_syscall6(SYS_getpid, 0, 0, 0, 0, 0, 0);
+  long tid = lm_syscall6(SYS_gettid, 0, 0, 0, 0, 0, 0);
+  struct {
+    void (*handler)(int);
+    unsigned long flags;
+    void (*restorer)(void);
+    uint64_t mask;
+  } action = {NULL, 0, NULL, 0};
+  uint64_t abort_only = (uint64_t)1 << (SIGABRT - 1);
+  /* First as a handler may wish to see it, then by force. */
+  lm_syscall6(SYS_tgkill, pid, tid, SIGABRT, 0, 0, 0);
+  lm_syscall6(SYS_rt_sigaction, SIGABRT, (long)&action, 0, 8, 0, 0);
+  lm_syscall6(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&abort_only, 0, 8, 0, 0);
+  lm_syscall6(SYS_tgkill, pid, tid, SIGABRT, 0, 0, 0);
+  for (;;) lm_syscall6(SYS_exit_group, 134, 0, 0, 0, 0, 0);
+}
+
+/* ---- The process ---- */
+
+bool lm_os_has_environment(void) { return environ != NULL; }
+
+const char *lm_os_environment(const char *name) {
+  if (environ == NULL) return NULL;
+  for (char **entry = environ; *entry != NULL; entry++) {
+    size_t i = 0;
+    while (name[i] != 0 && (*entry)[i] == name[i]) i++;
+    if (name[i] == 0 && (*entry)[i] == '=') return *entry + i + 1;
+  }
+  return NULL;
+}
+
+struct line_reader {
+  long fd;
+  char buffer[1024];
+  size_t start, end;
+};
+
+/* The next line without its newline; false at the end. A line that does not fit is cut. */
+static bool read_line(struct line_reader *reader, char *line, size_t capacity) {
+  size_t length = 0;
+  for (;;) {
+    if (reader->start == reader->end) {
+      long count = lm_syscall6(SYS_read, reader->fd, (long)reader->buffer,
+                               sizeof reader->buffer, 0, 0, 0);
+      if (count <= 0) return false;
+      reader->start = 0;
+      reader->end = (size_t)count;
+    }
+    char c = reader->buffer[reader->start++];
+    if (c == '\n') break;
+    if (length + 1 < capacity) line[length++] = c;
+  }
+  line[length] = 0;
+  return true;
+}
+
+static const char *parse_hex(const char *string, uintptr_t *value) {
+  *value = 0;
+  for (;; string++) {
+    unsigned digit;
+    if (*string >= '0' && *string <= '9') digit = (unsigned)(*string - '0');
+    else if (*string >= 'a' && *string <= 'f') digit = (unsigned)(*string - 'a') + 10;
+    else return string;
+    *value = *value * 16 + digit;
+  }
+}
+
+/* "start-end rwxp offset device inode      path", see proc(5). */
+static void parse_mapping(const char *line, struct lm_os_mapping *mapping) {
+  const char *p = parse_hex(line, &mapping->start);
+  p = parse_hex(p + (*p == '-'), &mapping->end);
+  while (*p == ' ') p++;
+  mapping->readable = p[0] == 'r';
+  mapping->writable = p[0] != 0 && p[1] == 'w';
+  for (int field = 0; field < 4; field++) {
+    while (*p != 0 && *p != ' ') p++;
+    while (*p == ' ') p++;
+  }
+  size_t i = 0;
+  for (; p[i] != 0 && i + 1 < sizeof mapping->path; i++) mapping->path[i] = p[i];
+  mapping->path[i] = 0;
+}
+
+static bool same_string(const char *a, const char *b) {
+  while (*a != 0 && *a == *b) a++, b++;
+  return *a == *b;
+}
+
+bool lm_os_find_mapping(uintptr_t address, struct lm_os_mapping *mapping) {
+  struct line_reader reader = {.start = 0, .end = 0};
+  char line[sizeof mapping->path + 128];
+  char last_path[sizeof mapping->path] = "";
+  uintptr_t module_start = 0;
+  bool found = false;
+  reader.fd = lm_syscall6(SYS_openat, AT_FDCWD, (long)"/proc/self/maps", O_RDONLY | O_CLOEXEC, 0,
+                          0, 0);
+  if (is_error(reader.fd)) return false;
+  while (!found && read_line(&reader, line, sizeof line)) {
+    parse_mapping(line, mapping);
+    if (mapping->path[0] == 0 || !same_string(mapping->path, last_path)) {
+      module_start = mapping->start;
+      for (size_t i = 0; i < sizeof last_path; i++) last_path[i] = mapping->path[i];
+    }
+    mapping->module_start = module_start;
+    found = mapping->start <= address && address < mapping->end;
+  }
+  lm_syscall6(SYS_close, reader.fd, 0, 0, 0, 0, 0);
+  return found;
+}
+
+#include <dlfcn.h>
+#pragma weak dlsym
+
+void *lm_os_next_function(const char *name) {
+  if (dlsym == NULL) return NULL;
+  return dlsym(RTLD_NEXT, name);
+}
+
+uintptr_t lm_os_random(void) {
+  uintptr_t word = 0;
+  long count = lm_syscall6(SYS_getrandom, (long)&word, sizeof word, 1 /* do not wait */, 0, 0, 0);
+  if (count != (long)sizeof word) word = (uintptr_t)&word ^ (uintptr_t)lm_os_clock_ms() << 20;
+  return word;
+}

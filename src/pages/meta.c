@@ -1,0 +1,28 @@
+#include "pages/meta.h"
+
+#include "base/bits.h"
+#include "os/os.h"
+
+#define CHUNK_BYTES (256 * LM_KIB)
+
+struct lm_lock lm_meta_lock = LM_LOCK_INIT(LM_RANK_META);
+static char *chunk_next, *chunk_end; /* under the lock */
+
+void *lm_meta_take(size_t size) {
+  size = lm_align_up(size, LM_CACHE_LINE_BYTES);
+  lm_lock_take(&lm_meta_lock);
+  void *record = NULL;
+  if ((size_t)(chunk_end - chunk_next) < size) {
+    void *fresh;
+    if (lm_os_map(CHUNK_BYTES, lm_os.page_bytes, &fresh) == 0) {
+      chunk_next = fresh;
+      chunk_end = chunk_next + CHUNK_BYTES;
+    }
+  }
+  if ((size_t)(chunk_end - chunk_next) >= size) {
+    record = chunk_next;
+    chunk_next += size;
+  }
+  lm_lock_free(&lm_meta_lock);
+  return record;
+}

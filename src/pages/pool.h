@@ -1,0 +1,76 @@
+/* A pool: regions with one lock, and the runs of OS pages in them.
+ *
+ * Spans take whole slices from the low end of a region, large blocks take pages from the high
+ * end. Free pages stay with the process for a while, since who takes them next is spared the page
+ * faults; the purge clock gives back what has been free for lm_options.purge_delay_ms.
+ *
+ * Heaps are spread over the pools. A run goes back to the pool that it came from, whoever frees
+ * it. */
+#ifndef LM_PAGES_POOL_H
+#define LM_PAGES_POOL_H
+
+#include "base/atomic.h"
+#include "os/lock.h"
+#include "pages/region.h"
+
+#define LM_POOL_MAX 16
+#define LM_CPUS_PER_POOL 4
+
+struct lm_pool {
+  struct lm_lock lock;
+  struct lm_region *regions; /* the newest last */
+  uint32_t region_count;
+  size_t used_page_count; /* sums over the regions */
+  size_t span_slice_count; /* slices in spans */
+  size_t large_count, large_page_count;
+  uint64_t purged_page_count; /* since the start */
+  uint64_t purge_count;
+  uint64_t purge_due_ms; /* when the purge clock turns next; valid while dirty pages are free */
+  /* Pages free and dirty. Written under the lock, read by any thread that asks whether to purge. */
+  _Atomic(size_t) dirty_page_count;
+  char unused[LM_CACHE_LINE_BYTES]; /* pools do not share lines */
+} LM_CACHE_ALIGNED;
+
+extern struct lm_pool lm_pools[LM_POOL_MAX];
+extern unsigned lm_pool_count;
+
+void lm_pool_start(void);
+
+/* A run of `slice_count` slices; `*zero` says whether it reads as zero. NULL if out of memory. */
+void *lm_pool_take_slices(struct lm_pool *pool, size_t slice_count, bool *zero);
+
+/* Gives a span's slices back, of which the first `touched_bytes` may have been written to. The
+ * caller has cleared their tags. */
+void lm_pool_give_slices(void *start, size_t slice_count, size_t touched_bytes);
+
+/* A large block of `page_count` pages, aligned to `alignment`, a power of two. `*zero` as above;
+ * if it is not, lm_pool_clear_pages clears it. NULL if out of memory. */
+void *lm_pool_take_large(struct lm_pool *pool, size_t page_count, size_t alignment, bool *zero);
+
+/* Sets the pages of a fresh large block to zero without touching those that are. */
+void lm_pool_clear_large(void *block, size_t page_count);
+
+/* The length of the large block that begins at `address`, in pages; 0 if none does. `address` is
+ * in a region. */
+size_t lm_pool_large_pages(const void *address);
+
+/* Whether the page of `address`, which is in a region, is in use by nobody. */
+bool lm_pool_is_free(const void *address);
+
+/* Gives a large block back. False if no large block begins there (any longer). */
+bool lm_pool_give_large(void *block);
+
+/* Changes the length of a large block where it stands; false if that is not possible. */
+bool lm_pool_resize_large(void *block, size_t page_count);
+
+/* After the pages of a large block have been moved away: they are fresh again. */
+void lm_pool_forget_large(void *block);
+
+/* Turns the purge clock of every pool if its time has come. Cheap if not. */
+void lm_pool_tick(uint64_t now_ms);
+
+/* Purges free pages of all pools now until about `keep_bytes` are left dirty. Returns whether
+ * anything was given back. */
+bool lm_pool_trim(size_t keep_bytes);
+
+#endif

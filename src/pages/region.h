@@ -1,0 +1,85 @@
+/* A region: address space reserved at once, aligned to its own size, with all records about its
+ * OS pages in a header at its start. The record of any address in it is found by masking. */
+#ifndef LM_PAGES_REGION_H
+#define LM_PAGES_REGION_H
+
+#include "base/bits.h"
+#include "base/compiler.h"
+#include "os/os.h"
+#include "pages/span.h"
+#include "pages/tags.h"
+
+#if LM_BITS_64
+#define LM_REGION_SHIFT 26
+#define LM_REGION_ADDRESS_BITS 48
+#else
+#define LM_REGION_SHIFT 23
+#define LM_REGION_ADDRESS_BITS 32
+#endif
+#define LM_REGION_BYTES ((size_t)1 << LM_REGION_SHIFT)
+#define LM_REGION_SLICES (LM_REGION_BYTES >> LM_SLICE_SHIFT)
+#define LM_REGION_MAX_PAGES (LM_REGION_BYTES >> 12)
+
+struct lm_pool;
+
+/* Bit i of a map of pages is OS page i of the region; of a map of slices, slice i. All but
+ * `large_pages` and `spans` are written and read under the pool's lock only. */
+struct lm_region {
+  struct lm_pool *pool;
+  struct lm_region *next;
+  uint32_t first_slice;      /* slices before it hold this header */
+  uint32_t used_page_count;  /* set bits in used_pages, the header's not counted */
+  uint32_t dirty_page_count; /* pages that are in dirty_pages and not in used_pages */
+  uint32_t run_limit;        /* no longer run of free pages is here */
+  uint64_t used_slices[LM_BITMAP_WORDS(LM_REGION_SLICES)];      /* any page of it is used */
+  uint64_t committed_slices[LM_BITMAP_WORDS(LM_REGION_SLICES)]; /* writable */
+  uint64_t used_pages[LM_BITMAP_WORDS(LM_REGION_MAX_PAGES)];
+  /* Written to since they were last fresh; for pages in use, as it was when they were taken. */
+  uint64_t dirty_pages[LM_BITMAP_WORDS(LM_REGION_MAX_PAGES)];
+  /* Free and dirty at the last turn of the purge clock, and not used since. */
+  uint64_t aged_pages[LM_BITMAP_WORDS(LM_REGION_MAX_PAGES)];
+  struct lm_span spans[LM_REGION_SLICES];
+  /* For the first page of a large block its length in pages, else 0. Written under the pool's
+   * lock; read by whoever has a block of it, and by checks of invalid pointers. */
+  _Atomic(uint32_t) large_pages[LM_REGION_MAX_PAGES];
+#if LM_CHECKING
+  /* A bit for every granule: a block that the program has begins there. Any thread, atomically. */
+  _Atomic(uint64_t) live_granules[LM_REGION_BYTES / 16 / 64];
+#endif
+};
+
+/* Which addresses are a region's: a bit for each place where one can be. */
+extern _Atomic(uint64_t)
+    lm_region_map[((size_t)1 << (LM_REGION_ADDRESS_BITS - LM_REGION_SHIFT)) / 64];
+
+/* Whether `address`, which may be anything, lies in a region. */
+LM_INLINE bool lm_region_holds(uintptr_t address) {
+  uintptr_t index = address >> LM_REGION_SHIFT;
+  if (index >> (LM_REGION_ADDRESS_BITS - LM_REGION_SHIFT) != 0) return false;
+  return (lm_load_relaxed(&lm_region_map[index / 64]) >> (index % 64)) & 1;
+}
+
+LM_INLINE struct lm_region *lm_region_of(const void *address) {
+  return (struct lm_region *)((uintptr_t)address & ~(LM_REGION_BYTES - 1));
+}
+
+LM_INLINE size_t lm_region_offset(const void *address) {
+  return (uintptr_t)address & (LM_REGION_BYTES - 1);
+}
+
+LM_INLINE struct lm_span *lm_span_of(const void *block) {
+  struct lm_span *span = &lm_region_of(block)->spans[lm_region_offset(block) >> LM_SLICE_SHIFT];
+  return span - span->head_distance;
+}
+
+LM_INLINE char *lm_span_start(const struct lm_span *span) {
+  struct lm_region *region = lm_region_of(span);
+  return (char *)region + ((size_t)(span - region->spans) << LM_SLICE_SHIFT);
+}
+
+/* A new region of the pool, or NULL. The pool's lock need not be held. */
+struct lm_region *lm_region_new(struct lm_pool *pool);
+/* Gives an empty region back to the system. */
+void lm_region_end(struct lm_region *region);
+
+#endif

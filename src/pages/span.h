@@ -1,0 +1,81 @@
+/* A span: a run of slices that serves blocks of one size class.
+ *
+ * Its record stands in the region's header, away from its blocks. Only the owner writes it; an
+ * orphan's record is written under the lock of its class's orphans.
+ *
+ *     blocks carved   = extended_count  <=  capacity
+ *     extended_count  = blocks the program has + blocks in the heap's bin + blocks on free_list
+ *     used_count      = extended_count - blocks on free_list
+ *
+ * free_list and used_count are kept for a span that is not current. The current span's free
+ * blocks are the bin: free_list is NULL and used_count means nothing. */
+#ifndef LM_PAGES_SPAN_H
+#define LM_PAGES_SPAN_H
+
+#include "base/atomic.h"
+#include "base/compiler.h"
+#include "pages/tags.h"
+
+/* The first words of a free block. */
+struct lm_block {
+  struct lm_block *next;
+};
+
+enum lm_span_state {
+  LM_SPAN_NONE,    /* not a span, or not the first slice of one */
+  LM_SPAN_CURRENT, /* its free blocks are the heap's bin */
+  LM_SPAN_USABLE,  /* on the owner's list of spans with free blocks or room to extend */
+  LM_SPAN_FULL,    /* on the owner's list of spans with few free blocks or none */
+  LM_SPAN_ORPHAN,  /* on its class's list of orphans */
+};
+
+struct lm_heap;
+
+struct lm_span {
+  struct lm_block *free_list;
+  uint32_t used_count;
+  uint32_t notify_count; /* when used_count falls to this, the owner looks at the span */
+  uint16_t extended_count;
+  uint16_t capacity;
+  uint8_t state; /* enum lm_span_state */
+  uint8_t class_index;
+  uint8_t slice_count;
+  uint8_t head_distance; /* slices back to the span's first one, whose record is the span's */
+  bool zero;             /* no block of it was ever written to before it was carved */
+  struct lm_span *next, *previous;
+  /* NULL for an orphan. Written by the owner, or under the orphans' lock; read by any thread that
+   * frees a block of the span. Pairs: a store here with the acquire in lm_remote_send. */
+  _Atomic(struct lm_heap *) owner;
+  lm_tag tag; /* the same as in the table of tags, for processes that have none */
+};
+
+/* A list of spans, linked both ways, with both ends. */
+struct lm_span_list {
+  struct lm_span *first, *last;
+};
+
+LM_INLINE void lm_span_list_push_front(struct lm_span_list *list, struct lm_span *span) {
+  span->previous = NULL;
+  span->next = list->first;
+  if (list->first != NULL) list->first->previous = span;
+  else list->last = span;
+  list->first = span;
+}
+
+LM_INLINE void lm_span_list_push_back(struct lm_span_list *list, struct lm_span *span) {
+  span->next = NULL;
+  span->previous = list->last;
+  if (list->last != NULL) list->last->next = span;
+  else list->first = span;
+  list->last = span;
+}
+
+LM_INLINE void lm_span_list_remove(struct lm_span_list *list, struct lm_span *span) {
+  if (span->previous != NULL) span->previous->next = span->next;
+  else list->first = span->next;
+  if (span->next != NULL) span->next->previous = span->previous;
+  else list->last = span->previous;
+  span->next = span->previous = NULL;
+}
+
+#endif

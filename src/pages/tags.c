@@ -1,0 +1,56 @@
+#include "pages/tags.h"
+
+#include "base/bits.h"
+#include "os/os.h"
+
+/* How many bits an address of a process has. Where the system has given less, reserving the table
+ * fails or wastes some; where it could give more, it does so only on request. */
+#if !LM_BITS_64
+#define ADDRESS_BITS 32
+#elif defined(__aarch64__)
+#define ADDRESS_BITS 48
+#else
+#define ADDRESS_BITS 47
+#endif
+#define TABLE_WORDS ((uintptr_t)1 << (ADDRESS_BITS - LM_SLICE_SHIFT))
+
+static lm_tag no_tag; /* always 0 */
+struct lm_tags lm_tags = {&no_tag, 0};
+
+void lm_tags_start(void) {
+  void *table;
+  if (lm_os_address_space_limited()) return;
+  if (lm_os_reserve_zero(TABLE_WORDS * sizeof(lm_tag), &table) != 0) return;
+  lm_tags.table = table;
+  lm_tags.mask = TABLE_WORDS - 1;
+}
+
+int lm_tags_commit(uintptr_t region, size_t region_bytes) {
+  if (lm_tags.mask == 0) return 0;
+  return lm_os_commit(&lm_tags.table[region >> LM_SLICE_SHIFT],
+                      (region_bytes >> LM_SLICE_SHIFT) * sizeof(lm_tag));
+}
+
+void lm_tags_clear(uintptr_t region, size_t region_bytes) {
+  for (size_t i = 0; i < region_bytes; i += LM_SLICE_BYTES) lm_tags_write((void *)(region + i), 0);
+}
+
+bool lm_tags_give_up(bool (*keep)(uintptr_t address)) {
+  lm_tag *table = lm_tags.table;
+  if (lm_tags.mask == 0) return false;
+  /* A free that has read the mask already may still read the word of its block, which is kept, or
+   * word 0, which is kept too: it is what a null pointer or the new mask leads to. */
+  lm_tags.mask = 0;
+  atomic_thread_fence(memory_order_seq_cst);
+  size_t page_words = lm_os.page_bytes / sizeof(lm_tag);
+  uintptr_t start = page_words;
+  for (uintptr_t word = page_words; word <= TABLE_WORDS; word += page_words) {
+    bool kept = word == TABLE_WORDS;
+    for (size_t i = 0; !kept && i < page_words; i += 64)
+      kept = keep((word + i) << LM_SLICE_SHIFT);
+    if (!kept) continue;
+    if (word > start) lm_os_release(table + start, (word - start) * sizeof(lm_tag));
+    start = word + page_words;
+  }
+  return true;
+}

@@ -1,0 +1,76 @@
+/* Tags: for every slice of address space one word that says whose it is.
+ *
+ * A tag is {owner id, not-current bit, size class}, laid out so that a heap's own tag XOR the tag
+ * of a block's slice gives everything that free must know in one comparison:
+ *
+ *     bits 31..12  owner id: 0 nobody, 1 large blocks, 2 orphans, from 3 on a heap
+ *     bit  11      set unless the span is its bin's current one
+ *     bits 10..3   size class: as a byte offset into an array of pointers on 64 bit
+ *
+ *     heap's tag ^ slice's tag  <  LM_TAG_CURRENT_LIMIT   ours, current: offset of the bin
+ *                               <  LM_TAG_OWN_LIMIT       ours
+ *                               otherwise                 somebody else's, large, or foreign
+ *
+ * All tags stand in one flat table that covers the address space of a process: reserved, not
+ * committed, zero where loam has nothing, so that a foreign pointer reads as zero. Where a process
+ * may not reserve that much, there is no table (mask 0, one zero word) and every free takes the
+ * slow path, which finds the tag through the region. */
+#ifndef LM_PAGES_TAGS_H
+#define LM_PAGES_TAGS_H
+
+#include "base/atomic.h"
+#include "base/compiler.h"
+
+#define LM_SLICE_SHIFT 16
+#define LM_SLICE_BYTES ((size_t)1 << LM_SLICE_SHIFT)
+
+#define LM_TAG_CLASS_SHIFT 3
+#define LM_TAG_NOT_CURRENT ((uint32_t)1 << 11)
+#define LM_TAG_OWNER_SHIFT 12
+#define LM_TAG_CURRENT_LIMIT ((uint32_t)1 << 11)
+#define LM_TAG_OWN_LIMIT ((uint32_t)1 << 12)
+
+#define LM_OWNER_NONE 0u
+#define LM_OWNER_LARGE 1u
+#define LM_OWNER_ORPHAN 2u
+#define LM_OWNER_FIRST_HEAP 3u
+#define LM_OWNER_LIMIT ((uint32_t)0xfffff) /* all ones belongs to the empty heap */
+
+#define LM_TAG_LARGE (LM_OWNER_LARGE << LM_TAG_OWNER_SHIFT)
+/* The empty heap's own tag: differs from every tag in the owner. */
+#define LM_TAG_NO_HEAP (LM_OWNER_LIMIT << LM_TAG_OWNER_SHIFT)
+
+typedef _Atomic(uint32_t) lm_tag;
+
+/* Written by process start and by lm_tags_give_up, read by every free. */
+struct lm_tags {
+  lm_tag *table;  /* the word of slice n is table[n & mask] */
+  uintptr_t mask; /* 0: no table */
+};
+extern struct lm_tags lm_tags;
+
+void lm_tags_start(void);
+
+/* Makes the words of a region's slices writable. Returns 0 or an errno. */
+int lm_tags_commit(uintptr_t region, size_t region_bytes);
+/* Makes them zero again. */
+void lm_tags_clear(uintptr_t region, size_t region_bytes);
+
+/* Gives the table's address space back to a process that has come to its limit, but for the
+ * words of regions that exist; other threads may be reading those. Returns whether anything was
+ * given back. `keep` says for an address whether a region is there. */
+bool lm_tags_give_up(bool (*keep)(uintptr_t address));
+
+/* The tag of the slice of any address at all; 0 if there is no table. */
+LM_INLINE uint32_t lm_tags_read(const void *address) {
+  uintptr_t index = ((uintptr_t)address >> LM_SLICE_SHIFT) & lm_tags.mask;
+  return lm_load_relaxed(&lm_tags.table[index]);
+}
+
+/* `address` is in a region. Called by whoever owns the slice. */
+LM_INLINE void lm_tags_write(const void *address, uint32_t tag) {
+  uintptr_t index = ((uintptr_t)address >> LM_SLICE_SHIFT) & lm_tags.mask;
+  if (index != 0) lm_store_relaxed(&lm_tags.table[index], tag);
+}
+
+#endif

@@ -1,0 +1,31 @@
+#include "sizeclass/sizeclass.h"
+
+#define SLICE_BYTES 65536 /* LM_SLICE_BYTES of the layer above, checked there */
+
+struct lm_class lm_classes[LM_CLASS_COUNT];
+
+static uint32_t block_bytes_of(size_t class_index) {
+  if (class_index < LM_SMALL_CLASSES) return (uint32_t)(class_index * LM_GRANULE_BYTES);
+  size_t step = class_index - LM_SMALL_CLASSES;
+  return (uint32_t)((9 + step % 8) << (7 + step / 8)); /* (8 + k) / 8 of 2^(10 + step / 8) */
+}
+
+void lm_sizeclass_start(void) {
+  for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
+    struct lm_class *class = &lm_classes[i];
+    class->block_bytes = block_bytes_of(i);
+    class->natural_alignment = class->block_bytes & (~class->block_bytes + 1);
+    /* At least seven blocks in a span, so that most of them are not at its edges. */
+    class->slice_count = class->block_bytes <= 8192 ? 1 : class->block_bytes <= 16384 ? 2 : 4;
+    class->block_count = (uint16_t)(class->slice_count * SLICE_BYTES / class->block_bytes);
+  }
+}
+
+size_t lm_sizeclass_of_aligned(size_t alignment, size_t size) {
+  size_t rounded = lm_align_up(size == 0 ? 1 : size, alignment);
+  if (alignment > LM_ALIGNED_CLASS_MAX_BYTES || rounded > LM_CLASSED_MAX_BYTES) return 0;
+  size_t class_index = lm_sizeclass_of(rounded);
+  while (class_index < LM_CLASS_COUNT && lm_classes[class_index].natural_alignment < alignment)
+    class_index++;
+  return class_index < LM_CLASS_COUNT ? class_index : 0;
+}

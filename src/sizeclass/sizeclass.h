@@ -1,0 +1,44 @@
+/* Sizes to size classes and back.
+ *
+ * Up to 1 KiB a class every 16 bytes: class index = size / 16, rounded up. Above, eight classes
+ * per doubling up to 32 KiB, so that a block wastes at most 12.5 % of the request. Class 0 is
+ * never used: a request of 0 bytes is served as one of 1 byte. */
+#ifndef LM_SIZECLASS_SIZECLASS_H
+#define LM_SIZECLASS_SIZECLASS_H
+
+#include "base/bits.h"
+#include "base/compiler.h"
+
+#define LM_GRANULE_BYTES 16
+#define LM_SMALL_MAX_BYTES 1024 /* the fast path's limit: class = size / 16 */
+#define LM_CLASSED_MAX_BYTES 32768
+#define LM_SMALL_CLASSES 65 /* 0 (unused) to 64 */
+#define LM_CLASS_COUNT 105
+
+struct lm_class {
+  uint32_t block_bytes;
+  uint32_t natural_alignment; /* the largest power of two that divides block_bytes */
+  uint16_t block_count;       /* blocks in a span */
+  uint8_t slice_count;        /* slices in a span */
+  uint8_t unused;
+};
+
+extern struct lm_class lm_classes[LM_CLASS_COUNT];
+
+/* Fills the table; call once. */
+void lm_sizeclass_start(void);
+
+/* The class of a request of 1 to LM_CLASSED_MAX_BYTES bytes. */
+LM_INLINE size_t lm_sizeclass_of(size_t size) {
+  if (size <= LM_SMALL_MAX_BYTES) return (size + LM_GRANULE_BYTES - 1) / LM_GRANULE_BYTES;
+  size_t last = size - 1;
+  unsigned doubling = lm_log2_floor(last); /* 10 to 14 */
+  return LM_SMALL_CLASSES + (doubling - 10) * 8 + ((last >> (doubling - 3)) & 7);
+}
+
+/* The class whose blocks hold `size` bytes and are all aligned to `alignment`, a power of two of
+ * at most LM_ALIGNED_CLASS_MAX_BYTES; 0 if there is none. */
+#define LM_ALIGNED_CLASS_MAX_BYTES 4096
+size_t lm_sizeclass_of_aligned(size_t alignment, size_t size);
+
+#endif
