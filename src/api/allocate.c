@@ -1,5 +1,6 @@
 #include "api/allocate.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "api/foreign.h"
@@ -66,7 +67,11 @@ static void *take_any(size_t size, bool clear) {
   return take(heap, size, clear);
 }
 
-LM_NOINLINE void *lm_malloc_slow(size_t size) { return take_any(size, false); }
+LM_NOINLINE void *lm_malloc_slow(size_t size) {
+  void *block = take_any(size, false);
+  if (LM_UNLIKELY(block == NULL)) errno = ENOMEM;
+  return block;
+}
 
 void *lm_raw_calloc(size_t size) {
   struct lm_heap *heap = lm_this_heap;
@@ -157,9 +162,9 @@ void *lm_raw_realloc(void *block, size_t size) {
   } else if (size <= old_bytes && (size > old_bytes / 2 || old_bytes <= KEEP_MAX_BYTES)) {
     return block;
   }
-  void *copy = lm_raw_malloc(size);
+  void *copy = take_any(size, false);
   if (copy == NULL) return size <= old_bytes ? block : NULL;
   memcpy(copy, block, lm_min(size, old_bytes));
-  lm_raw_free(block, NULL);
+  lm_raw_free(block);
   return copy;
 }

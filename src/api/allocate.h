@@ -8,7 +8,9 @@
 /* The calling thread's heap; never NULL. Initial-exec, so that reading it takes no call. */
 extern __thread struct lm_heap *lm_this_heap __attribute__((tls_model("initial-exec")));
 
+/* Sets errno if it returns NULL. */
 void *lm_malloc_slow(size_t size);
+/* `caller` is named if the address is no block. */
 void lm_free_slow(void *block, uint32_t difference, void *caller);
 
 /* malloc, from the first instruction to the last for all but the first call of a batch. */
@@ -17,6 +19,7 @@ LM_INLINE void *lm_raw_malloc(size_t size) {
   if (LM_LIKELY(size <= LM_SMALL_MAX_BYTES)) {
     struct lm_block **bin = &heap->bins[(size + LM_GRANULE_BYTES - 1) / LM_GRANULE_BYTES];
     struct lm_block *block = *bin;
+    LM_IN_RESULT_REGISTER(block);
     if (LM_LIKELY(block != NULL)) {
       *bin = block->next;
       return block;
@@ -26,19 +29,17 @@ LM_INLINE void *lm_raw_malloc(size_t size) {
 }
 
 /* free: one load of a tag and one comparison decide that the block belongs to a span that is its
- * bin's current one in this thread's heap. `caller` is named if the block is invalid. */
-LM_INLINE void lm_raw_free(void *address, void *caller) {
+ * bin's current one in this thread's heap. */
+LM_INLINE void lm_raw_free(void *address) {
   struct lm_heap *heap = lm_this_heap;
   uint32_t difference = lm_tags_read(address) ^ heap->tag;
   if (LM_LIKELY(difference < LM_TAG_CURRENT_LIMIT)) {
     struct lm_block *block = address;
-    struct lm_block **bin =
-        (struct lm_block **)((char *)heap->bins + difference / (8 / sizeof(void *)));
-    block->next = *bin;
-    *bin = block;
+    block->next = heap->bins[difference];
+    heap->bins[difference] = block;
     return;
   }
-  lm_free_slow(address, difference, caller);
+  lm_free_slow(address, difference, LM_CALLER());
 }
 
 /* Zero memory. */

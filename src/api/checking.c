@@ -2,6 +2,7 @@
 
 #if LM_CHECKING
 
+#include <errno.h>
 #include <string.h>
 
 #include "api/misuse.h"
@@ -124,7 +125,7 @@ static bool release_one(size_t keep) {
   lm_lock_free(&quarantine_lock);
   if (held.address == NULL) return false;
   check_held(&held);
-  lm_raw_free(held.address, NULL);
+  lm_raw_free(held.address);
   return true;
 }
 
@@ -139,7 +140,7 @@ static void hold(void *block) {
     room = true;
   }
   lm_lock_free(&quarantine_lock);
-  if (!room) lm_raw_free(block, NULL); /* other threads have filled it meanwhile */
+  if (!room) lm_raw_free(block); /* other threads have filled it meanwhile */
 }
 
 void lm_checked_end(void) {
@@ -149,7 +150,10 @@ void lm_checked_end(void) {
 /* ---- The calls ---- */
 
 void *lm_checked_malloc(size_t size) {
-  if (size > PTRDIFF_MAX - TRAILER_BYTES) return NULL;
+  if (size > PTRDIFF_MAX - TRAILER_BYTES) {
+    errno = ENOMEM;
+    return NULL;
+  }
   release_one(QUARANTINE_BLOCKS / 2);
   return finish(lm_raw_malloc(size + TRAILER_BYTES), size);
 }
@@ -177,7 +181,7 @@ void lm_checked_free(void *block, void *caller) {
   check_start(block, is_live(block, true), "free", caller);
   checked_size(block);
   if (lm_raw_usable_bytes(block) <= QUARANTINE_MAX_BYTES) hold(block);
-  else lm_raw_free(block, caller);
+  else lm_raw_free(block);
 }
 
 void lm_checked_free_sized(void *block, size_t size, void *caller) {

@@ -12,6 +12,7 @@
 
 #if LM_CHECKING
 
+/* Sets errno if it returns NULL; the others do not. */
 void *lm_checked_malloc(size_t size);
 void *lm_checked_calloc(size_t size);
 void *lm_checked_memalign(size_t alignment, size_t size);
@@ -29,10 +30,14 @@ LM_INLINE void *lm_checked_calloc(size_t size) { return lm_raw_calloc(size); }
 LM_INLINE void *lm_checked_memalign(size_t alignment, size_t size) {
   return lm_raw_memalign(alignment, size);
 }
-LM_INLINE void lm_checked_free(void *block, void *caller) { lm_raw_free(block, caller); }
+LM_INLINE void lm_checked_free(void *block, void *caller) {
+  (void)caller;
+  lm_raw_free(block);
+}
 LM_INLINE void lm_checked_free_sized(void *block, size_t size, void *caller) {
   (void)size;
-  lm_raw_free(block, caller);
+  (void)caller;
+  lm_raw_free(block);
 }
 LM_INLINE void *lm_checked_realloc(void *block, size_t size, void *caller) {
   if (LM_UNLIKELY(lm_raw_usable_bytes(block) == 0))

@@ -27,6 +27,14 @@
 #define LM_WEAK __attribute__((weak))
 #define LM_CALLER() __builtin_extract_return_addr(__builtin_return_address(0))
 
+/* Keeps a value that will be returned in the register that it is returned in; GCC moves it there
+ * at the end otherwise. */
+#if defined(__x86_64__)
+#define LM_IN_RESULT_REGISTER(value) __asm__("" : "+a"(value))
+#else
+#define LM_IN_RESULT_REGISTER(value) ((void)(value))
+#endif
+
 /* The distance that keeps two words from sharing a line on every machine that we know. */
 #define LM_CACHE_LINE_BYTES 64
 #define LM_CACHE_ALIGNED __attribute__((aligned(LM_CACHE_LINE_BYTES)))

@@ -17,7 +17,7 @@ static struct lm_heap *idle_heaps; /* without a thread; under lm_heaps_lock */
 #define EXTEND_BYTES 4096 /* a span grows by at most this, or one block */
 
 static uint32_t tag_of(const struct lm_heap *heap, const struct lm_span *span, uint32_t bits) {
-  return heap->tag | bits | (uint32_t)span->class_index << LM_TAG_CLASS_SHIFT;
+  return heap->tag | bits | (uint32_t)span->class_index;
 }
 
 /* ---- A span's life ---- */

@@ -15,8 +15,8 @@
 #include "pages/tags.h"
 #include "sizeclass/sizeclass.h"
 
-/* A tag's class field, shifted, is an offset into the bins: one for each value of the field. */
-#define LM_BIN_COUNT 128
+/* One for each value that the class field of a tag can have. */
+#define LM_BIN_COUNT LM_TAG_CURRENT_LIMIT
 
 /* Blocks of one foreign span that this heap's thread has freed and not sent yet: a ring. The
  * block freed first is the chain's handle; from it one reaches the last, and so on back to it. */
@@ -36,7 +36,7 @@ struct lm_parcel {
 
 struct lm_heap {
   struct lm_block *bins[LM_BIN_COUNT];
-  uint32_t tag; /* owner id, as in the tags of its current spans but for the class */
+  uint32_t tag; /* the tag of its current spans, but for the class */
   bool ended;   /* its thread has ended, and the heap waits for another */
   uint64_t tick_ms;            /* when the slow path last looked at the clock's purposes */
   size_t trim_class;           /* classes below have been looked at since the last tick */

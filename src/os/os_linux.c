@@ -178,7 +178,6 @@ void lm_os_wake_one(_Atomic(uint32_t) *word) {
 
 #pragma weak pthread_key_create
 #pragma weak pthread_setspecific
-#pragma weak pthread_atfork
 
 static pthread_key_t thread_end_key;
 static bool thread_end_key_valid;
@@ -204,8 +203,18 @@ void lm_os_thread_end_arm(void *value) {
   if (thread_end_key_valid) pthread_setspecific(thread_end_key, value);
 }
 
+/* glibc has pthread_atfork only as a function to link into each library, around this one. */
+extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), void *)
+    __attribute__((weak));
+#if !defined(__GLIBC__)
+#pragma weak pthread_atfork
+#endif
+
 void lm_os_fork_start(void (*before)(void), void (*parent)(void), void (*child)(void)) {
-  if (pthread_atfork != NULL) pthread_atfork(before, parent, child);
+  if (__register_atfork != NULL) __register_atfork(before, parent, child, NULL);
+#if !defined(__GLIBC__)
+  else if (pthread_atfork != NULL) pthread_atfork(before, parent, child);
+#endif
 }
 
 /* ---- Output ---- */

@@ -3,11 +3,11 @@
  * A tag is {owner id, not-current bit, size class}, laid out so that a heap's own tag XOR the tag
  * of a block's slice gives everything that free must know in one comparison:
  *
- *     bits 31..12  owner id: 0 nobody, 1 large blocks, 2 orphans, from 3 on a heap
- *     bit  11      set unless the span is its bin's current one
- *     bits 10..3   size class: as a byte offset into an array of pointers on 64 bit
+ *     bits 31..8  owner id: 0 nobody, 1 large blocks, 2 orphans, from 3 on a heap
+ *     bit  7      set unless the span is its bin's current one
+ *     bits 6..0   size class, which is the index of the bin
  *
- *     heap's tag ^ slice's tag  <  LM_TAG_CURRENT_LIMIT   ours, current: offset of the bin
+ *     heap's tag ^ slice's tag  <  LM_TAG_CURRENT_LIMIT   ours, current: index of the bin
  *                               <  LM_TAG_OWN_LIMIT       ours
  *                               otherwise                 somebody else's, large, or foreign
  *
@@ -24,17 +24,16 @@
 #define LM_SLICE_SHIFT 16
 #define LM_SLICE_BYTES ((size_t)1 << LM_SLICE_SHIFT)
 
-#define LM_TAG_CLASS_SHIFT 3
-#define LM_TAG_NOT_CURRENT ((uint32_t)1 << 11)
-#define LM_TAG_OWNER_SHIFT 12
-#define LM_TAG_CURRENT_LIMIT ((uint32_t)1 << 11)
-#define LM_TAG_OWN_LIMIT ((uint32_t)1 << 12)
+#define LM_TAG_NOT_CURRENT ((uint32_t)1 << 7)
+#define LM_TAG_CURRENT_LIMIT ((uint32_t)1 << 7)
+#define LM_TAG_OWN_LIMIT ((uint32_t)1 << 8)
+#define LM_TAG_OWNER_SHIFT 8
 
 #define LM_OWNER_NONE 0u
 #define LM_OWNER_LARGE 1u
 #define LM_OWNER_ORPHAN 2u
 #define LM_OWNER_FIRST_HEAP 3u
-#define LM_OWNER_LIMIT ((uint32_t)0xfffff) /* all ones belongs to the empty heap */
+#define LM_OWNER_LIMIT ((uint32_t)0xffffff) /* all ones belongs to the empty heap */
 
 #define LM_TAG_LARGE (LM_OWNER_LARGE << LM_TAG_OWNER_SHIFT)
 /* The empty heap's own tag: differs from every tag in the owner. */
