@@ -36,10 +36,22 @@ impl<'a> Resolver<'a> {
 
     /// The first definition in the order of lookup: what dlsym(RTLD_DEFAULT, ...) gives.
     pub fn look_up(&self, entry: &EntryPoint) -> Option<Target<'a>> {
-        self.scope.iter().find_map(|module| {
-            let symbol = module.image.defines_entry(entry)?;
-            Some(self.target(module, Some(symbol.name.clone()), entry))
-        })
+        self.scope.iter().find_map(|module| self.definition_in(module, entry))
+    }
+
+    /// The first definition in the order in which a module looks.
+    fn look_up_from(&self, module: &Module, entry: &EntryPoint) -> Option<Target<'a>> {
+        let first = module.looks_first_in.iter().flatten();
+        let at = |place: &usize| self.scope.iter().find(|other| other.order == Some(*place));
+        first
+            .filter_map(at)
+            .find_map(|module| self.definition_in(module, entry))
+            .or_else(|| self.look_up(entry))
+    }
+
+    fn definition_in(&self, module: &'a Module, entry: &EntryPoint) -> Option<Target<'a>> {
+        let symbol = module.image.defines_entry(entry)?;
+        Some(self.target(module, Some(symbol.name.clone()), entry))
     }
 
     /// The first module in the order of lookup that defines a function.
@@ -69,7 +81,8 @@ impl<'a> Resolver<'a> {
         };
         // A slot not used yet leads back into its own module's PLT.
         if holder.start == module.start && !is_definition {
-            return Ok(Bound { binding: Binding::Lazy, target: self.look_up(slot.entry) });
+            let target = self.look_up_from(module, slot.entry);
+            return Ok(Bound { binding: Binding::Lazy, target });
         }
         let symbol = holder.image.symbol_at(value.wrapping_sub(holder.bias));
         let target = self.target(holder, symbol.map(|symbol| symbol.name.clone()), slot.entry);
@@ -104,12 +117,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    fn target(
-        &self,
-        module: &'a Module,
-        symbol: Option<String>,
-        entry: &EntryPoint,
-    ) -> Target<'a> {
+    fn target(&self, module: &'a Module, symbol: Option<String>, entry: &EntryPoint) -> Target<'a> {
         let is_operator = entry.group != Group::Malloc;
         if !is_operator || module.image.is_loam() || !is_cxx_runtime(module) {
             let is_loam = module.image.is_loam();

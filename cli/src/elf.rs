@@ -19,6 +19,12 @@ pub struct Architecture {
     pub is_little_endian: bool,
 }
 
+impl Architecture {
+    pub fn pointer_bytes(&self) -> u64 {
+        if self.is_64 { 8 } else { 4 }
+    }
+}
+
 #[derive(Debug, Clone)]
 pub struct Symbol {
     pub name: String,
@@ -252,11 +258,8 @@ where
 {
     for symbol in file.dynamic_symbols() {
         let Ok(name) = symbol.name() else { continue };
-        let found = Symbol {
-            name: name.to_owned(),
-            address: symbol.address(),
-            size_bytes: symbol.size(),
-        };
+        let found =
+            Symbol { name: name.to_owned(), address: symbol.address(), size_bytes: symbol.size() };
         if symbol.is_undefined() {
             if found.address != 0 && is_of_interest(name) {
                 image.plt_entries.push(found);

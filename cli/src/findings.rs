@@ -53,6 +53,18 @@ pub fn of_static(path: &Path, image: &Image, is_loam: bool) -> Option<Finding> {
     Some(Finding { kind, is_failure: true, module, entry_points: Vec::new(), text })
 }
 
+/// A note that what runs a script was inspected, not what the script starts.
+pub fn of_script(script: &Path, interpreter: &Path) -> Finding {
+    let text = format!(
+        "{} is a script: this is about {}, not about programs that the script starts",
+        script.display(),
+        interpreter.display()
+    );
+    let module = Some(shown(script));
+    let kind = FindingKind::Script;
+    Finding { kind, is_failure: false, module, entry_points: Vec::new(), text }
+}
+
 fn failure(kind: FindingKind, module: &Module, names: Vec<&'static str>, text: String) -> Finding {
     let module = Some(shown(&module.path));
     Finding { kind, is_failure: true, module, entry_points: names, text }
@@ -180,11 +192,7 @@ fn strdup(rows: &[EntryPointRow]) -> Option<Finding> {
 }
 
 /// References that lead elsewhere although a lookup would find loam: one finding per module.
-fn bound_elsewhere(
-    resolver: &Resolver,
-    rows: &[EntryPointRow],
-    strays: &[Stray],
-) -> Vec<Finding> {
+fn bound_elsewhere(resolver: &Resolver, rows: &[EntryPointRow], strays: &[Stray]) -> Vec<Finding> {
     let would_find_loam = |stray: &&Stray| {
         let row = rows.iter().find(|row| row.symbol == stray.entry.symbol);
         row.is_none_or(|row| row.loam != Some(false))
@@ -224,21 +232,19 @@ fn explain(module: &Module, stray: &Stray, names: &str) -> (FindingKind, String)
         (FindingKind::Namespace, text)
     } else if target.start == module.start && module.image.is_symbolic {
         (FindingKind::Symbolic, format!("{to}, itself: linked with -Bsymbolic"))
-    } else {
+    } else if module.looks_first_in.is_some() {
         let text = format!(
             "{to}, past loam: opened with RTLD_DEEPBIND, so that it looks in its own libraries \
              first"
         );
         (FindingKind::Deepbind, text)
+    } else {
+        (FindingKind::BoundElsewhere, format!("{to}, although a lookup now finds loam"))
     }
 }
 
 /// Notes on libraries that define malloc although nothing that can be seen leads to them.
-fn other_mallocs(
-    resolver: &Resolver,
-    program: &Module,
-    rows: &[EntryPointRow],
-) -> Vec<Finding> {
+fn other_mallocs(resolver: &Resolver, program: &Module, rows: &[EntryPointRow]) -> Vec<Finding> {
     let libc = resolver.definer("strdup").map(|module| module.start);
     let serves = |module: &Module| {
         rows.iter().any(|row| row.loam == Some(false) && row.module == Some(shown(&module.path)))

@@ -198,12 +198,17 @@ fn verdict(is_loam: bool, findings: &[Finding], modules: &[ModuleRow]) -> String
     let referring =
         modules.iter().filter(|module| module.result != ModuleResult::NoReferences).count();
     let reference_count: usize = modules.iter().map(|module| module.references.len()).sum();
-    let silent = modules.iter().filter(|module| {
-        module.result == ModuleResult::NoReferences && module.role != Role::Loam
-    });
+    let silent = modules
+        .iter()
+        .filter(|module| module.result == ModuleResult::NoReferences && module.role != Role::Loam);
+    let count = |number: usize, noun: &str| match number {
+        1 => format!("1 {noun}"),
+        _ => format!("{number} {noun}s"),
+    };
     format!(
-        "all of it is loam's: {reference_count} references in {referring} modules; {} modules \
-         have none",
-        silent.count()
+        "all of it is loam's: {} in {}; {} without references",
+        count(reference_count, "reference"),
+        count(referring, "module"),
+        count(silent.count(), "module")
     )
 }

@@ -94,10 +94,7 @@ fn script_line(path: &Path) -> Option<Vec<u8>> {
 }
 
 /// The program that a `#!` line names and the arguments it is started with.
-fn interpreter(
-    line: &[u8],
-    script: Vec<OsString>,
-) -> Result<(PathBuf, Vec<OsString>), Failure> {
+fn interpreter(line: &[u8], script: Vec<OsString>) -> Result<(PathBuf, Vec<OsString>), Failure> {
     let end = line.iter().position(u8::is_ascii_whitespace).unwrap_or(line.len());
     let path = PathBuf::from(OsString::from_vec(line[..end].to_vec()));
     let option = line[end..].trim_ascii();

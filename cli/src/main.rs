@@ -3,8 +3,9 @@
 mod arguments; // the command line: every verb, option and help text
 mod binding; // to what a reference leads
 mod completions; // verb: shell completions
-mod entry_points; // the functions that loam must serve
+mod deepbind; // which modules look in their own libraries first
 mod elf; // what an ELF file defines and refers to
+mod entry_points; // the functions that loam must serve
 mod failure; // errors with an exit status
 mod findings; // what is wrong, in words
 mod inherited; // signal dispositions to hand on to a program

@@ -1,9 +1,10 @@
 //! The modules and the memory of a running process, read from /proc.
 
+use crate::deepbind;
 use crate::elf::{Image, Segment};
 use anyhow::{Context, Result, anyhow, bail};
-use procfs::process::{MMPermissions, MMapPath, MemoryMap, Process as ProcessFolder};
 use procfs::ProcError;
+use procfs::process::{MMPermissions, MMapPath, MemoryMap, Process as ProcessFolder};
 use std::collections::HashMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -28,6 +29,9 @@ pub struct Module {
     /// The place in the loader's list, which is the order in which symbols are looked up. `None`
     /// for a module in a namespace of its own (dlmopen).
     pub order: Option<usize>,
+    /// The places in the loader's list of the modules that this one looks in before all others,
+    /// where it was opened with RTLD_DEEPBIND.
+    pub looks_first_in: Option<Vec<usize>>,
 }
 
 impl Module {
@@ -80,7 +84,7 @@ impl Process {
     /// A pointer of the process at an address.
     pub fn read_pointer(&self, address: u64, image: &Image) -> Result<u64> {
         let architecture = image.architecture;
-        let width_bytes = if architecture.is_64 { 8 } else { 4 };
+        let width_bytes = architecture.pointer_bytes() as usize;
         let mut bytes = [0; 8];
         self.memory
             .read_exact_at(&mut bytes[..width_bytes], address)
@@ -95,23 +99,33 @@ impl Process {
     /// Numbers the modules as in the loader's list (struct r_debug and link_map in <link.h>).
     /// Where there is no list, as in a static program, no module has a number.
     fn order_modules(&mut self) {
-        let order = self.loader_list().unwrap_or_default();
-        for module in &mut self.modules {
-            module.order = order.iter().position(|&bias| bias == module.bias);
+        let list = self.loader_list().unwrap_or_default();
+        let place = |link_map: &u64| list.iter().position(|(other, _)| other == link_map);
+        let find = |module: &Module| {
+            let order = list.iter().position(|(_, bias)| *bias == module.bias)?;
+            let first = deepbind::searched_first(self, &module.image, list[order].0, list[0].0);
+            let looks_first_in = first.map(|first| first.iter().filter_map(place).collect());
+            Some((order, looks_first_in))
+        };
+        let found: Vec<_> = self.modules.iter().map(find).collect();
+        for (module, found) in self.modules.iter_mut().zip(found) {
+            if let Some((order, looks_first_in)) = found {
+                (module.order, module.looks_first_in) = (Some(order), looks_first_in);
+            }
         }
     }
 
-    /// The biases of the modules in the loader's list.
-    fn loader_list(&self) -> Option<Vec<u64>> {
+    /// The addresses of the loader's link_maps, and their modules' biases.
+    fn loader_list(&self) -> Option<Vec<(u64, u64)>> {
         const MODULE_COUNT_MAX: usize = 100_000;
         let program = self.modules.iter().find(|module| module.path == self.executable)?;
-        let word = if program.image.architecture.is_64 { 8 } else { 4 };
+        let word = program.image.architecture.pointer_bytes();
         let read = |address: u64| self.read_pointer(address, &program.image).ok();
         let debug = self.debug_entry(program).or_else(|| self.debug_symbol())?;
         let mut list = Vec::new();
         let mut module = read(debug + word)?;
         while module != 0 && list.len() < MODULE_COUNT_MAX {
-            list.push(read(module)?);
+            list.push((module, read(module)?));
             module = read(module + 3 * word)?;
         }
         Some(list)
@@ -121,7 +135,7 @@ impl Process {
     fn debug_entry(&self, program: &Module) -> Option<u64> {
         const DT_DEBUG: u64 = object::elf::DT_DEBUG.0 as u64;
         const ENTRY_COUNT_MAX: u64 = 1000;
-        let word = if program.image.architecture.is_64 { 8 } else { 4 };
+        let word = program.image.architecture.pointer_bytes();
         let dynamic = program.image.dynamic_address?.wrapping_add(program.bias);
         for entry in 0..ENTRY_COUNT_MAX {
             let address = dynamic.wrapping_add(entry * 2 * word);
@@ -217,7 +231,7 @@ fn place(path: &Path, image: Rc<Image>, map: &MemoryMap) -> Option<Module> {
     let end_of = |segment: &Segment| segment.address.saturating_add(segment.size_bytes);
     let high = image.segments.iter().map(end_of).max()?;
     let (start, end) = (bias.wrapping_add(low), bias.wrapping_add(high));
-    Some(Module { path: path.into(), image, bias, start, end, order: None })
+    Some(Module { path: path.into(), image, bias, start, end, order: None, looks_first_in: None })
 }
 
 /// Reads a mapped file. It is found through the process's own root folder, as it may live in a
@@ -228,18 +242,19 @@ fn read_mapped(pid: i32, map: &MemoryMap, path: &Path) -> Result<Option<Image>> 
     let through_mapping = format!("/proc/{pid}/map_files/{start:x}-{end:x}");
     let through_root = format!("/proc/{pid}/root{text}");
     let is_deleted = text.ends_with(" (deleted)");
-    let candidates = if is_deleted {
-        vec![through_mapping]
-    } else {
-        vec![through_root, through_mapping]
-    };
+    let candidates =
+        if is_deleted { vec![through_mapping] } else { vec![through_root, through_mapping] };
     let is_code = map.perms.contains(MMPermissions::EXECUTE);
     let mut opened = candidates.iter().map(File::open);
     match opened.find_map(Result::ok) {
         Some(file) if file.metadata().is_ok_and(|metadata| metadata.is_file()) => {
             let image = Image::read_from(file);
             // Data that only looks like ELF is none of ours.
-            if is_code { image.with_context(|| text.into_owned()) } else { Ok(image.ok().flatten()) }
+            if is_code {
+                image.with_context(|| text.into_owned())
+            } else {
+                Ok(image.ok().flatten())
+            }
         }
         Some(_) => Ok(None),
         None if is_code => bail!("cannot read {text}, which process {pid} has loaded"),

@@ -103,9 +103,8 @@ fn other_libc(interpreter: &Path, needed: &[String]) -> Option<String> {
 /// How a program gains privileges over us when started, if it does (AT_SECURE in getauxval(3)).
 fn privileges_gained(program: &Path) -> Option<String> {
     let metadata = program.metadata().ok()?;
-    let mounted_nosuid = || {
-        statvfs(program).is_ok_and(|mount| mount.flags().contains(FsFlags::ST_NOSUID))
-    };
+    let mounted_nosuid =
+        || statvfs(program).is_ok_and(|mount| mount.flags().contains(FsFlags::ST_NOSUID));
     if prctl::get_no_new_privs().unwrap_or(false) || mounted_nosuid() {
         return None;
     }
@@ -113,8 +112,7 @@ fn privileges_gained(program: &Path) -> Option<String> {
         return Some(how);
     }
     let has_capabilities = xattr::get(program, "security.capability").ok().flatten().is_some();
-    (has_capabilities && !getuid().is_root())
-        .then(|| "given capabilities (setcap(8))".to_owned())
+    (has_capabilities && !getuid().is_root()).then(|| "given capabilities (setcap(8))".to_owned())
 }
 
 fn identity_gained(metadata: &Metadata) -> Option<String> {

@@ -56,6 +56,8 @@ pub enum FindingKind {
     NotCovered,
     /// A library looks in itself and its own libraries first.
     Deepbind,
+    /// A reference leads past loam for another reason.
+    BoundElsewhere,
     /// A library linked with -Bsymbolic looks in itself first.
     Symbolic,
     /// A library lives in a namespace of its own (dlmopen).
@@ -66,6 +68,8 @@ pub enum FindingKind {
     StrdupUnknown,
     /// The executable has no symbol table to look into.
     Stripped,
+    /// A note: the program is a script, and what was inspected is its interpreter.
+    Script,
     /// A note: a library defines malloc, though nothing seen resolves to it.
     DefinesMalloc,
 }

@@ -31,11 +31,7 @@ fn write(out: &mut String, report: &Report, all: bool) -> std::fmt::Result {
     Ok(())
 }
 
-fn entry_point_table(
-    out: &mut String,
-    rows: &[EntryPointRow],
-    all: bool,
-) -> std::fmt::Result {
+fn entry_point_table(out: &mut String, rows: &[EntryPointRow], all: bool) -> std::fmt::Result {
     let is_shown = |row: &&EntryPointRow| match row.loam {
         Some(is_loam) => all || !is_loam,
         None => false,

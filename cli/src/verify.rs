@@ -8,8 +8,8 @@ use crate::process::Process;
 use crate::reach::{self, Obstacle};
 use crate::report::{FindingKind, Report};
 use crate::trace::Stopped;
-use crate::{inspect, text};
-use anyhow::{Context, Result, anyhow};
+use crate::{findings, inspect, text};
+use anyhow::{Context, Result, anyhow, bail};
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
@@ -24,9 +24,7 @@ pub fn verify(arguments: &VerifyArguments) -> Result<ExitCode, Failure> {
     } else {
         text::render(&report, arguments.all)
     };
-    std::io::stdout()
-        .write_all(output.as_bytes())
-        .context("cannot write to standard output")?;
+    std::io::stdout().write_all(output.as_bytes()).context("cannot write to standard output")?;
     Ok(if report.loam { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
@@ -62,13 +60,23 @@ fn of_program(arguments: &VerifyArguments) -> Result<Report, Failure> {
         arguments.target.iter().chain(&arguments.arguments).cloned().collect();
     // What is wrong with the program is an error of usage here, not a result.
     let usage = |failure: Failure| Failure { status: USAGE, ..failure };
-    let path = launch::find(&command[0]).map_err(usage)?;
+    let found = launch::find(&command[0]).map_err(usage)?;
+    let path = found.canonicalize().with_context(|| found.display().to_string())?;
     let target = launch::resolve(&path, &command).map_err(usage)?;
+    let mut report = of_target(arguments, &target)?;
+    if target.path != path {
+        report.findings.push(findings::of_script(&path, &target.path));
+    }
+    Ok(report)
+}
+
+fn of_target(arguments: &VerifyArguments, target: &Target) -> Result<Report> {
     let shown = target.path.display();
     let Some(image) = &target.image else {
-        let cause = target.unreadable.clone();
-        let cause = cause.unwrap_or_else(|| format!("{shown} is neither an ELF program nor a script"));
-        return Err(Failure::new(USAGE, cause));
+        match &target.unreadable {
+            Some(cause) => bail!("{cause}"),
+            None => bail!("{shown} is neither an ELF program nor a script"),
+        }
     };
     if image.interpreter.is_none() {
         return Ok(inspect::static_program(&target.path, image, None));
@@ -76,13 +84,13 @@ fn of_program(arguments: &VerifyArguments) -> Result<Report, Failure> {
     let mut environment = vec![("LD_BIND_NOW", OsString::from("1"))];
     if !image.is_loam() {
         let library = Library::locate(arguments.library.library.as_deref())?;
-        if let Some(report) = not_started(&target, &library) {
+        if let Some(report) = not_started(target, &library) {
             return Ok(report);
         }
         environment.push(("LD_PRELOAD", launch::preload(&library)));
     }
-    let stopped = Stopped::start(&target, &environment)?;
-    Ok(inspect::process(&Process::open(stopped.pid())?, None)?)
+    let stopped = Stopped::start(target, &environment)?;
+    inspect::process(&Process::open(stopped.pid())?, None)
 }
 
 /// The report where starting the program would show nothing. One with a malloc of its own starts,
