@@ -243,7 +243,7 @@ where
             }
             elf::DT_SYMBOLIC => image.is_symbolic = true,
             elf::DT_FLAGS => {
-                image.is_symbolic |= entry.val & u64::from(elf::DF_SYMBOLIC.0) != 0;
+                image.is_symbolic |= entry.val & elf::DF_SYMBOLIC.0 != 0;
             }
             _ => {}
         }

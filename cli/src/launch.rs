@@ -31,13 +31,16 @@ pub fn find(name: &OsStr) -> Result<PathBuf, Failure> {
         let path = PathBuf::from(name);
         return check_executable(&path).map(|()| path);
     }
+    if name.is_empty() {
+        return Err(Failure::new(NOT_FOUND, "cannot run a program without a name"));
+    }
     let search_path = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
     let mut denied = None;
     for folder in std::env::split_paths(&search_path) {
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { &folder };
         let path = folder.join(name);
         match check_executable(&path) {
-            Ok(()) if !name.is_empty() => return Ok(path),
+            Ok(()) => return Ok(path),
             Err(failure) if failure.status == NOT_EXECUTABLE => {
                 denied.get_or_insert(failure);
             }

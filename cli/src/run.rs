@@ -8,6 +8,8 @@ use crate::{inherited, reach};
 use anyhow::Context;
 use nix::errno::Errno;
 use std::ffi::{CString, OsStr, OsString};
+use std::fs::File;
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::ExitCode;
@@ -76,9 +78,7 @@ fn execute(
 
 /// A script without a `#!` line is the shell's, as execvp(3) has it.
 fn execute_by_shell(program: &CString, argv: &[CString], environment: &[CString]) -> Errno {
-    let starts_binary = std::fs::read(OsStr::from_bytes(program.as_bytes()))
-        .map_or(true, |content| content.iter().take(128).any(|&byte| byte == 0));
-    if starts_binary {
+    if !is_text(Path::new(OsStr::from_bytes(program.as_bytes()))) {
         return Errno::ENOEXEC;
     }
     let shell = [c"sh".to_owned(), program.clone()];
@@ -87,6 +87,13 @@ fn execute_by_shell(program: &CString, argv: &[CString], environment: &[CString]
         Err(errno) => errno,
         Ok(never) => match never {},
     }
+}
+
+fn is_text(path: &Path) -> bool {
+    const START_BYTES: u64 = 128;
+    let mut start = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(START_BYTES).read_to_end(&mut start));
+    read.is_ok() && !start.contains(&0) && !start.starts_with(b"\x7fELF")
 }
 
 fn c_string(text: &OsStr) -> anyhow::Result<CString> {
