@@ -71,7 +71,9 @@ impl<'a> Resolver<'a> {
             return Ok(Bound { binding: Binding::Unbound, target: None });
         }
         let holder = self.process.module_at(value);
-        let is_definition = holder.is_some_and(|holder| defines_at(holder, slot.entry, value));
+        let is_definition = holder.is_some_and(|holder| {
+            holder.image.entry_at(slot.entry, value.wrapping_sub(holder.bias)).is_some()
+        });
         if slot.is_data && !is_definition {
             return Ok(Bound { binding: Binding::Reassigned, target: None });
         }
@@ -84,7 +86,10 @@ impl<'a> Resolver<'a> {
             let target = self.look_up_from(module, slot.entry);
             return Ok(Bound { binding: Binding::Lazy, target });
         }
-        let symbol = holder.image.symbol_at(value.wrapping_sub(holder.bias));
+        let address = value.wrapping_sub(holder.bias);
+        // Functions often have several names; the one asked for says most.
+        let symbol = holder.image.entry_at(slot.entry, address);
+        let symbol = symbol.or_else(|| holder.image.symbol_at(address));
         let target = self.target(holder, symbol.map(|symbol| symbol.name.clone()), slot.entry);
         Ok(Bound { binding: Binding::Bound, target: Some(target) })
     }
@@ -146,12 +151,4 @@ impl<'a> Resolver<'a> {
 pub fn is_cxx_runtime(module: &Module) -> bool {
     let image = &module.image;
     image.export(NEW_HANDLER_MARK).is_some() || image.has_internal(NEW_HANDLER_MARK)
-}
-
-fn defines_at(module: &Module, entry: &EntryPoint, value: u64) -> bool {
-    let address = value.wrapping_sub(module.bias);
-    let is_here = |symbol: &crate::elf::Symbol| {
-        symbol.address == address && entry_points::find(&symbol.name) == Some(entry)
-    };
-    module.image.exports.iter().any(is_here)
 }

@@ -35,10 +35,11 @@ pub fn searched_first(
             continue;
         }
         let own = |scope| searchlist(process, image, scope, link_map);
-        if is_global(second) && !is_global(first) {
-            if let Some(list) = own(first) {
-                return Some(list);
-            }
+        if is_global(second)
+            && !is_global(first)
+            && let Some(list) = own(first)
+        {
+            return Some(list);
         }
         if is_global(first) && own(second).is_some() {
             return None;

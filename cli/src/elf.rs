@@ -107,6 +107,14 @@ impl Image {
         self.exports.iter().find(is_entry)
     }
 
+    /// The definition of an entry point at an address of the file.
+    pub fn entry_at(&self, entry: &EntryPoint, address: u64) -> Option<&Symbol> {
+        let is_here = |symbol: &&Symbol| {
+            symbol.address == address && entry_points::find(&symbol.name) == Some(entry)
+        };
+        self.exports.iter().find(is_here)
+    }
+
     /// Whether the file is loam, or a program with loam linked in.
     pub fn is_loam(&self) -> bool {
         LOAM_MARKS.iter().all(|mark| self.export(mark).is_some() || self.has_internal(mark))
@@ -131,9 +139,7 @@ impl Image {
             let size_bytes = symbol.size_bytes.max(1);
             (symbol.address..symbol.address.saturating_add(size_bytes)).contains(&address)
         };
-        let preferred = |symbol: &&Symbol| around(symbol) && is_of_interest(&symbol.name);
-        let exact = self.exports.iter().find(preferred);
-        exact.or_else(|| self.exports.iter().chain(&self.internals).find(around))
+        self.exports.iter().chain(&self.internals).find(around)
     }
 }
 

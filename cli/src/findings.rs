@@ -2,7 +2,7 @@
 
 use crate::binding::{Resolver, Target, is_cxx_runtime};
 use crate::elf::{Image, sanitizer_library};
-use crate::entry_points::{self, EntryPoint, Group};
+use crate::entry_points::{self, ENTRY_POINTS, EntryPoint, Group};
 use crate::inspect::{STRDUP, shown};
 use crate::process::Module;
 use crate::report::{EntryPointRow, Finding, FindingKind};
@@ -94,16 +94,16 @@ fn own_malloc(program: &Module) -> Option<Finding> {
     if image.is_loam() || sanitizer_of(program).is_some() {
         return None;
     }
-    let mut names: Vec<&'static str> = image
-        .exports
+    let symbols = || image.exports.iter().chain(&image.internals);
+    let defines = |entry: &EntryPoint| {
+        symbols().any(|symbol| entry_points::find(&symbol.name) == Some(entry))
+    };
+    let names: Vec<&'static str> = ENTRY_POINTS
         .iter()
-        .chain(&image.internals)
-        .filter_map(|symbol| entry_points::find(&symbol.name))
         .filter(|entry| entry.group == Group::Malloc || !is_cxx_runtime(program))
+        .filter(|entry| defines(entry))
         .map(|entry| entry.shown)
         .collect();
-    names.sort_unstable();
-    names.dedup();
     if names.is_empty() {
         return None;
     }

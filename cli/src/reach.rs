@@ -35,8 +35,8 @@ pub enum Obstacle {
     )]
     OtherLibc { program: PathBuf, interpreter: PathBuf, library: PathBuf, needed: String },
     #[error(
-        "{} is {how}: the system ignores LD_PRELOAD where a program gains privileges; run it as \
-         the user that it changes to, or link it with libloam.a", .program.display()
+        "{} is {how}: the system ignores LD_PRELOAD where a program gains privileges; run it as a \
+         user that has them already, or link it with libloam.a", .program.display()
     )]
     Privileged { program: PathBuf, how: String },
     #[error(

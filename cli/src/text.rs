@@ -51,7 +51,8 @@ fn entry_point_table(out: &mut String, rows: &[EntryPointRow], all: bool) -> std
             continue;
         }
         let via = row.via.as_ref().filter(|via| Some(*via) != row.module.as_ref());
-        line(out, row.name, row.loam, row.module.as_deref(), via.map(String::as_str), "")?;
+        let text = line(row.name, row.loam, row.module.as_deref(), via.map(String::as_str), "");
+        writeln!(out, "{text}")?;
     }
     Ok(())
 }
@@ -72,6 +73,7 @@ fn module_table(out: &mut String, module: &ModuleRow, all: bool) -> std::fmt::Re
         ""
     };
     writeln!(out, "\n{}{role}{none}", module.path)?;
+    let mut lines: Vec<String> = Vec::new();
     for reference in module.references.iter().filter(is_shown) {
         let how = match reference.binding {
             Binding::Bound => "",
@@ -80,19 +82,22 @@ fn module_table(out: &mut String, module: &ModuleRow, all: bool) -> std::fmt::Re
             Binding::Reassigned => " (a variable, set by the program)",
         };
         let target = reference.target_module.as_deref();
-        line(out, reference.name, reference.loam, target, reference.via.as_deref(), how)?;
+        let text = line(reference.name, reference.loam, target, reference.via.as_deref(), how);
+        // A module may refer to a function from several places.
+        if !lines.contains(&text) {
+            lines.push(text);
+        }
     }
-    Ok(())
+    lines.iter().try_for_each(|line| writeln!(out, "{line}"))
 }
 
 fn line(
-    out: &mut String,
     name: &str,
     loam: Option<bool>,
     module: Option<&str>,
     via: Option<&str>,
     how: &str,
-) -> std::fmt::Result {
+) -> String {
     let mark = match loam {
         Some(true) => "loam",
         Some(false) => "NOT",
@@ -105,5 +110,5 @@ fn line(
     };
     let via = via.map(|via| format!(" (through {via})")).unwrap_or_default();
     let text = format!("  {mark:<4}  {name:<36} {module}{via}{how}");
-    writeln!(out, "{}", text.trim_end())
+    text.trim_end().to_owned()
 }
