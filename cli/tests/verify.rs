@@ -42,11 +42,21 @@ fn ends_with(value: &Value, end: &str) -> bool {
     value.as_str().is_some_and(|text| text.ends_with(end))
 }
 
-/// A program that has opened a library in some mode.
-fn opened(workshop: &Workshop, mode: &str) -> Background {
+/// A program that opens a library in some mode, and waits.
+fn opening(workshop: &Workshop, mode: &str) -> Command {
     let program = workshop.compile("opens.c", &[]);
     let plugin = workshop.compile("plugin.c", &["-shared", "-fPIC", "-Wl,-z,lazy"]);
-    Background::start(loam_process().args(["run", "--"]).arg(program).arg(mode).arg(plugin))
+    let mut command = Command::new(program);
+    command.arg(mode).arg(plugin);
+    command
+}
+
+/// The same, run by loam and waiting.
+fn opened(workshop: &Workshop, mode: &str) -> Background {
+    let command = opening(workshop, mode);
+    let mut run = loam_process();
+    run.args(["run", "--"]).arg(command.get_program()).args(command.get_args());
+    Background::start(&mut run)
 }
 
 #[test]
@@ -133,7 +143,8 @@ fn a_running_process_is_proven() {
 
 #[test]
 fn a_process_without_loam_is_told_whose_malloc_it_has() {
-    let process = Background::start(Command::new("sh").args(["-c", "echo ready; exec sleep 100"]));
+    let workshop = Workshop::new();
+    let process = Background::start(&mut opening(&workshop, "plain"));
     let (status, report) = report(process.pid());
     assert_eq!(status, 1);
     assert_eq!(report["library"], Value::Null);
@@ -208,9 +219,7 @@ fn an_allocator_preloaded_ahead_of_loam_is_named() {
     let workshop = Workshop::new();
     let other = workshop.compile("own_malloc.c", &["-shared", "-fPIC"]);
     let preload = format!("{}:{}", other.display(), library().display());
-    let process = Background::start(
-        Command::new("sh").args(["-c", "echo ready; exec sleep 100"]).env("LD_PRELOAD", preload),
-    );
+    let process = Background::start(opening(&workshop, "plain").env("LD_PRELOAD", preload));
     let (status, report) = report(process.pid());
     assert_eq!(status, 1);
     assert!(ends_with(&finding(&report, "ahead-of-loam")["module"], "/own_malloc"));
