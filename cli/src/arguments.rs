@@ -71,7 +71,7 @@ pub struct RunArguments {
     pub library: LibraryArguments,
 
     /// The program and its arguments
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(required = true, trailing_var_arg = true)]
     #[arg(value_name = "PROGRAM")]
     pub command: Vec<OsString>,
 }
@@ -111,7 +111,7 @@ pub struct VerifyArguments {
 #[derive(Debug, Args)]
 pub struct LibraryArguments {
     /// The library to preload, instead of the libloam.so installed with this command
-    #[arg(long, value_name = "PATH", env = "LOAM_LIBRARY")]
+    #[arg(long, value_name = "PATH", env = "LOAM_LIBRARY", hide_env_values = true)]
     pub library: Option<PathBuf>,
 }
 

@@ -17,7 +17,8 @@ const PLACES: [&str; 3] = ["../lib/libloam.so", "../lib/loam/libloam.so", "liblo
 impl Library {
     /// The library that was asked for, or else the one installed with this command.
     pub fn locate(asked_for: Option<&Path>) -> Result<Library> {
-        match asked_for {
+        // An empty LOAM_LIBRARY is one that is not set.
+        match asked_for.filter(|path| !path.as_os_str().is_empty()) {
             Some(path) => Library::open(path),
             None => Library::open(&beside_command()?),
         }

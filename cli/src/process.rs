@@ -164,7 +164,7 @@ impl Process {
 fn not_readable(pid: i32, cause: ProcError) -> anyhow::Error {
     match cause {
         ProcError::PermissionDenied(_) => anyhow!(
-            "not permitted to read process {pid}: run as its user or as root{}",
+            "not permitted to read process {pid}: run as its user, or as root with CAP_SYS_PTRACE{}",
             ptrace_restriction()
         ),
         ProcError::NotFound(_) if Path::new("/proc").join(pid.to_string()).exists() => {

@@ -140,10 +140,11 @@ fn a_library_that_is_not_loam_is_refused() {
 
 #[test]
 fn bad_usage_is_one_line_and_2() {
-    let cases: [&[&str]; 7] = [
+    let cases: [&[&str]; 8] = [
         &[],
         &["jog"],
         &["run"],
+        &["run", "--stat", "true"],
         &["run", "--option", "stats", "true"],
         &["run", "--option", "a=1,b=2", "true"],
         &["run", "--stats=xml", "true"],
