@@ -1,8 +1,9 @@
 //! The command line. Help, man pages and completions derive from what stands here.
 
 use crate::failure::{USAGE, complain};
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -72,7 +73,7 @@ pub struct RunArguments {
 
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true)]
-    #[arg(value_name = "PROGRAM")]
+    #[arg(value_name = "PROGRAM", value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
 }
 
@@ -112,6 +113,8 @@ pub struct VerifyArguments {
 pub struct LibraryArguments {
     /// The library to preload, instead of the libloam.so installed with this command
     #[arg(long, value_name = "PATH", env = "LOAM_LIBRARY", hide_env_values = true)]
+    #[arg(value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    #[arg(value_hint = ValueHint::FilePath)]
     pub library: Option<PathBuf>,
 }
 
