@@ -1,0 +1,211 @@
+//! The command line. Help, man pages and completions derive from what stands here.
+
+use crate::failure::{USAGE, complain};
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+const EXAMPLES: &str = "\
+Examples:
+  loam run -- redis-server --port 7000    run it on loam
+  loam run --stats -- make -j8            and print statistics at the end
+  loam verify python3                     would python3 run on loam, all of it?
+  loam verify 4711                        does the running process 4711?";
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  loam run -- redis-server --port 7000
+  loam run --stats -- clang -O2 -c file.c
+  loam run --stats=json --option stats_fd=3 -- ./server 3>stats.json
+  loam run --option help=1 -- true          list the options
+
+Exit status: that of PROGRAM; 127 if it is not found, 126 if it cannot be executed, 125 if loam
+cannot serve it (the program is then not started), 2 for a bad command line.";
+
+const VERIFY_EXAMPLES: &str = "\
+Examples:
+  loam verify python3                       everything python3 has loaded when main begins
+  loam verify --json ./server -- --port 80  started with arguments, result as JSON
+  loam verify $(pidof server)               a running process, with its plugins
+  loam verify ./app || exit 1               a build that fails if app is not on loam
+
+Exit status: 0 if every allocation function of every module is loam's, 1 if not, 2 if it cannot
+be found out.";
+
+/// Run programs on the loam memory allocator, and prove that they do
+#[derive(Debug, Parser)]
+#[command(name = "loam", version, after_help = EXAMPLES, arg_required_else_help = true)]
+struct CommandLine {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    Run(RunArguments),
+    Verify(VerifyArguments),
+    Man(ManArguments),
+    Completions(CompletionsArguments),
+}
+
+/// Run a program with loam's malloc preloaded
+///
+/// The program takes the place of this command: signals and the exit status are its own. A program
+/// that a preload cannot reach is not started, and the error says why: statically linked,
+/// set-user-ID, of another architecture, with a malloc or a sanitizer of its own.
+#[derive(Debug, Args)]
+#[command(after_help = RUN_EXAMPLES)]
+pub struct RunArguments {
+    /// Print statistics when the program ends
+    #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "text", value_enum)]
+    pub stats: Option<StatsFormat>,
+
+    /// Set an option of loam's, as in LOAM_OPTIONS; may be given more than once
+    #[arg(long = "option", short, value_name = "NAME=VALUE", value_parser = option_pair)]
+    pub options: Vec<String>,
+
+    #[command(flatten)]
+    pub library: LibraryArguments,
+
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true)]
+    #[arg(value_name = "PROGRAM", value_hint = ValueHint::CommandWithArguments)]
+    pub command: Vec<OsString>,
+}
+
+/// Prove that a program, or a running process, allocates with loam only
+///
+/// For the program and every library it has loaded, shows to what malloc, free, calloc, realloc,
+/// aligned_alloc, posix_memalign, strdup's allocation, operator new and their relatives resolve.
+///
+/// A PROGRAM is started with loam preloaded, stopped before its main function, inspected and
+/// ended. A process is only read. Recognised: libraries opened with RTLD_DEEPBIND or in a
+/// namespace of their own, a malloc inside the executable, a sanitizer's malloc, an allocator
+/// preloaded ahead of loam.
+#[derive(Debug, Args)]
+#[command(after_help = VERIFY_EXAMPLES)]
+pub struct VerifyArguments {
+    /// A program, by path or by name in PATH, or the number of a running process
+    #[arg(value_name = "PROGRAM|PID", required_unless_present = "arguments")]
+    pub target: Option<OsString>,
+
+    /// Print the result as JSON (docs/command.md describes it)
+    #[arg(long)]
+    pub json: bool,
+
+    /// List every module and every reference, not only those that are not loam's
+    #[arg(long)]
+    pub all: bool,
+
+    #[command(flatten)]
+    pub library: LibraryArguments,
+
+    /// Arguments for PROGRAM
+    #[arg(last = true, value_name = "ARGUMENTS")]
+    pub arguments: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub struct LibraryArguments {
+    /// The library to preload, instead of the libloam.so installed with this command
+    #[arg(long, value_name = "PATH", env = "LOAM_LIBRARY", hide_env_values = true)]
+    #[arg(value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub library: Option<PathBuf>,
+}
+
+/// Write the man pages into a folder
+#[derive(Debug, Args)]
+pub struct ManArguments {
+    /// The folder, made if it does not exist
+    pub folder: PathBuf,
+}
+
+/// Print a shell's completion script
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  loam completions bash > /etc/bash_completion.d/loam")]
+pub struct CompletionsArguments {
+    /// The shell
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum StatsFormat {
+    Text,
+    Json,
+}
+
+impl StatsFormat {
+    pub fn option(self) -> &'static str {
+        match self {
+            StatsFormat::Text => "stats=text",
+            StatsFormat::Json => "stats=json",
+        }
+    }
+}
+
+/// NAME=VALUE. Which names and values there are, the library knows.
+fn option_pair(text: &str) -> Result<String, String> {
+    match text.split_once('=') {
+        Some((name, _)) if name.is_empty() || name.contains(char::is_whitespace) => {
+            Err("the name is missing: write NAME=VALUE".into())
+        }
+        Some(_) if text.contains(',') => Err("give each NAME=VALUE an --option of its own".into()),
+        Some((_, value)) if !value.is_empty() => Ok(text.into()),
+        _ => Err("the value is missing: write NAME=VALUE".into()),
+    }
+}
+
+/// The definition of the command line, for man pages and completions.
+pub fn definition() -> clap::Command {
+    CommandLine::command()
+}
+
+/// The verb asked for, or the status to end with: after help, or after one line of complaint.
+pub fn parse() -> Result<Verb, ExitCode> {
+    CommandLine::try_parse().map(|line| line.verb).map_err(|error| match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            // Where standard output is closed there is nobody to help.
+            let _ = error.print();
+            ExitCode::SUCCESS
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            complain("no verb given; try 'loam --help'");
+            ExitCode::from(USAGE)
+        }
+        _ => {
+            complain(one_line(&error.to_string()));
+            ExitCode::from(USAGE)
+        }
+    })
+}
+
+/// Clap explains over several lines; what it says first, in one.
+fn one_line(text: &str) -> String {
+    let first: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).collect();
+    let joined = first.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ");
+    format!("{}; try --help", joined.trim_start_matches("error: "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_definition_holds_together() {
+        definition().debug_assert();
+    }
+
+    #[test]
+    fn options_must_be_pairs() {
+        assert!(option_pair("purge_delay_ms=0").is_ok());
+        for bad in ["", "stats", "=text", "stats=", "a=1,b=2"] {
+            assert!(option_pair(bad).is_err(), "{bad}");
+        }
+    }
+}

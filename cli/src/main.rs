@@ -1,0 +1,39 @@
+//! The `loam` command. Verbs: `run` and `verify`; each has a file of its own.
+
+mod arguments; // the command line: every verb, option and help text
+mod binding; // to what a reference leads
+mod completions; // verb: shell completions
+mod deepbind; // which modules look in their own libraries first
+mod elf; // what an ELF file defines and refers to
+mod entry_points; // the functions that loam must serve
+mod failure; // errors with an exit status
+mod findings; // what is wrong, in words
+mod inherited; // signal dispositions to hand on to a program
+mod inspect; // a process or a static program, inspected
+mod launch; // how a program starts: PATH, scripts, environment
+mod library; // where libloam.so is
+mod man; // verb: man pages
+mod process; // the modules and the memory of a running process
+mod reach; // can a preloaded library serve this program
+mod report; // what verify found, as data and JSON
+mod run; // verb: run a program on loam
+mod text; // what verify found, as text
+mod trace; // start a program and stop it before main
+mod verify; // verb: prove that a program runs on loam
+
+use arguments::Verb;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let verb = match arguments::parse() {
+        Ok(verb) => verb,
+        Err(status) => return status,
+    };
+    let outcome = match verb {
+        Verb::Run(arguments) => run::run(&arguments),
+        Verb::Verify(arguments) => verify::verify(&arguments),
+        Verb::Man(arguments) => man::write(&arguments),
+        Verb::Completions(arguments) => completions::write(&arguments),
+    };
+    outcome.unwrap_or_else(|failure| failure.report())
+}

@@ -1,0 +1,146 @@
+//! What verify found, as data. Serialised, this is the JSON that docs/command.md describes.
+
+use serde::Serialize;
+
+/// Raised when a field changes its meaning or goes; new fields do not raise it.
+pub const SCHEMA: u32 = 1;
+
+#[derive(Debug, Serialize)]
+pub struct Report {
+    pub schema: u32,
+    /// The verdict: everything is loam's.
+    pub loam: bool,
+    pub verdict: String,
+    pub program: String,
+    /// `None` for a program that was started for the purpose.
+    pub pid: Option<i32>,
+    pub linkage: Linkage,
+    /// The module that is loam, where one is loaded.
+    pub library: Option<String>,
+    pub findings: Vec<Finding>,
+    pub entry_points: Vec<EntryPointRow>,
+    pub modules: Vec<ModuleRow>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Linkage {
+    Dynamic,
+    Static,
+}
+
+/// Something to know; a failure unless it is a note.
+#[derive(Debug, Serialize)]
+pub struct Finding {
+    pub kind: FindingKind,
+    pub is_failure: bool,
+    pub module: Option<String>,
+    pub entry_points: Vec<&'static str>,
+    pub text: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FindingKind {
+    /// No module of the process is loam.
+    NotLoaded,
+    /// A preload cannot reach the program at all.
+    Unreachable,
+    /// A sanitizer's runtime serves allocation.
+    Sanitizer,
+    /// The executable defines entry points itself.
+    OwnMalloc,
+    /// Another library comes before loam in the order of lookup.
+    AheadOfLoam,
+    /// Loam does not define the entry point and another module does.
+    NotCovered,
+    /// A library looks in itself and its own libraries first.
+    Deepbind,
+    /// A reference leads past loam for another reason.
+    BoundElsewhere,
+    /// A library linked with -Bsymbolic looks in itself first.
+    Symbolic,
+    /// A library lives in a namespace of its own (dlmopen).
+    Namespace,
+    /// A reference goes to code that belongs to no module.
+    Hooked,
+    /// Strdup's allocation cannot be followed into the C library.
+    StrdupUnknown,
+    /// The executable has no symbol table to look into.
+    Stripped,
+    /// A note: the program is a script, and what was inspected is its interpreter.
+    Script,
+    /// A note: a library defines malloc, though nothing seen resolves to it.
+    DefinesMalloc,
+}
+
+/// To what a lookup from the program resolves.
+#[derive(Debug, Serialize)]
+pub struct EntryPointRow {
+    pub name: &'static str,
+    pub symbol: &'static str,
+    /// The defining module; `None` where no module defines it.
+    pub module: Option<String>,
+    /// The module that hands the work on to loam, where one stands in between.
+    pub via: Option<String>,
+    /// `None` where no module defines it.
+    pub loam: Option<bool>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct ModuleRow {
+    pub path: String,
+    pub role: Role,
+    pub result: ModuleResult,
+    pub references: Vec<Reference>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    Program,
+    Library,
+    Loam,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ModuleResult {
+    Loam,
+    Other,
+    NoReferences,
+}
+
+/// A slot of a module that holds the address of an entry point.
+#[derive(Debug, Serialize)]
+pub struct Reference {
+    pub name: &'static str,
+    pub symbol: &'static str,
+    /// Where in the process's memory the slot lies, in hexadecimal.
+    pub slot: String,
+    pub binding: Binding,
+    pub target_module: Option<String>,
+    pub target_symbol: Option<String>,
+    pub via: Option<String>,
+    /// `None` where the slot does not call an entry point: unbound or reassigned.
+    pub loam: Option<bool>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Binding {
+    /// The slot holds the function's address.
+    Bound,
+    /// The first call will fill the slot; the target is what it will then find.
+    Lazy,
+    /// A weak reference that nothing defines.
+    Unbound,
+    /// A pointer variable that the program has set to a function of its own.
+    Reassigned,
+}
+
+impl Report {
+    pub fn to_json(&self) -> serde_json::Result<String> {
+        serde_json::to_string_pretty(self)
+    }
+}

@@ -1,0 +1,107 @@
+//! `loam verify`: proof that a program, or a running process, allocates with loam only.
+
+use crate::arguments::VerifyArguments;
+use crate::failure::{Failure, USAGE};
+use crate::launch::{self, Target};
+use crate::library::Library;
+use crate::process::Process;
+use crate::reach::{self, Obstacle};
+use crate::report::{FindingKind, Report};
+use crate::trace::Stopped;
+use crate::{findings, inspect, text};
+use anyhow::{Context, Result, anyhow, bail};
+use std::ffi::OsString;
+use std::io::Write;
+use std::process::ExitCode;
+
+pub fn verify(arguments: &VerifyArguments) -> Result<ExitCode, Failure> {
+    let report = match pid(arguments)? {
+        Some(pid) => of_process(pid)?,
+        None => of_program(arguments)?,
+    };
+    let output = if arguments.json {
+        report.to_json().context("cannot write JSON")? + "\n"
+    } else {
+        text::render(&report, arguments.all)
+    };
+    std::io::stdout().write_all(output.as_bytes()).context("cannot write to standard output")?;
+    Ok(if report.loam { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// The process number asked for. A program whose name is a number needs a path: `./4711`.
+fn pid(arguments: &VerifyArguments) -> Result<Option<i32>, Failure> {
+    let Some(text) = arguments.target.as_ref().and_then(|target| target.to_str()) else {
+        return Ok(None);
+    };
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Ok(None);
+    }
+    if !arguments.arguments.is_empty() {
+        return Err(anyhow!("arguments after -- are for a program, not for process {text}").into());
+    }
+    match text.parse() {
+        Ok(pid) if pid > 0 => Ok(Some(pid)),
+        _ => Err(anyhow!("there is no process {text}").into()),
+    }
+}
+
+fn of_process(pid: i32) -> Result<Report> {
+    let process = Process::open(pid)?;
+    let program = process.program()?;
+    let is_static = program.image.interpreter.is_none() && program.order.is_none();
+    if is_static {
+        return Ok(inspect::static_program(&program.path, &program.image, Some(pid)));
+    }
+    inspect::process(&process, Some(pid))
+}
+
+fn of_program(arguments: &VerifyArguments) -> Result<Report, Failure> {
+    let command: Vec<OsString> =
+        arguments.target.iter().chain(&arguments.arguments).cloned().collect();
+    // What is wrong with the program is an error of usage here, not a result.
+    let usage = |failure: Failure| Failure { status: USAGE, ..failure };
+    let found = launch::find(&command[0]).map_err(usage)?;
+    let path = found.canonicalize().with_context(|| found.display().to_string())?;
+    let target = launch::resolve(&path, &command).map_err(usage)?;
+    let mut report = of_target(arguments, &target)?;
+    if target.path != path {
+        report.findings.push(findings::of_script(&path, &target.path));
+    }
+    Ok(report)
+}
+
+fn of_target(arguments: &VerifyArguments, target: &Target) -> Result<Report> {
+    let shown = target.path.display();
+    let Some(image) = &target.image else {
+        match &target.unreadable {
+            Some(cause) => bail!("{cause}"),
+            None => bail!("{shown} is neither an ELF program nor a script"),
+        }
+    };
+    if image.interpreter.is_none() {
+        return Ok(inspect::static_program(&target.path, image, None));
+    }
+    let mut environment = vec![("LD_BIND_NOW", OsString::from("1"))];
+    if !image.is_loam() {
+        let library = Library::locate(arguments.library.library.as_deref())?;
+        if let Some(report) = not_started(target, &library) {
+            return Ok(report);
+        }
+        environment.push(("LD_PRELOAD", launch::preload(&library)));
+    }
+    let stopped = Stopped::start(target, &environment)?;
+    inspect::process(&Process::open(stopped.pid())?, None)
+}
+
+/// The report where starting the program would show nothing. One with a malloc of its own starts,
+/// and the report then has the details.
+fn not_started(target: &Target, library: &Library) -> Option<Report> {
+    let image = target.image.as_ref()?;
+    let obstacle = reach::obstacle(&target.path, image, library)?;
+    let kind = match obstacle {
+        Obstacle::OwnMalloc(_) => return None,
+        Obstacle::Sanitizer { .. } => FindingKind::Sanitizer,
+        _ => FindingKind::Unreachable,
+    };
+    Some(inspect::unreachable(&target.path, kind, obstacle.to_string()))
+}

@@ -1,0 +1,115 @@
+//! What the tests of the command share: compiled programs and a library to preload.
+
+// Each test file uses a part of this.
+#![allow(dead_code)]
+
+use assert_cmd::Command;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::sync::OnceLock;
+use tempfile::TempDir;
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
+}
+
+/// A folder for one test's programs.
+pub struct Workshop {
+    folder: TempDir,
+}
+
+impl Workshop {
+    pub fn new() -> Workshop {
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+        Workshop { folder }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Compiles a fixture and gives the program's path.
+    pub fn compile(&self, source: &str, flags: &[&str]) -> PathBuf {
+        let path = self.path(Path::new(source).file_stem().unwrap().to_str().unwrap());
+        compile(source, flags, &path);
+        path
+    }
+
+    pub fn executable_file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        use std::os::unix::fs::PermissionsExt;
+        let path = self.path(name);
+        std::fs::write(&path, content).expect("a written file");
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).expect("an executable");
+        path
+    }
+}
+
+fn compile(source: &str, flags: &[&str], path: &Path) {
+    let compiler = if source.ends_with(".cc") { "c++" } else { "cc" };
+    let status = std::process::Command::new(compiler)
+        .args(["-O0", "-fno-builtin", "-o"])
+        .args([path, &fixture(source)])
+        .args(flags)
+        .status()
+        .expect("a C and C++ compiler");
+    assert!(status.success(), "{compiler} {source} {flags:?}");
+}
+
+/// The stand-in for libloam.so, compiled once.
+pub fn standin() -> &'static Path {
+    static STANDIN: OnceLock<PathBuf> = OnceLock::new();
+    STANDIN.get_or_init(|| {
+        // Test files run one after another, the tests of one file in one process.
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("libloam-standin-{}.so", env!("CARGO_CRATE_NAME")));
+        compile("standin.c", &["-shared", "-fPIC"], &path);
+        path
+    })
+}
+
+/// The library to preload: the real one where LOAM_LIBRARY names it, else the stand-in.
+pub fn library() -> PathBuf {
+    std::env::var_os("LOAM_LIBRARY").map_or_else(|| standin().to_path_buf(), PathBuf::from)
+}
+
+/// The command, with the library to preload.
+pub fn loam() -> Command {
+    let mut command = Command::cargo_bin("loam").expect("the command");
+    command.env("LOAM_LIBRARY", library()).env_remove("LOAM_OPTIONS").env_remove("LD_PRELOAD");
+    command
+}
+
+/// The same for a test that needs the process itself.
+pub fn loam_process() -> std::process::Command {
+    let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin!("loam"));
+    command.env("LOAM_LIBRARY", library()).env_remove("LOAM_OPTIONS").env_remove("LD_PRELOAD");
+    command
+}
+
+/// A process of a test, killed at its end.
+pub struct Background(pub Child);
+
+impl Background {
+    /// Starts it and waits for its first line of output.
+    pub fn start(command: &mut std::process::Command) -> Background {
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("a started process");
+        let output = child.stdout.take().expect("its output");
+        let process = Background(child);
+        let mut line = String::new();
+        BufReader::new(output).read_line(&mut line).expect("its first line");
+        assert!(!line.is_empty(), "it ended before it was ready");
+        process
+    }
+
+    pub fn pid(&self) -> String {
+        self.0.id().to_string()
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}

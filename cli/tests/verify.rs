@@ -1,0 +1,293 @@
+//! `loam verify`: what is proven, and what is detected.
+
+mod common;
+
+use common::{Background, Workshop, library, loam, loam_process, standin};
+use predicates::prelude::*;
+use predicates::str::{contains, starts_with};
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+
+/// Runs verify with --json and gives the status and the report.
+fn report(target: impl AsRef<std::ffi::OsStr>) -> (i32, Value) {
+    report_by(loam().arg("verify").arg(target))
+}
+
+fn report_by(command: &mut assert_cmd::Command) -> (i32, Value) {
+    let output = command.arg("--json").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let parsed = serde_json::from_str(&text);
+    let report: Value = parsed.unwrap_or_else(|cause| {
+        panic!("{cause}: {text}{}", String::from_utf8_lossy(&output.stderr))
+    });
+    let status = output.status.code().unwrap();
+    assert_eq!(report["loam"], status == 0, "status and report agree: {text}");
+    assert_eq!(report["schema"], 1);
+    (status, report)
+}
+
+fn entry_point<'a>(report: &'a Value, name: &str) -> &'a Value {
+    let rows = report["entry_points"].as_array().unwrap();
+    rows.iter().find(|row| row["name"] == name).unwrap_or_else(|| panic!("{name} in {report}"))
+}
+
+fn finding<'a>(report: &'a Value, kind: &str) -> &'a Value {
+    let findings = report["findings"].as_array().unwrap();
+    let found = findings.iter().find(|finding| finding["kind"] == kind);
+    found.unwrap_or_else(|| panic!("{kind} in {findings:?}"))
+}
+
+fn ends_with(value: &Value, end: &str) -> bool {
+    value.as_str().is_some_and(|text| text.ends_with(end))
+}
+
+/// A program that opens a library in some mode, and waits.
+fn opening(workshop: &Workshop, mode: &str) -> Command {
+    let program = workshop.compile("opens.c", &[]);
+    let plugin = workshop.compile("plugin.c", &["-shared", "-fPIC", "-Wl,-z,lazy"]);
+    let mut command = Command::new(program);
+    command.arg(mode).arg(plugin);
+    command
+}
+
+/// The same, run by loam and waiting.
+fn opened(workshop: &Workshop, mode: &str) -> Background {
+    let command = opening(workshop, mode);
+    let mut run = loam_process();
+    run.args(["run", "--"]).arg(command.get_program()).args(command.get_args());
+    Background::start(&mut run)
+}
+
+#[test]
+fn a_program_is_proven() {
+    let (status, report) = report("true");
+    assert_eq!(status, 0, "{report}");
+    let library = library().canonicalize().unwrap();
+    let library = library.to_str().unwrap();
+    assert_eq!(report["library"], library);
+    for name in ["malloc", "free", "calloc", "realloc", "aligned_alloc", "posix_memalign"] {
+        assert_eq!(entry_point(&report, name)["loam"], true, "{name}");
+        assert_eq!(entry_point(&report, name)["module"], library, "{name}");
+    }
+    let strdup = entry_point(&report, "strdup's allocation");
+    assert_eq!(strdup["loam"], true);
+    assert_eq!(strdup["module"], library);
+}
+
+#[test]
+fn a_program_is_proven_in_one_line() {
+    loam()
+        .args(["verify", "true"])
+        .assert()
+        .success()
+        .stdout(contains("all of it is loam's").and(contains("NOT").not()))
+        .stderr("");
+}
+
+#[test]
+fn all_lists_every_module() {
+    loam()
+        .args(["verify", "--all", "true"])
+        .assert()
+        .success()
+        .stdout(contains("(the program)").and(contains("libc.so.6")).and(contains("strdup")));
+}
+
+#[test]
+fn every_operator_new_of_a_cxx_program_is_proven() {
+    let workshop = Workshop::new();
+    for flags in [&[][..], &["-static-libstdc++"], &["-no-pie"], &["-Wl,-z,lazy"]] {
+        let (status, report) = report(workshop.compile("cxx.cc", flags));
+        assert_eq!(status, 0, "{flags:?}: {report}");
+    }
+    let (_, report) = report(workshop.compile("cxx.cc", &[]));
+    assert_eq!(entry_point(&report, "operator new")["loam"], true);
+    let modules = report["modules"].as_array().unwrap();
+    let program = modules.iter().find(|module| module["role"] == "program").unwrap();
+    let references = program["references"].as_array().unwrap();
+    assert!(references.iter().any(|reference| reference["name"] == "operator new (aligned)"));
+}
+
+#[test]
+fn the_program_gets_its_arguments_and_does_not_come_to_main() {
+    let workshop = Workshop::new();
+    let mark = workshop.path("mark");
+    let script = format!("touch {}", mark.display());
+    loam().args(["verify", "sh", "--", "-c", &script]).assert().success();
+    loam().args(["verify", "--", "sh", "-c", &script]).assert().success();
+    assert!(!mark.exists());
+}
+
+#[test]
+fn a_script_is_judged_by_its_interpreter() {
+    let workshop = Workshop::new();
+    let script = workshop.executable_file("script", "#!/usr/bin/env sh\n");
+    let (status, report) = report(&script);
+    assert_eq!(status, 0);
+    assert_eq!(finding(&report, "script")["is_failure"], false);
+}
+
+#[test]
+fn a_running_process_is_proven() {
+    let workshop = Workshop::new();
+    let process = opened(&workshop, "plain");
+    let (status, report) = report(process.pid());
+    assert_eq!(status, 0, "{report}");
+    assert_eq!(report["pid"], process.0.id());
+    let modules = report["modules"].as_array().unwrap();
+    let plugin = modules.iter().find(|module| ends_with(&module["path"], "/plugin")).unwrap();
+    assert_eq!(plugin["result"], "loam");
+    assert_eq!(plugin["references"][0]["binding"], "lazy");
+}
+
+#[test]
+fn a_process_without_loam_is_told_whose_malloc_it_has() {
+    let workshop = Workshop::new();
+    let process = Background::start(&mut opening(&workshop, "plain"));
+    let (status, report) = report(process.pid());
+    assert_eq!(status, 1);
+    assert_eq!(report["library"], Value::Null);
+    let found = finding(&report, "not-loaded");
+    assert!(ends_with(&found["module"], "libc.so.6"), "{found}");
+    assert_eq!(entry_point(&report, "malloc")["loam"], false);
+}
+
+#[test]
+fn rtld_deepbind_is_detected() {
+    let workshop = Workshop::new();
+    for mode in ["deepbind", "lazy-deepbind"] {
+        let process = opened(&workshop, mode);
+        let (status, report) = report(process.pid());
+        assert_eq!(status, 1, "{mode}: {report}");
+        let found = finding(&report, "deepbind");
+        assert!(ends_with(&found["module"], "/plugin"));
+        assert_eq!(found["entry_points"], serde_json::json!(["free", "malloc"]));
+        loam()
+            .args(["verify", &process.pid()])
+            .assert()
+            .code(1)
+            .stdout(contains("RTLD_DEEPBIND").and(contains("libc.so.6")));
+    }
+}
+
+#[test]
+fn a_namespace_of_its_own_is_detected() {
+    let workshop = Workshop::new();
+    let process = opened(&workshop, "namespace");
+    let (status, report) = report(process.pid());
+    assert_eq!(status, 1);
+    finding(&report, "namespace");
+}
+
+#[test]
+fn a_malloc_inside_the_executable_is_detected() {
+    let workshop = Workshop::new();
+    let program = workshop.compile("own_malloc.c", &[]);
+    let (status, report) = report(&program);
+    assert_eq!(status, 1);
+    let found = finding(&report, "own-malloc");
+    assert_eq!(found["module"], program.canonicalize().unwrap().to_str().unwrap());
+    assert_eq!(entry_point(&report, "malloc")["module"], found["module"]);
+    assert_eq!(entry_point(&report, "strdup's allocation")["loam"], false);
+}
+
+#[test]
+fn an_operator_new_inside_the_executable_is_detected() {
+    let workshop = Workshop::new();
+    let (status, report) = report(workshop.compile("own_new.cc", &[]));
+    assert_eq!(status, 1);
+    finding(&report, "own-malloc");
+}
+
+#[test]
+fn a_sanitizers_malloc_is_detected() {
+    let workshop = Workshop::new();
+    let program = workshop.compile("opens.c", &["-fsanitize=address"]);
+    let (status, found) = report(&program);
+    assert_eq!(status, 1);
+    finding(&found, "sanitizer");
+    let plugin = workshop.compile("plugin.c", &["-shared", "-fPIC"]);
+    let process = Background::start(Command::new(program).arg("plain").arg(plugin));
+    let (status, found) = report(process.pid());
+    assert_eq!(status, 1);
+    assert!(finding(&found, "sanitizer")["text"].as_str().unwrap().contains("AddressSanitizer"));
+}
+
+#[test]
+fn an_allocator_preloaded_ahead_of_loam_is_named() {
+    let workshop = Workshop::new();
+    let other = workshop.compile("own_malloc.c", &["-shared", "-fPIC"]);
+    let preload = format!("{}:{}", other.display(), library().display());
+    let process = Background::start(opening(&workshop, "plain").env("LD_PRELOAD", preload));
+    let (status, report) = report(process.pid());
+    assert_eq!(status, 1);
+    assert!(ends_with(&finding(&report, "ahead-of-loam")["module"], "/own_malloc"));
+}
+
+#[test]
+fn a_library_that_defines_malloc_behind_loam_is_a_note() {
+    let workshop = Workshop::new();
+    let other = workshop.compile("own_malloc.c", &["-shared", "-fPIC"]);
+    let (status, report) = report(workshop.compile("allocates.c", &[other.to_str().unwrap()]));
+    assert_eq!(status, 0, "{report}");
+    assert_eq!(finding(&report, "defines-malloc")["is_failure"], false);
+}
+
+#[test]
+fn a_static_program_is_judged_by_its_symbols() {
+    let workshop = Workshop::new();
+    let (status, found) = report(workshop.compile("allocates.c", &["-static"]));
+    assert_eq!(status, 1);
+    assert_eq!(found["linkage"], "static");
+    let (status, found) = report(workshop.compile("allocates.c", &["-static", "-s"]));
+    assert_eq!(status, 1);
+    finding(&found, "stripped");
+    let standin = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/standin.c");
+    let linked_in = ["-static", standin.to_str().unwrap()];
+    let (status, found) = report(workshop.compile("allocates.c", &linked_in));
+    assert_eq!(status, 0, "{found}");
+    assert_eq!(entry_point(&found, "malloc")["loam"], true);
+}
+
+#[test]
+fn loam_linked_into_a_dynamic_program_is_proven() {
+    let workshop = Workshop::new();
+    let standin = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/standin.c");
+    let program = workshop.compile("allocates.c", &[standin.to_str().unwrap()]);
+    let (status, report) = report(&program);
+    assert_eq!(status, 0, "{report}");
+    assert_eq!(report["library"], report["program"]);
+    loam().args(["run", "--"]).arg(program).assert().code(3).stderr("");
+}
+
+#[test]
+fn a_program_that_a_preload_cannot_reach_is_not_started() {
+    let workshop = Workshop::new();
+    let loader = "-Wl,--dynamic-linker=/lib/ld-musl-x86_64.so.1";
+    let program = workshop.compile("allocates.c", &[loader]);
+    let mut command = loam();
+    command.env("LOAM_LIBRARY", standin()).arg("verify").arg(program);
+    let (status, report) = report_by(&mut command);
+    assert_eq!(status, 1);
+    finding(&report, "unreachable");
+}
+
+#[test]
+fn what_cannot_be_found_out_is_2_and_one_line() {
+    let workshop = Workshop::new();
+    let text = workshop.executable_file("text", "no program\n");
+    let damaged = workshop.executable_file("damaged", b"\x7fELF\x02\x01\x01garbage");
+    let targets = ["no-such-program", "/", "999999999", "0", "99999999999999999999"];
+    let targets = targets.map(Path::new).into_iter().chain([&*text, &*damaged]);
+    for target in targets {
+        loam()
+            .arg("verify")
+            .arg(target)
+            .assert()
+            .code(2)
+            .stdout("")
+            .stderr(starts_with("loam: ").and(predicate::str::is_match(r"^[^\n]+\n$").unwrap()));
+    }
+    loam().arg("verify").assert().code(2).stderr(starts_with("loam: "));
+}
