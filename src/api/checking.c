@@ -42,7 +42,8 @@ static _Atomic(uint64_t) *live_word(const void *block, uint64_t *bit) {
 static void set_live(const void *block) {
   uint64_t bit;
   if (!lm_region_holds((uintptr_t)block)) return; /* huge: has a table of its own */
-  lm_or_relaxed(live_word(block, &bit), bit);
+  _Atomic(uint64_t) *word = live_word(block, &bit);
+  lm_or_relaxed(word, bit);
 }
 
 /* Whether the program has the block; with `end`, it does no longer. */
