@@ -40,24 +40,30 @@ static void sleep_ms(long milliseconds)
     nanosleep(&t, NULL);
 }
 
-/* Written-to blocks of 16..400 bytes, as a list through their first words. */
+/* Written-to blocks of the given sizes, linked in the order of allocation. */
 struct link {
     struct link *next;
 };
 
-static struct link *allocate_list(size_t bytes, unsigned seed)
+static struct link *allocate_sizes(size_t bytes, size_t smallest, size_t largest, unsigned seed)
 {
     uint64_t random = random_seed(seed);
-    struct link *first = NULL;
+    struct link *first = NULL, **last = &first;
     for (size_t total = 0; total < bytes;) {
-        size_t size = random_between(&random, 16, 400);
+        size_t size = random_between(&random, smallest, largest);
         struct link *block = allocate(size);
         memset(block, 0x55, size);
-        block->next = first;
-        first = block;
+        block->next = NULL;
+        *last = block;
+        last = &block->next;
         total += size;
     }
     return first;
+}
+
+static struct link *allocate_list(size_t bytes, unsigned seed)
+{
+    return allocate_sizes(bytes, 16, 400, seed);
 }
 
 static void free_list(struct link *first)
@@ -120,17 +126,9 @@ static void freed_for_an_ended_thread(void)
 
 static void *hold_1_mb(void *index)
 {
-    struct link *list = allocate_list(1100 * 1000 / 5, (unsigned)(uintptr_t)index);
-    uint64_t random = random_seed(1000 + (unsigned)(uintptr_t)index);
-    struct link *larger = NULL;   /* the other four fifths: 400..4000 bytes */
-    for (size_t total = 0; total < 1100 * 1000 / 5 * 4;) {
-        size_t size = random_between(&random, 400, 4000);
-        struct link *block = allocate(size);
-        memset(block, 0x55, size);
-        block->next = larger;
-        larger = block;
-        total += size;
-    }
+    unsigned seed = (unsigned)(uintptr_t)index;
+    struct link *list = allocate_list(1100 * 1000 / 5, seed);
+    struct link *larger = allocate_sizes(1100 * 1000 / 5 * 4, 400, 4000, 1000 + seed);
     pthread_barrier_wait(&barrier);   /* all hold their blocks: measured between the two */
     pthread_barrier_wait(&barrier);
     free_list(list);
