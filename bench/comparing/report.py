@@ -59,7 +59,8 @@ def geometric_mean(ratios):
 
 def metric_table(results, names, subject, field, form):
     """Rows of text: a head, a line per row, and the geometric means."""
-    lines = [["row", *names, f"{subject}/best other"]]
+    has_subject = subject in names
+    lines = [["row", *names] + [f"{subject}/best other"] * has_subject]
     to_best, to_name = [], {name: [] for name in names}
     for row in results.rows:
         columns = {name: values(results, row, name, field) for name in names}
@@ -73,24 +74,29 @@ def metric_table(results, names, subject, field, form):
             if columns[name] and columns.get(subject) and statistics.median(columns[subject]):
                 to_name[name].append(statistics.median(columns[name])
                                      / statistics.median(columns[subject]))
-        lines.append([row, *(cell(columns[name], form) for name in names), text])
-    lines.append([f"geometric mean, {subject} = 1", *(geometric_mean(to_name[name])
-                                                      for name in names), geometric_mean(to_best)])
+        lines.append([row, *(cell(columns[name], form) for name in names)] + [text] * has_subject)
+    if has_subject:
+        lines.append([f"geometric mean, {subject} = 1",
+                      *(geometric_mean(to_name[name]) for name in names), geometric_mean(to_best)])
     return lines
 
 
-def print_aligned(lines):
-    """A table: first column to the left, the others to the right."""
+def print_aligned(lines, left=False):
+    """A table: the first column to the left, the others to the right unless `left`."""
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
     for line in lines:
-        print("  ".join(text.ljust(width) if i == 0 else text.rjust(width)
-                        for i, (text, width) in enumerate(zip(line, widths))).rstrip())
+        first, *others = (text.ljust(width) if i == 0 or left else text.rjust(width)
+                          for i, (text, width) in enumerate(zip(line, widths)))
+        print("  ".join([first, *others]).rstrip())
 
 
 def print_tables(results, usable, subject):
     """Everything for people."""
     names = [allocator.name for allocator in usable]
     print(f"{machine()}\ncommit {commit()}")
+    if results.others_percent is not None:
+        warning = ": measure again when it is quiet" if results.others_percent > 5 else ""
+        print(f"others used {results.others_percent:.0f}% of the machine meanwhile{warning}")
     for field, title, form in METRICS:
         print(f"\n## {title}\n")
         print_aligned(metric_table(results, names, subject, field, form))
@@ -106,10 +112,10 @@ def print_tables(results, usable, subject):
 
 def print_list(rows, chosen):
     """Names of rows and allocators, with what they are."""
-    print_aligned([["row", "shows"]] + [[row.name, row.shows] for row in rows])
+    print_aligned([["row", "shows"]] + [[row.name, row.shows] for row in rows], left=True)
     print()
     print_aligned([["allocator", "version", "library"]]
-                  + [[a.name, a.version or "-", str(a.library or "the system's")] for a in chosen])
+                  + [[a.name, a.version or "-", str(a.library or "the system's")] for a in chosen], left=True)
     return 0
 
 
@@ -122,7 +128,17 @@ def machine():
                           if line.startswith("model name")), model)
     except OSError:
         pass
-    return f"{model}, {os.cpu_count()} processors, {platform.system()} {platform.release()}"
+    return (f"{model}, {os.cpu_count()} processors, {platform.system()} {platform.release()}, "
+            f"huge pages: {huge_pages()}")
+
+
+def huge_pages():
+    """When the kernel gives transparent huge pages: always, madvise or never."""
+    try:
+        with open("/sys/kernel/mm/transparent_hugepage/enabled") as file:
+            return file.read().partition("[")[2].partition("]")[0]
+    except OSError:
+        return "unknown"
 
 
 def commit():
@@ -139,6 +155,7 @@ def write_json(path, results, usable):
         "commit": commit(),
         "allocators": [{"name": a.name, "version": a.version, "library": str(a.library or "")}
                        for a in usable],
+        "others_percent": results.others_percent,
         "skipped": results.skipped,
         "runs": [dataclasses.asdict(run) for run in results.runs],
     }

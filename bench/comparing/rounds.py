@@ -1,5 +1,6 @@
 """Shuffled rounds of all rows under all allocators."""
 import dataclasses
+import os
 import random
 import sys
 import typing
@@ -23,6 +24,7 @@ class Results:
     rows: typing.List[str]
     runs: typing.List[Run]
     skipped: typing.Dict[str, str]
+    others_percent: typing.Optional[float] = None   # of the machine, used by others meanwhile
 
 
 def run(wanted, usable, tools, count, timeout_s, seed):
@@ -31,6 +33,7 @@ def run(wanted, usable, tools, count, timeout_s, seed):
     skipped = {row.name: row.missing for row, _ in wanted if row.missing}
     results = Results([], [], skipped)
     failed = set()
+    load = Load()
     for row, quick in wanted:
         if row.missing:
             continue
@@ -50,7 +53,35 @@ def run(wanted, usable, tools, count, timeout_s, seed):
                 if measured.failure:
                     failed.add((row.name, allocator.name))
     progress("")
+    results.others_percent = load.others_percent()
     return results
+
+
+class Load:
+    """How much of the machine others used since this was made."""
+
+    def __init__(self):
+        self.start = self.now()
+
+    @staticmethod
+    def now():
+        """(all ticks, busy ticks, our own and our children's seconds), or None."""
+        try:
+            with open("/proc/stat") as file:
+                ticks = [int(field) for field in file.readline().split()[1:9]]
+        except (OSError, ValueError):
+            return None
+        idle = ticks[3] + ticks[4]
+        return sum(ticks), sum(ticks) - idle, sum(os.times()[:4])
+
+    def others_percent(self):
+        """Percent of all processors' time, what a hypervisor took included."""
+        end = self.now()
+        if not self.start or not end or end[0] == self.start[0]:
+            return None
+        total, busy, ours_s = (after - before for before, after in zip(self.start, end))
+        ours = ours_s * os.sysconf("SC_CLK_TCK")
+        return max(0.0, (busy - ours) / total * 100)
 
 
 def progress(text):

@@ -62,6 +62,7 @@ static void *run(void *data)
 {
     struct work *work = data;
     uint64_t random = random_seed(work->index);
+    spread(work->index);
     uint64_t **kept[KEPT_BATCHES];
     size_t kept_base[KEPT_BATCHES], count = 0;
     for (size_t k = 0; k < KEPT_BATCHES; k++)

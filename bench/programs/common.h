@@ -2,7 +2,11 @@
 #ifndef BENCH_COMMON_H
 #define BENCH_COMMON_H
 
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include <pthread.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -79,6 +83,29 @@ static inline pthread_t start_thread(void *(*body)(void *), void *data)
     if (error)
         fail("pthread_create: %s", strerror(error));
     return thread;
+}
+
+/*
+ * Moves the calling thread to processor number `index` of those we may use, and lets it move from
+ * there as it likes. Without this a scheduler may leave all threads of a short run on one processor.
+ */
+static inline void spread(size_t index)
+{
+#ifdef __linux__
+    cpu_set_t all, one;
+    if (sched_getaffinity(0, sizeof all, &all))
+        return;
+    size_t skip = index % (size_t)CPU_COUNT(&all);
+    int processor = 0;
+    while (!CPU_ISSET(processor, &all) || skip--)
+        processor++;
+    CPU_ZERO(&one);
+    CPU_SET(processor, &one);
+    sched_setaffinity(0, sizeof one, &one);
+    sched_setaffinity(0, sizeof all, &all);
+#else
+    (void)index;
+#endif
 }
 
 /* The result line: one per program. `operations` counts calls of malloc plus calls of free. */

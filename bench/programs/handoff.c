@@ -6,7 +6,7 @@
  * travel in batches through a queue of bounded length. Shows what a remote free costs both sides,
  * and whether the memory comes back to the thread that allocates.
  *
- *   handoff [pairs 1] [batches 60000] [blocks per batch 120] [queue length 64 batches]
+ *   handoff [pairs 1] [batches 200000] [blocks per batch 120] [queue length 64 batches]
  *
  * Prints the calls per second; one word of each block is checked.
  */
@@ -59,6 +59,7 @@ static void *produce(void *data)
 {
     struct pair *pair = data;
     uint64_t random = random_seed(pair->index);
+    spread(2 * pair->index);
     for (size_t b = 0; b < pair->batches; b++) {
         struct batch *batch = allocate(sizeof *batch + pair->blocks * sizeof batch->blocks[0]);
         batch->count = pair->blocks;
@@ -77,6 +78,7 @@ static void *produce(void *data)
 static void *consume(void *data)
 {
     struct pair *pair = data;
+    spread(2 * pair->index + 1);
     for (size_t b = 0; b < pair->batches; b++) {
         struct batch *batch = pop(pair);
         for (size_t i = 0; i < batch->count; i++) {
@@ -93,7 +95,7 @@ static void *consume(void *data)
 static void open_pair(struct pair *pair, unsigned index, int argc, char **argv)
 {
     *pair = (struct pair){.index = index,
-                          .batches = argument(argc, argv, 2, 60000),
+                          .batches = argument(argc, argv, 2, 200000),
                           .blocks = argument(argc, argv, 3, 120),
                           .limit = argument(argc, argv, 4, 64)};
     pair->last = &pair->first;

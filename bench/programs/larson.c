@@ -25,6 +25,7 @@ struct session {
     uint32_t *sizes;
     uint64_t random, check;
     size_t generations_left;
+    unsigned index;
     pthread_mutex_t lock;
     pthread_cond_t done;
 };
@@ -54,6 +55,7 @@ static void *work(void *data)
 {
     struct session *session = data;
     const struct settings *s = session->settings;
+    spread(session->index);
     for (size_t i = 0; i < s->replacements; i++) {
         size_t slot = random_between(&session->random, 0, s->blocks - 1);
         empty(session, slot);
@@ -76,6 +78,7 @@ static void open_session(struct session *session, const struct settings *s, unsi
     session->blocks = allocate(s->blocks * sizeof *session->blocks);
     session->sizes = allocate(s->blocks * sizeof *session->sizes);
     session->random = random_seed(index);
+    session->index = index;
     session->check = 0;
     session->generations_left = s->generations;
     pthread_mutex_init(&session->lock, NULL);

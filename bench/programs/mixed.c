@@ -72,6 +72,7 @@ static void *run(void *data)
 {
     struct work *work = data;
     uint64_t random = random_seed(work->index);
+    spread(work->index);
     struct block **kept = calloc(KEPT_SLOTS, sizeof *kept);
     if (!kept)
         fail("mixed: calloc returned null");
