@@ -29,11 +29,15 @@ need() {
     command -v "$1" >/dev/null 2>&1 || need_package "$2"
 }
 
+apt_install() {
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$1"
+}
+
 need_package() {
     dpkg -s "$1" >/dev/null 2>&1 && return 0
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
-        DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$1" && return 0
-        apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q "$1" && return 0
+        apt_install "$1" && return 0
+        apt-get update -q && apt_install "$1" && return 0
     fi
     echo "needs the package $1: apt-get install $1"
     return 1

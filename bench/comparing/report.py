@@ -115,7 +115,8 @@ def print_list(rows, chosen):
     print_aligned([["row", "shows"]] + [[row.name, row.shows] for row in rows], left=True)
     print()
     print_aligned([["allocator", "version", "library"]]
-                  + [[a.name, a.version or "-", str(a.library or "the system's")] for a in chosen], left=True)
+                  + [[a.name, a.version or "-", str(a.library or "the system's")] for a in chosen],
+                  left=True)
     return 0
 
 

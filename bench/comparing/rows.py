@@ -77,7 +77,8 @@ def all_rows():
     """Every row, in the order of the tables."""
     return [
         program("factor", "tiny short-lived blocks, one thread (cfrac)", quick="2"),
-        program("larson", "a server's sessions handed from thread to thread", quick="2 5000 8 1000 40"),
+        program("larson", "a server's sessions handed from thread to thread",
+                quick="2 5000 8 1000 40"),
         program("larson-large", "the same with blocks of 1 to 64 KiB",
                 "2 500 1024 65536 40 40000", "2 500 1024 65536 10 40000"),
         program("batches", "bulk allocation, frees in mixed order (sh6bench)", quick="1 25"),

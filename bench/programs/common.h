@@ -87,7 +87,8 @@ static inline pthread_t start_thread(void *(*body)(void *), void *data)
 
 /*
  * Moves the calling thread to processor number `index` of those we may use, and lets it move from
- * there as it likes. Without this a scheduler may leave all threads of a short run on one processor.
+ * there as it likes. Without this a scheduler may leave all threads of a short run on one
+ * processor.
  */
 static inline void spread(size_t index)
 {

@@ -58,15 +58,27 @@ static struct link *allocate_sizes(size_t bytes, size_t smallest, size_t largest
         last = &block->next;
         total += size;
     }
-    /* The last block is not tiny: what glibc gives back must not hang on a dice. */
-    *last = allocate(400);
-    memset(*last, 0, 400);
     return first;
 }
 
 static struct link *allocate_list(size_t bytes, unsigned seed)
 {
     return allocate_sizes(bytes, 16, 400, seed);
+}
+
+/*
+ * The same with a larger block at the end, for when a list is freed at once: glibc looks for what
+ * to give back only when 64 KiB or more become free together. Now that happens, and not by chance.
+ */
+static struct link *allocate_list_with_end(size_t bytes, unsigned seed)
+{
+    enum { END_BYTES = 100 * 1000 };
+    struct link *first = allocate_list(bytes, seed), *last = first;
+    while (last->next)
+        last = last->next;
+    last->next = allocate(END_BYTES);
+    memset(last->next, 0, END_BYTES);
+    return first;
 }
 
 static void free_list(struct link *first)
@@ -110,7 +122,7 @@ static void four_threads_ended(void)
 
 static void *allocate_59_mb(void *result)
 {
-    *(struct link **)result = allocate_list(59 * 1000 * 1000, 1);
+    *(struct link **)result = allocate_list_with_end(59 * 1000 * 1000, 1);
     return NULL;
 }
 
@@ -165,7 +177,7 @@ static void probe_threads_ended_then_calls(void)
 
 static void probe_idle_calls(void)
 {
-    free_list(allocate_list(100 * 1000 * 1000, 0));
+    free_list(allocate_list_with_end(100 * 1000 * 1000, 0));
     for (int i = 0; i < 30; i++) {
         sleep_ms(50);
         small_calls(1);
