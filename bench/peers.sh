@@ -110,6 +110,35 @@ get_tbb() {
     from_debian tbb libtbbmalloc2 libtbbmalloc_proxy.so.2
 }
 
+get_jemalloc531() {
+    need gcc gcc && need make make || return 1
+    dir=$(crate tikv-jemalloc-sys "$JEMALLOC_CRATE_VERSION") || return 1
+    build=$scratch/jemalloc531-build
+    rm -rf "$build" && cp -R "$dir/jemalloc" "$build" && cp "$dir/configure/configure" "$build/" \
+        || return 1
+    (cd "$build" && sh ./configure --disable-cxx --with-version=5.3.1-0-g0 \
+        && make -j"$jobs" build_lib_shared) || return 1
+    cp "$build/lib/libjemalloc.so.2" "$out/jemalloc531.so" || return 1
+    echo "5.3.1" >"$out/jemalloc531.version"
+}
+
+# The crate's build script names the sources; its own bridge is left out, and tcmalloc.cc, which
+# defines malloc itself, comes in.
+get_tcmalloc() {
+    need g++ g++ || return 1
+    dir=$(crate libtcmalloc-sys "$TCMALLOC_CRATE_VERSION") || return 1
+    objects=$scratch/tcmalloc-objects
+    rm -rf "$objects" && mkdir -p "$objects" || return 1
+    sources=$(grep -o '"c_src/[^"]*\.\(cc\|S\)"' "$dir/build.rs" | tr -d '"' | grep -v bridge)
+    flags="-std=c++17 -O2 -DNDEBUG -fPIC -pthread -w -I$dir/c_src/abseil-cpp -I$dir/c_src/tcmalloc"
+    for source in $sources c_src/tcmalloc/tcmalloc/tcmalloc.cc; do
+        echo "$flags -DTCMALLOC_INTERNAL_8K_PAGES -c $dir/$source" \
+            "-o $objects/$(echo "$source" | tr / _).o"
+    done | xargs -P "$jobs" -L 1 nice g++ || return 1
+    g++ -shared -pthread -Wl,-z,now "$objects"/*.o -o "$out/tcmalloc.so" || return 1
+    echo "$TCMALLOC_CRATE_VERSION (crate)" >"$out/tcmalloc.version"
+}
+
 # report NAME: one line, name, version and path, or why it is missing.
 report() {
     name=$1

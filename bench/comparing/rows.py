@@ -1,7 +1,6 @@
 """The rows: what is run, with which arguments, and what has to be installed for it."""
 import dataclasses
 import os
-import pathlib
 import shutil
 import typing
 
@@ -17,7 +16,7 @@ class UnknownRow(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """A command to run under each allocator, with what it shows."""
+    """A command to run under each allocator, its shorter form, and what it shows."""
 
     name: str
     command: typing.List[str]
@@ -78,14 +77,14 @@ def all_rows():
     return [
         program("factor", "tiny short-lived blocks, one thread (cfrac)", quick="2"),
         program("larson", "a server's sessions handed from thread to thread",
-                quick="2 5000 8 1000 40"),
+                quick="2 5000 8 1000 100"),
         program("larson-large", "the same with blocks of 1 to 64 KiB",
-                "2 500 1024 65536 40 40000", "2 500 1024 65536 10 40000"),
-        program("batches", "bulk allocation, frees in mixed order (sh6bench)", quick="1 25"),
-        program("batches-2", "the same in two threads (sh8bench)", "2", "2 25"),
-        program("handoff", "one thread allocates, another frees (xmalloc-test)", quick="1 20000"),
-        program("mixed", "all sizes, two threads, shared and kept blocks (mstress)", quick="2 10"),
-        program("mixed-8", "the same with eight threads", "8 8", "8 3"),
+                "2 500 1024 65536 100 40000", "2 500 1024 65536 40 40000"),
+        program("batches", "bulk allocation, frees in mixed order (sh6bench)", quick="1 100"),
+        program("batches-2", "the same in two threads (sh8bench)", "2 200", "2 60"),
+        program("handoff", "one thread allocates, another frees (xmalloc-test)", quick="1 80000"),
+        program("mixed", "all sizes, two threads, shared and kept blocks (mstress)", quick="2 20"),
+        program("mixed-8", "the same with eight threads", "8 10", "8 5"),
         program("large", "blocks of 0.1 to 8 MiB", quick="2000"),
         program("growth", "realloc from 1 to 256 MiB", quick="3"),
         ghostscript(), python(), redis_row(), sqlite(),

@@ -6,7 +6,7 @@
  * reverse order, and the rest is kept until some batches later. Shows what bulk allocation and
  * bulk free cost, and whether kept blocks hurt their neighbours.
  *
- *   batches [threads 1] [rounds 80] [blocks per batch 10000]
+ *   batches [threads 1] [rounds 300] [blocks per batch 10000]
  *
  * Prints the calls per second; one word of each block is checked.
  */
@@ -88,7 +88,7 @@ static void *run(void *data)
 int main(int argc, char **argv)
 {
     size_t threads = argument(argc, argv, 1, 1);
-    size_t rounds = argument(argc, argv, 2, 80), batch = argument(argc, argv, 3, 10000);
+    size_t rounds = argument(argc, argv, 2, 300), batch = argument(argc, argv, 3, 10000);
     struct work *works = allocate(threads * sizeof *works);
     pthread_t *ids = allocate(threads * sizeof *ids);
     uint64_t operations = 0, check = 0, start_ns = now_ns();

@@ -8,7 +8,7 @@
  * that allocated them, and the heaps of ended threads must be found useful again. The work is
  * fixed, so time is the metric.
  *
- *   larson [threads 2] [blocks per thread 5000] [smallest 8] [largest 1000] [generations 120]
+ *   larson [threads 2] [blocks per thread 5000] [smallest 8] [largest 1000] [generations 250]
  *          [replacements per generation 200000]
  *
  * Prints the replacements' calls per second; a first and last byte of each block are checked.
@@ -107,7 +107,7 @@ int main(int argc, char **argv)
         .blocks = argument(argc, argv, 2, 5000),
         .smallest = argument(argc, argv, 3, 8),
         .largest = argument(argc, argv, 4, 1000),
-        .generations = argument(argc, argv, 5, 120),
+        .generations = argument(argc, argv, 5, 250),
         .replacements = argument(argc, argv, 6, 200000),
     };
     struct session *sessions = allocate(s.threads * sizeof *sessions);

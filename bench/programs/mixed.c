@@ -7,7 +7,7 @@
  * next round starts new threads. Shows the whole allocator: small, medium and large blocks,
  * remote frees and ended threads together.
  *
- *   mixed [threads 2] [rounds 30] [blocks per thread and round 250000]
+ *   mixed [threads 2] [rounds 40] [blocks per thread and round 250000]
  *
  * Prints the calls per second; a word of each block is checked.
  */
@@ -95,7 +95,7 @@ static void *run(void *data)
 
 int main(int argc, char **argv)
 {
-    size_t threads = argument(argc, argv, 1, 2), rounds = argument(argc, argv, 2, 30);
+    size_t threads = argument(argc, argv, 1, 2), rounds = argument(argc, argv, 2, 40);
     size_t blocks = argument(argc, argv, 3, 250000);
     struct work *works = allocate(threads * sizeof *works);
     pthread_t *ids = allocate(threads * sizeof *ids);
