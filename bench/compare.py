@@ -52,6 +52,9 @@ def main():
     except (build.BuildError, allocators.UnknownAllocator, rows.UnknownRow) as error:
         print(f"compare: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("\ncompare: interrupted", file=sys.stderr)
+        return 130
     report.print_tables(results, usable, options.subject)
     if options.json:
         report.write_json(options.json, results, usable)

@@ -55,6 +55,9 @@ class Launched:
             failure = f"did not end within {timeout_s} s"
             self.stop()
             self.launcher.wait()
+        except BaseException:   # interrupted: nothing that we started may go on
+            self.stop()
+            raise
         with os.fdopen(self.result_end) as results:
             fields = results.read().split()
         measurement = parse(fields)
