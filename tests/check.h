@@ -23,8 +23,10 @@
 
 #if defined(__cplusplus)
 #define TEST_EXTERN_C extern "C"
+#define TEST_NOEXCEPT noexcept
 #else
 #define TEST_EXTERN_C extern
+#define TEST_NOEXCEPT
 #endif
 
 #define KIB ((size_t)1024)
@@ -59,7 +61,7 @@ static void check_failed(const char *file, int line, const char *what, long long
 
 /* ---- Which allocator serves this program ---------------------------------------------------- */
 
-TEST_EXTERN_C const char *loam_version(void) __attribute__((weak));
+TEST_EXTERN_C const char *loam_version(void) TEST_NOEXCEPT __attribute__((weak));
 
 /* "fast", "checking", "linked" or "static"; "" when started by hand. */
 static inline const char *test_build(void) {

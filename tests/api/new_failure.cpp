@@ -1,6 +1,7 @@
 /* When memory is out, operator new calls the new-handler as long as there is one, then throws
  * std::bad_alloc; the nothrow forms return null. */
 #include "names.h"
+#include <initializer_list>
 #include <new>
 
 static const size_t TOO_LARGE = (size_t)1 << 60;

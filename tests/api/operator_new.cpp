@@ -1,5 +1,6 @@
 /* Every form of operator new and delete is replaced, and all of them match malloc and free. */
 #include "names.h"
+#include <initializer_list>
 #include <new>
 
 static void *check_block(void *block, size_t size, size_t alignment) {

@@ -59,6 +59,8 @@ int main(int count, char **arguments) {
   pthread_t thread;
   if (pthread_create(&thread, NULL, allocate_in_thread, NULL) == 0) join_thread(thread);
   free_chain(chain);
-  run_in_thread(allocate_in_thread, NULL);
+  void *last = opaque(malloc(MIB));
+  CHECK(last != NULL);
+  free(last);
   return 0;
 }
