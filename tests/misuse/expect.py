@@ -87,17 +87,17 @@ def run(library, source, program):
 def self_test():
     header = {"expect": ["loam: free of 0xADDR by MODULE: {a|b} (x)"], "status": "SIGABRT"}
     abort = -signal.SIGABRT
-    good = "loam: free of 0x12 by /bin/p+0x1f: b (x)\n"
-    assert differences(header, "/bin/p", "0x12\n", good, abort) == []
-    assert differences(header, "/bin/p", "0x13\n", good, abort)
-    assert differences(header, "/bin/p", "0x12\n", good, 0)
-    assert differences(header, "/bin/p", "0x12\n", good + "more\n", abort)
-    assert differences(header, "/bin/p", "0x12\n", "", abort)
-    assert differences(header, "/bin/q", "0x12\n", good, abort)
-    assert differences(header, "/bin/p", "0x12\n", good.replace("(x)", "x"), abort)
+    good = "loam: free of 0x12 by /nowhere/p+0x1f: b (x)\n"
+    assert differences(header, "/nowhere/p", "0x12\n", good, abort) == []
+    assert differences(header, "/nowhere/p", "0x13\n", good, abort)
+    assert differences(header, "/nowhere/p", "0x12\n", good, 0)
+    assert differences(header, "/nowhere/p", "0x12\n", good + "more\n", abort)
+    assert differences(header, "/nowhere/p", "0x12\n", "", abort)
+    assert differences(header, "/nowhere/q", "0x12\n", good, abort)
+    assert differences(header, "/nowhere/p", "0x12\n", good.replace("(x)", "x"), abort)
     silent = {"expect": [], "status": "0"}
-    assert differences(silent, "/bin/p", "", "", 0) == []
-    assert differences(silent, "/bin/p", "", "loam: x\n", 0)
+    assert differences(silent, "/nowhere/p", "", "", 0) == []
+    assert differences(silent, "/nowhere/p", "", "loam: x\n", 0)
     return 0
 
 

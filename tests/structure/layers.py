@@ -142,7 +142,7 @@ GOOD = {
     "src/heap/heap.c": '#include "heap/heap.h"\n#include "loam/loam.h"\n/* { */\nint heap_use(int x) { return bit(x); }\n',
     "src/loam.c": '#include "heap/heap.c"\n',
     "src/os/os_windows.c": "#include <windows.h>\n",
-    "include/loam/loam.h": 'extern "C" {\nint x(void);\n}\n',
+    "include/loam/loam.h": '#ifdef __cplusplus\nextern "C" {\n#endif\nint x(void);\n',
 }
 BAD = {
     "upward include": ("src/base/bad.h", '#include "heap/heap.h"\n', "later layer"),
