@@ -46,7 +46,7 @@ def line_pattern(text, address, program):
         elif part == "MODULE":
             pattern += re.escape(os.path.realpath(program)) + r"\+0x[0-9a-f]+"
         elif part.startswith("{"):
-            pattern += part[1:-1]
+            pattern += f"(?:{part[1:-1]})"
         else:
             pattern += re.escape(part)
     return pattern
