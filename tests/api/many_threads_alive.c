@@ -1,0 +1,38 @@
+/* A thousand threads at once, each with blocks of its own: bounded memory per thread. */
+#include "threads.h"
+
+enum { COUNT = 1000 };
+static pthread_barrier_t all_allocated, all_may_free;
+
+static void *allocate_and_wait(void *seed) {
+  unsigned char *blocks[8];
+  for (unsigned i = 0; i < 8; i++) {
+    blocks[i] = opaque(malloc(16u << i));
+    fill(blocks[i], 0, 16u << i, i + (unsigned)(uintptr_t)seed);
+  }
+  pthread_barrier_wait(&all_allocated);
+  pthread_barrier_wait(&all_may_free);
+  for (unsigned i = 0; i < 8; i++) {
+    check_filled(blocks[i], 0, 16u << i, i + (unsigned)(uintptr_t)seed);
+    free(blocks[i]);
+  }
+  return NULL;
+}
+
+int main(void) {
+  static pthread_t threads[COUNT];
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, 128 * KIB);
+  pthread_barrier_init(&all_allocated, NULL, COUNT + 1);
+  pthread_barrier_init(&all_may_free, NULL, COUNT + 1);
+  size_t before = resident_bytes();
+  for (uintptr_t i = 0; i < COUNT; i++)
+    CHECK_EQ(pthread_create(&threads[i], &attributes, allocate_and_wait, (void *)i), 0);
+  pthread_barrier_wait(&all_allocated);
+  /* Stacks take 8 to 16 KiB each of this. */
+  CHECK_THAT((resident_bytes() - before) / COUNT, <, 160 * KIB);
+  pthread_barrier_wait(&all_may_free);
+  for (int i = 0; i < COUNT; i++) join_thread(threads[i]);
+  return 0;
+}

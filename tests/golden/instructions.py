@@ -1,0 +1,215 @@
+#!/usr/bin/env python3
+"""Counts the instructions of malloc's and free's fast paths in a built library.
+
+The path is read from the disassembly: from the entry straight on, conditional branches not
+taken, jumps followed, to the first `ret`. A run under callgrind then confirms that this is the
+path that malloc(32) and the owner's free really take. No instruction on it may lock the bus.
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+LIMITS = {"malloc": 12, "free": 14} # including ret
+SLOW_PATHS = 1 # instructions per pair of calls, on average, outside of the fast paths
+PATH_MAX = 200
+
+LOOP = r"""
+#include <stdlib.h>
+int main(int count, char **arguments) {
+  long n = count > 1 ? atol(arguments[1]) : 0;
+  void *volatile keep = malloc(32); /* keeps the span from becoming empty */
+  for (long i = 0; i < n; i++) { void *volatile block = malloc(32); free(block); }
+  free(keep);
+  return 0;
+}
+"""
+
+INSTRUCTION = re.compile(r"^\s*([0-9a-f]+):\s+(.*)$")
+PREFIXES = ("bnd ", "notrack ", "repz ", "data16 ", "cs ")
+
+
+def parse_disassembly(text):
+    """Instructions by address, in order: {address: (text, next address or None)}."""
+    found = []
+    for line in text.splitlines():
+        match = INSTRUCTION.match(line)
+        if match is not None and match[2].strip():
+            found.append((int(match[1], 16), re.sub(r"\s+", " ", match[2].split("#")[0]).strip()))
+    addresses = [address for address, _ in found[1:]] + [None]
+    return {address: (text, following) for (address, text), following in zip(found, addresses)}
+
+
+def mnemonic_of(instruction):
+    for prefix in PREFIXES:
+        instruction = instruction.removeprefix(prefix)
+    return instruction.split()[0]
+
+
+def straight_path(code, address):
+    """The instructions from address to the first ret; raises ValueError where it does not go on."""
+    path = []
+    while len(path) < PATH_MAX:
+        if address not in code:
+            raise ValueError(f"the path leaves the code at {address}")
+        text, following = code[address]
+        path.append(text)
+        mnemonic = mnemonic_of(text)
+        if mnemonic.startswith("ret"):
+            return path
+        if mnemonic.startswith("call"):
+            raise ValueError(f"a call on the fast path: {text}")
+        if mnemonic == "jmp":
+            target = re.search(r"jmp\s+([0-9a-f]+)\b", text)
+            if target is None:
+                raise ValueError(f"an indirect jump on the fast path: {text}")
+            following = int(target[1], 16)
+        address = following
+    raise ValueError(f"no ret within {PATH_MAX} instructions")
+
+
+def locks_the_bus(instruction):
+    return (instruction.startswith("lock ") or " lock " in instruction
+            or mnemonic_of(instruction).startswith("xchg") and "(" in instruction
+            or mnemonic_of(instruction) in ("mfence", "cpuid"))
+
+
+def problems(name, path):
+    if len(path) > LIMITS[name]:
+        yield f"{name}: {len(path)} instructions, at most {LIMITS[name]}"
+    for instruction in path:
+        if locks_the_bus(instruction):
+            yield f"{name}: an atomic read-modify-write or fence: {instruction}"
+
+
+def symbol_addresses(library):
+    lines = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True,
+                           check=True).stdout.splitlines()
+    return {fields[2].split("@")[0]: int(fields[0], 16) for fields in map(str.split, lines)
+            if len(fields) == 3}
+
+
+def self_costs(text, object_name):
+    """Instructions executed per function in one object, from a callgrind file."""
+    names, costs, function, current, skip = {}, {}, None, None, False
+
+    def resolve(kind, value):
+        match = re.match(r"\((\d+)\)(?: (.*))?$", value)
+        if match is None:
+            return value
+        if match[2]:
+            names[kind, match[1]] = match[2]
+        return names.get((kind, match[1]), value)
+
+    for line in text.splitlines():
+        key, _, value = line.partition("=")
+        if key == "ob":
+            current = resolve("ob", value)
+        elif key == "fn":
+            function = resolve("fn", value)
+        elif key == "cfn":
+            resolve("fn", value)
+        elif key == "cob":
+            resolve("ob", value)
+        elif key == "calls":
+            skip = True # the next line is the cost of the callee
+        elif re.match(r"[+*\-0-9]", line):
+            if not skip and current is not None and os.path.basename(current) == object_name:
+                costs[function] = costs.get(function, 0) + int(line.split()[-1])
+            skip = False
+    return costs
+
+
+def executed_counts(library):
+    """Instructions per call inside the library, by the difference of two runs."""
+    few, many = 1000, 11000
+    with tempfile.TemporaryDirectory() as folder:
+        source, program = os.path.join(folder, "loop.c"), os.path.join(folder, "loop")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(LOOP)
+        subprocess.run(["cc", "-O1", "-fno-builtin", source, "-o", program], check=True)
+        costs = []
+        for count in (few, many):
+            out = os.path.join(folder, f"out.{count}")
+            # The preload goes to the program only, through the environment of valgrind's child.
+            result = subprocess.run(
+                ["valgrind", "--tool=callgrind", "--soname-synonyms=somalloc=nouserintercepts",
+                 f"--callgrind-out-file={out}", program, str(count)],
+                env=dict(os.environ, LD_PRELOAD=library), capture_output=True, text=True)
+            if result.returncode != 0:
+                sys.exit("valgrind failed:\n" + result.stderr[-2000:])
+            with open(out, encoding="utf-8") as file:
+                costs.append(self_costs(file.read(), os.path.basename(library)))
+    return {name: (costs[1][name] - costs[0].get(name, 0)) / (many - few) for name in costs[1]
+            if costs[1][name] - costs[0].get(name, 0) >= (many - few) / 100}
+
+
+def measure(library):
+    disassembly = subprocess.run(["objdump", "-d", "--no-show-raw-insn", "-M", "att", library],
+                                 capture_output=True, text=True, check=True).stdout
+    code, addresses = parse_disassembly(disassembly), symbol_addresses(library)
+    executed, found = executed_counts(library), []
+    for name in LIMITS:
+        try:
+            path = straight_path(code, addresses[name])
+        except (ValueError, KeyError) as error:
+            found.append(f"{name}: {error}")
+            continue
+        print(f"{name}: {len(path)} instructions", *path, sep="\n    ")
+        found += problems(name, path)
+        aliases = {other for other in addresses if addresses[other] == addresses[name]}
+        actual = sum(count for function, count in executed.items() if function in aliases)
+        if not len(path) <= actual <= len(path) * 1.05: # a slow path now and then
+            found.append(f"{name}: callgrind counts {actual:.2f} instructions per call, the "
+                         f"straight path has {len(path)}")
+    print("per call, in the library:", executed)
+    excess = sum(executed.values()) - sum(LIMITS.values()) - SLOW_PATHS
+    if excess > 0:
+        found.append(f"{excess:.2f} instructions more than permitted per pair of malloc and free")
+    print(*found, sep="\n")
+    return 1 if found else 0
+
+
+SAMPLE = """
+0000000000001000 <malloc>:
+    1000:\tlea    0xf(%rdi),%rax
+    1004:\tja     1100 <slow>
+    1008:\tjmp    1020 <there>   # far
+    100c:\tcall   2000 <other>
+    1020:\tmov    (%rax),%rdx
+    1024:\tbnd ret
+    1100:\tlock xadd %eax,(%rdx)
+    1104:\tret
+"""
+
+
+def self_test():
+    code = parse_disassembly(SAMPLE)
+    path = straight_path(code, 0x1000)
+    assert len(path) == 5 and path[-1] == "bnd ret", path
+    assert list(problems("malloc", path)) == []
+    assert len(list(problems("malloc", straight_path(code, 0x1100)))) == 1
+    assert len(list(problems("free", ["nop"] * 15))) == 1
+    assert locks_the_bus("xchg %rax,(%rdx)") and not locks_the_bus("xchg %ax,%ax")
+    try:
+        straight_path(code, 0x100c)
+        raise AssertionError("a call was not found")
+    except ValueError:
+        pass
+    dump = ("ob=(1) /x/libloam.so\nfn=(1) malloc\n5 12\ncalls=1 0\n+5 99\nfn=(2) free\n+1 3\n"
+            "ob=(2) /x/libc.so\nfn=(3) exit\n1 50\nob=(1)\nfn=(1)\n+1 4\n")
+    assert self_costs(dump, "libloam.so") == {"malloc": 16, "free": 3}
+    return 0
+
+
+def main():
+    if sys.argv[1:] == ["--self-test"]:
+        return self_test()
+    if len(sys.argv) != 2:
+        sys.exit(f"usage: {sys.argv[0]} LIBRARY | --self-test")
+    return measure(os.path.realpath(sys.argv[1]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

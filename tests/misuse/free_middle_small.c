@@ -1,0 +1,10 @@
+// build: checking
+// expect: loam: invalid pointer 0xADDR given to free by MODULE: not the start of a block
+/* free of a pointer into the middle of a small block */
+#include "crime.h"
+
+int main(void) {
+  char *block = malloc(1000);
+  free(announce(block + 64));
+  return 0;
+}

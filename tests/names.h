@@ -1,0 +1,44 @@
+/* The names under test. TEST_PREFIXED makes a program call loam_* instead of the standard names,
+ * for allocators that are linked in beside the C library's (ThreadSanitizer builds). */
+#ifndef LOAM_TESTS_NAMES_H
+#define LOAM_TESTS_NAMES_H
+
+#include "check.h"
+#include <loam/loam.h>
+#include <malloc.h>
+
+/* Newer than the C library's headers, or in no C library: resolved by the preloaded library. */
+TEST_EXTERN_C void free_sized(void *block, size_t size) __attribute__((weak));
+TEST_EXTERN_C void free_aligned_sized(void *block, size_t alignment, size_t size)
+    __attribute__((weak));
+
+#if !defined(TEST_PREFIXED)
+#pragma weak loam_malloc
+#pragma weak loam_free
+#pragma weak loam_calloc
+#pragma weak loam_realloc
+#pragma weak loam_reallocarray
+#pragma weak loam_aligned_alloc
+#pragma weak loam_posix_memalign
+#pragma weak loam_free_sized
+#pragma weak loam_free_aligned_sized
+#pragma weak loam_memalign
+#pragma weak loam_valloc
+#pragma weak loam_pvalloc
+#pragma weak loam_malloc_usable_size
+#pragma weak loam_malloc_trim
+#pragma weak loam_malloc_stats
+#pragma weak loam_malloc_info
+#pragma weak loam_mallopt
+#pragma weak loam_mallinfo
+#pragma weak loam_mallinfo2
+#else
+#define malloc loam_malloc
+#define free loam_free
+#define calloc loam_calloc
+#define realloc loam_realloc
+#define aligned_alloc loam_aligned_alloc
+#define malloc_usable_size loam_malloc_usable_size
+#endif
+
+#endif

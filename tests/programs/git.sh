@@ -1,0 +1,16 @@
+# History, checks and repacking of a clone of this repository.
+source=$(git -C "$SCRIPT_FOLDER" rev-parse --show-toplevel)
+git -c safe.directory='*' clone --quiet --no-local "$source" clone
+cd clone
+git log --stat --format='%H %s' | sha256sum
+git fsck --full --strict 2>&1
+for i in $(seq 20); do
+  seq $i 2000 > numbers; git add numbers
+  GIT_AUTHOR_DATE="2020-01-01T00:00:${i}Z" GIT_COMMITTER_DATE="2020-01-01T00:00:${i}Z" \
+    git -c user.name=t -c user.email=t@example.org commit --quiet -m "numbers $i"
+done
+git -c gc.auto=0 -c pack.threads=2 gc --quiet --aggressive --prune=now
+git count-objects -v | grep -E '^(count|in-pack|garbage):'
+git rev-parse HEAD
+git blame --porcelain numbers | sha256sum
+git grep -c 'the' HEAD | sha256sum

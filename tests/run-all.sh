@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# What `make test` calls: installs what the tests need, builds, runs ctest and cargo test.
+# Arguments go to ctest: tests/run-all.sh -R misuse
+set -euo pipefail
+cd "$(dirname "$0")/.."
+jobs=$(nproc 2> /dev/null || echo 2)
+failures=()
+
+missing_packages() {
+  local package
+  while read -r package _; do
+    [[ $package == '#'* || -z $package ]] && continue
+    [[ $(dpkg-query -W -f '${Status}' "$package" 2> /dev/null) == 'install ok installed' ]] ||
+      echo "$package"
+  done < tests/packages.txt
+}
+
+install_packages() {
+  local missing
+  mapfile -t missing < <(missing_packages)
+  ((${#missing[@]} == 0)) && return
+  if ! command -v apt-get > /dev/null || ((EUID != 0)); then
+    echo "tests: missing Debian packages (tests/packages.txt says what for): ${missing[*]}" >&2
+    exit 1
+  fi
+  echo "tests: installing ${missing[*]}"
+  apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" \
+    > /tmp/loam-tests-apt.log 2>&1 || { tail -20 /tmp/loam-tests-apt.log >&2; exit 1; }
+}
+
+# Tests use small time limits: nothing of the caller's may change what malloc does.
+unset LD_PRELOAD LOAM_OPTIONS LOAM_TEST_ANY PYTHONMALLOC MALLOC_ARENA_MAX
+
+install_packages
+cmake -S . -B build/tests -G Ninja -DLOAM_BUILD_TESTS=ON > build-tests.log 2>&1 ||
+  { cat build-tests.log; exit 1; }
+rm -f build-tests.log
+cmake --build build/tests --parallel "$jobs"
+
+if [[ -f Cargo.toml ]]; then
+  make --no-print-directory cli || failures+=("make cli")
+fi
+
+ctest --test-dir build/tests --output-on-failure -j2 "$@" || failures+=("ctest")
+
+if [[ ! -f Cargo.toml ]]; then
+  failures+=("cargo test: there is no Cargo.toml, so the command has NOT been tested")
+elif ! command -v cargo > /dev/null; then
+  failures+=("cargo test: there is no cargo; install Rust, see README")
+else
+  cargo test --release || failures+=("cargo test")
+fi
+
+for failure in "${failures[@]}"; do
+  echo "tests: FAILED: $failure" >&2
+done
+exit $((${#failures[@]} > 0))

@@ -1,0 +1,17 @@
+/* Allocation of varied sizes: what a program does anyway while loam gives memory back. */
+#ifndef LOAM_TESTS_SLOW_PATH_H
+#define LOAM_TESTS_SLOW_PATH_H
+
+#include "check.h"
+
+/* For `seconds`, some slow-path work every few milliseconds. */
+static inline void be_active(double seconds) {
+  uint64_t random = 99;
+  for (double end = seconds_now() + seconds; seconds_now() < end; sleep_ms(5)) {
+    void *blocks[50];
+    for (int i = 0; i < 50; i++) blocks[i] = opaque(malloc(random_next(&random) % 20000));
+    for (int i = 0; i < 50; i++) free(blocks[i]);
+  }
+}
+
+#endif
