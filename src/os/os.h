@@ -71,6 +71,10 @@ void lm_os_thread_end_arm(void *value);
 /* Calls the three around each fork: before it in the parent, after it in the parent and child. */
 void lm_os_fork_start(void (*before)(void), void (*parent)(void), void (*child)(void));
 
+/* Another descriptor for the same file, which a program that closes `fd` leaves open; `fd` itself
+ * if there is none to be had. */
+int lm_os_keep_open(int fd);
+uint32_t lm_os_process_id(void);
 void lm_os_write(int fd, const char *bytes, size_t length);
 LM_NORETURN void lm_os_abort(void);
 

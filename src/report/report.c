@@ -77,7 +77,8 @@ static void fill_lines(struct line lines[LINE_COUNT]) {
 static void print_json(struct lm_text *text, const struct line *lines) {
   lm_text_string(text, "{\"loam_version\": \"" LOAM_VERSION "\", \"build\": \"");
   lm_text_string(text, LM_CHECKING ? "checking" : "fast");
-  lm_text_string(text, "\"");
+  lm_text_string(text, "\", \"process_id\": ");
+  lm_text_number(text, lm_os_process_id());
   for (size_t i = 0; i < LINE_COUNT; i++) {
     lm_text_string(text, ", \"");
     lm_text_string(text, lines[i].name);
@@ -89,7 +90,10 @@ static void print_json(struct lm_text *text, const struct line *lines) {
 
 static void print_text(struct lm_text *text, const struct line *lines) {
   lm_text_string(text, "loam " LOAM_VERSION);
-  lm_text_string(text, LM_CHECKING ? " (checking build) statistics\n" : " statistics\n");
+  lm_text_string(text, LM_CHECKING ? " (checking build)" : "");
+  lm_text_string(text, ": statistics of process ");
+  lm_text_number(text, lm_os_process_id());
+  lm_text_char(text, '\n');
   for (size_t i = 0; i < LINE_COUNT; i++) {
     size_t start = text->length;
     lm_text_string(text, "  ");
