@@ -254,9 +254,6 @@ static void leave_list(struct lm_span_list *list) {
   }
 }
 
-/* Memory that threads leave behind goes back at once if it is more than this. */
-#define EXIT_KEEP_BYTES LM_MIB
-
 void lm_heap_end(struct lm_heap *heap) {
   lm_remote_flush(heap);
   lm_remote_collect(heap);
@@ -276,5 +273,5 @@ void lm_heap_end(struct lm_heap *heap) {
   idle_heaps = heap;
   lm_heap_live_count--;
   lm_lock_free(&lm_heaps_lock);
-  if (lm_options.purge_delay_ms != 0) lm_pool_trim(EXIT_KEEP_BYTES);
+  lm_pool_tick(lm_os_clock_ms());
 }

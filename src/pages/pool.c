@@ -40,6 +40,14 @@ static void remove_dirty(struct lm_region *region, size_t count) {
   lm_store_relaxed(&region->pool->dirty_page_count, before - count);
 }
 
+/* Pages that were purged early are taken again: that was a mistake. */
+static void regret_early(struct lm_region *region, size_t page, size_t count) {
+  size_t early = lm_bitmap_count(region->early_pages, page, page + count);
+  if (early == 0) return;
+  lm_bitmap_clear(region->early_pages, page, page + count);
+  region->pool->credit_page_count -= (int64_t)early;
+}
+
 static bool commit_pages(struct lm_region *region, size_t page, size_t count) {
   size_t from = page / pages_per_slice();
   size_t to = (page + count - 1) / pages_per_slice() + 1;
@@ -58,6 +66,7 @@ static bool take_pages(struct lm_region *region, size_t page, size_t count, bool
     lm_bitmap_clear(region->aged_pages, page, page + count);
     remove_dirty(region, dirty);
   }
+  regret_early(region, page, count);
   *zero = dirty == 0;
   lm_bitmap_set(region->used_pages, page, page + count);
   lm_bitmap_set(region->used_slices, page / pages_per_slice(),
@@ -83,15 +92,91 @@ static void give_pages(struct lm_region *region, size_t page, size_t count, size
   add_dirty(region, lm_bitmap_count(region->dirty_pages, page, page + count));
 }
 
+/* ---- Purging runs ---- */
+
+/* Purges one run of free dirty pages, at most 16 MiB of it, without the lock: the pages are marked
+ * as used meanwhile. With `aged_only`, only such pages. Returns how many pages; 0 if none is left
+ * from `*from_page` on. The lock is held on entry and exit. */
+#define PURGE_RUN_MAX_BYTES (16 * LM_MIB)
+static size_t purge_run(struct lm_region *region, bool aged_only, size_t *from_page) {
+  const uint64_t *candidates = aged_only ? region->aged_pages : region->dirty_pages;
+  size_t end = pages_per_region();
+  size_t from = *from_page;
+  do {
+    from = lm_bitmap_find_set(candidates, from, end);
+    if (from == end) return 0;
+    size_t used_end = lm_bitmap_find_clear(region->used_pages, from, end);
+    if (used_end == from) break;
+    from = used_end;
+  } while (from < end);
+  if (from == end) return 0;
+  size_t to = lm_min(end, from + (PURGE_RUN_MAX_BYTES >> lm_os.page_shift));
+  to = lm_bitmap_find_set(region->used_pages, from, to);
+  to = lm_bitmap_find_clear(candidates, from, to);
+  bool zero;
+  *from_page = to;
+  if (!take_pages(region, from, to - from, &zero)) return 0;
+  lm_lock_free(&region->pool->lock);
+  bool purged = lm_os_purge(page_address(region, from), (to - from) << lm_os.page_shift) == 0;
+  lm_lock_take(&region->pool->lock);
+  if (purged) {
+    lm_bitmap_clear(region->dirty_pages, from, to);
+    region->pool->purged_page_count += to - from;
+    region->pool->purge_count++;
+  }
+  give_pages(region, from, to - from, 0);
+  return to - from;
+}
+
+/* Adds the credit that has grown since the last time. */
+static void grow_credit(struct lm_pool *pool) {
+  uint64_t now_ms = lm_os_clock_ms();
+  int64_t limit = (int64_t)(LM_POOL_CREDIT_BYTES >> lm_os.page_shift);
+  uint64_t elapsed_ms = lm_min(now_ms - pool->credit_ms, LM_POOL_CREDIT_MS);
+  if (pool->credit_ms == 0) elapsed_ms = LM_POOL_CREDIT_MS;
+  pool->credit_page_count += limit * (int64_t)elapsed_ms / LM_POOL_CREDIT_MS;
+  if (pool->credit_page_count > limit) pool->credit_page_count = limit;
+  pool->credit_ms = now_ms;
+}
+
+/* Purges early if there is much to purge and credit for it. The lock is held. */
+static void purge_early(struct lm_pool *pool) {
+  size_t keep = ((LM_POOL_KEEP_BYTES / lm_pool_count) >> lm_os.page_shift) +
+                pool->used_page_count / 16;
+  if (lm_load_relaxed(&pool->dirty_page_count) <= keep || lm_options.purge_delay_ms == 0) return;
+  grow_credit(pool);
+  for (struct lm_region *region = pool->regions; region != NULL; region = region->next) {
+    size_t from = 0, count;
+    while (pool->credit_page_count > 0 && lm_load_relaxed(&pool->dirty_page_count) > keep / 2 &&
+           (count = purge_run(region, false, &from)) != 0)
+      lm_bitmap_set(region->early_pages, from - count, from);
+  }
+}
+
 /* ---- Spans ---- */
+
+/* The lowest free slice of which some pages are dirty, or LM_BITMAP_NONE. */
+static size_t find_dirty_slice(const struct lm_region *region) {
+  size_t end = pages_per_region(), per_slice = pages_per_slice();
+  if (region->dirty_page_count == 0) return LM_BITMAP_NONE;
+  size_t page = region->first_slice * per_slice;
+  while ((page = lm_bitmap_find_set(region->dirty_pages, page, end)) < end) {
+    size_t slice = page / per_slice;
+    if (!lm_bitmap_test(region->used_slices, slice)) return slice;
+    page = (slice + 1) * per_slice;
+  }
+  return LM_BITMAP_NONE;
+}
 
 static void *take_slices_in(struct lm_region *region, size_t slice_count, size_t alignment,
                             bool *zero) {
   (void)alignment; /* all slices are aligned alike */
   size_t page_count = slice_count * pages_per_slice();
   if (region->run_limit < page_count) return NULL;
-  size_t slice = lm_bitmap_lowest_run(region->used_slices, region->first_slice,
-                                      LM_REGION_SLICES, slice_count);
+  size_t slice = slice_count == 1 ? find_dirty_slice(region) : LM_BITMAP_NONE;
+  if (slice == LM_BITMAP_NONE)
+    slice = lm_bitmap_lowest_run(region->used_slices, region->first_slice, LM_REGION_SLICES,
+                                 slice_count);
   if (slice == LM_BITMAP_NONE) return NULL;
   if (!take_pages(region, slice * pages_per_slice(), page_count, zero)) return NULL;
   region->pool->span_slice_count += slice_count;
@@ -126,20 +211,33 @@ void lm_pool_give_slices(void *start, size_t slice_count, size_t touched_bytes) 
   lm_lock_take(&region->pool->lock);
   region->pool->span_slice_count -= slice_count;
   give_pages(region, page_of(start), slice_count * pages_per_slice(), touched);
+  purge_early(region->pool);
   lm_lock_free(&region->pool->lock);
 }
 
 /* ---- Large blocks ---- */
 
+/* The highest run of free pages that are all dirty, or LM_BITMAP_NONE. */
+static size_t find_dirty_run(const struct lm_region *region, size_t page_count, size_t alignment) {
+  uint64_t blocked[LM_BITMAP_WORDS(LM_REGION_MAX_PAGES)];
+  size_t end = pages_per_region();
+  if (region->dirty_page_count < page_count) return LM_BITMAP_NONE;
+  for (size_t w = 0; w < LM_BITMAP_WORDS(end); w++)
+    blocked[w] = region->used_pages[w] | ~region->dirty_pages[w];
+  return lm_bitmap_highest_run(blocked, region->first_slice * pages_per_slice(), end, page_count,
+                               alignment);
+}
+
 static void *take_large_in(struct lm_region *region, size_t page_count, size_t alignment,
                            bool *zero) {
   if (region->run_limit < page_count) return NULL;
-  size_t page = lm_bitmap_highest_run(region->used_pages,
-                                      region->first_slice * pages_per_slice(),
-                                      pages_per_region(), page_count,
-                                      lm_max(1, alignment >> lm_os.page_shift));
+  size_t alignment_pages = lm_max(1, alignment >> lm_os.page_shift);
+  size_t page = find_dirty_run(region, page_count, alignment_pages);
+  if (page == LM_BITMAP_NONE)
+    page = lm_bitmap_highest_run(region->used_pages, region->first_slice * pages_per_slice(),
+                                 pages_per_region(), page_count, alignment_pages);
   if (page == LM_BITMAP_NONE) {
-    if (alignment <= lm_os.page_bytes) region->run_limit = (uint32_t)page_count - 1;
+    if (alignment_pages == 1) region->run_limit = (uint32_t)page_count - 1;
     return NULL;
   }
   if (!take_pages(region, page, page_count, zero)) return NULL;
@@ -196,6 +294,7 @@ bool lm_pool_give_large(void *block) {
     pool->large_count--;
     pool->large_page_count -= page_count;
     give_pages(region, page_of(block), page_count, page_count);
+    purge_early(pool);
   }
   lm_lock_free(&pool->lock);
   return page_count != 0;
@@ -237,46 +336,13 @@ void lm_pool_forget_large(void *block) {
   lm_lock_free(&pool->lock);
 }
 
-/* ---- Purge ---- */
-
-/* Purges one run of free dirty pages, at most 16 MiB of it, without the lock: the pages are marked
- * as used meanwhile. With `aged_only`, only such pages. Returns how many pages; 0 if none is left
- * from `*from_page` on. The lock is held on entry and exit. */
-#define PURGE_RUN_MAX_BYTES (16 * LM_MIB)
-static size_t purge_run(struct lm_region *region, bool aged_only, size_t *from_page) {
-  const uint64_t *candidates = aged_only ? region->aged_pages : region->dirty_pages;
-  size_t end = pages_per_region();
-  size_t from = *from_page;
-  do {
-    from = lm_bitmap_find_set(candidates, from, end);
-    if (from == end) return 0;
-    size_t used_end = lm_bitmap_find_clear(region->used_pages, from, end);
-    if (used_end == from) break;
-    from = used_end;
-  } while (from < end);
-  if (from == end) return 0;
-  size_t to = lm_min(end, from + (PURGE_RUN_MAX_BYTES >> lm_os.page_shift));
-  to = lm_bitmap_find_set(region->used_pages, from, to);
-  to = lm_bitmap_find_clear(candidates, from, to);
-  bool zero;
-  *from_page = to;
-  if (!take_pages(region, from, to - from, &zero)) return 0;
-  lm_lock_free(&region->pool->lock);
-  bool purged = lm_os_purge(page_address(region, from), (to - from) << lm_os.page_shift) == 0;
-  lm_lock_take(&region->pool->lock);
-  if (purged) {
-    lm_bitmap_clear(region->dirty_pages, from, to);
-    region->pool->purged_page_count += to - from;
-    region->pool->purge_count++;
-  }
-  give_pages(region, from, to - from, 0);
-  return to - from;
-}
+/* ---- The purge clock ---- */
 
 /* Whatever is free and dirty now, and still is at the next turn, is purged then. */
 static void age_pages(struct lm_region *region) {
   for (size_t w = 0; w < LM_BITMAP_WORDS(LM_REGION_MAX_PAGES); w++)
     region->aged_pages[w] = region->dirty_pages[w] & ~region->used_pages[w];
+  memset(region->early_pages, 0, sizeof region->early_pages);
 }
 
 /* An empty region goes back whole, unless it is the pool's only one. */

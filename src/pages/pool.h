@@ -1,8 +1,17 @@
 /* A pool: regions with one lock, and the runs of OS pages in them.
  *
  * Spans take whole slices from the low end of a region, large blocks take pages from the high
- * end. Free pages stay with the process for a while, since who takes them next is spared the page
- * faults; the purge clock gives back what has been free for lm_options.purge_delay_ms.
+ * end; both prefer pages that are dirty (the process has them already) to fresh ones.
+ *
+ * When free dirty pages go back to the system:
+ *   1. The purge clock, turned by any thread's slow path, gives back what has been free for
+ *      lm_options.purge_delay_ms.
+ *   2. Early, as soon as more is free than LM_POOL_KEEP_BYTES and a sixteenth of what is used: for
+ *      a process that frees much and then sleeps, whose slow paths nobody enters. It is wrong if
+ *      the pages are taken again soon, since that costs page faults. Each such page is counted
+ *      against a credit, and without credit only the clock purges. Credit grows with time: a
+ *      process pays for at most LM_POOL_CREDIT_BYTES of faults too many, and as many each
+ *      LM_POOL_CREDIT_MS.
  *
  * Heaps are spread over the pools. A run goes back to the pool that it came from, whoever frees
  * it. */
@@ -15,6 +24,9 @@
 
 #define LM_POOL_MAX 16
 #define LM_CPUS_PER_POOL 4
+#define LM_POOL_KEEP_BYTES LM_MIB /* over all pools */
+#define LM_POOL_CREDIT_BYTES (16 * LM_MIB)
+#define LM_POOL_CREDIT_MS 1000
 
 struct lm_pool {
   struct lm_lock lock;
@@ -25,6 +37,8 @@ struct lm_pool {
   size_t large_count, large_page_count;
   uint64_t purged_page_count; /* since the start */
   uint64_t purge_count;
+  int64_t credit_page_count; /* for early purges; see above */
+  uint64_t credit_ms;        /* when it was last added to */
   uint64_t purge_due_ms; /* when the purge clock turns next; valid while dirty pages are free */
   /* Pages free and dirty. Written under the lock, read by any thread that asks whether to purge. */
   _Atomic(size_t) dirty_page_count;

@@ -38,6 +38,8 @@ struct lm_region {
   uint64_t dirty_pages[LM_BITMAP_WORDS(LM_REGION_MAX_PAGES)];
   /* Free and dirty at the last turn of the purge clock, and not used since. */
   uint64_t aged_pages[LM_BITMAP_WORDS(LM_REGION_MAX_PAGES)];
+  /* Purged as soon as they were free, since the last turn of the clock, and not used since. */
+  uint64_t early_pages[LM_BITMAP_WORDS(LM_REGION_MAX_PAGES)];
   struct lm_span spans[LM_REGION_SLICES];
   /* For the first page of a large block its length in pages, else 0. Written under the pool's
    * lock; read by whoever has a block of it, and by checks of invalid pointers. */
