@@ -33,9 +33,9 @@ install_packages() {
 unset LD_PRELOAD LOAM_OPTIONS LOAM_TEST_ANY PYTHONMALLOC MALLOC_ARENA_MAX
 
 install_packages
-cmake -S . -B build/tests -G Ninja -DLOAM_BUILD_TESTS=ON > build-tests.log 2>&1 ||
-  { cat build-tests.log; exit 1; }
-rm -f build-tests.log
+mkdir -p build
+cmake -S . -B build/tests -G Ninja -DLOAM_BUILD_TESTS=ON > build/configure-tests.log 2>&1 ||
+  { cat build/configure-tests.log; exit 1; }
 cmake --build build/tests --parallel "$jobs"
 
 if [[ -f Cargo.toml ]]; then

@@ -4,31 +4,27 @@
 #include <new>
 #include <sys/resource.h>
 
-static const size_t RESERVE = 600 * MIB, LIMIT_AHEAD = 64 * MIB;
+/* More than half of what may be mapped: there is no second one. */
+static const size_t LIMIT = 1000 * MIB, RESERVE = 600 * MIB;
 static void *reserve;
 
 static void release_reserve() {
   CHECK(reserve != nullptr); /* called again: the memory did not come back */
   free(reserve);
   reserve = nullptr;
-  malloc_trim(0);
 }
 
-static size_t mapped_bytes() {
-  size_t pages = 0;
-  FILE *file = fopen("/proc/self/statm", "r");
-  CHECK(file != nullptr && fscanf(file, "%zu", &pages) == 1);
-  fclose(file);
-  return pages * 4096;
-}
-
-int main() {
+int main(int count, char **arguments) {
+  if (count == 1) {
+    struct rlimit limit = {LIMIT, LIMIT};
+    CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+    execl("/proc/self/exe", arguments[0], "limited", (char *)nullptr);
+    CHECK(!"exec");
+  }
   reserve = opaque(malloc(RESERVE));
-  rlim_t bytes = mapped_bytes() + LIMIT_AHEAD;
-  struct rlimit limit = {bytes, bytes};
-  CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+  CHECK(reserve != nullptr);
   std::set_new_handler(release_reserve);
-  void *block = opaque(::operator new(RESERVE / 2));
+  void *block = opaque(::operator new(RESERVE));
   CHECK(block != nullptr && reserve == nullptr);
   ::operator delete(block);
   return 0;

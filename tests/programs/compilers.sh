@@ -4,9 +4,11 @@ awk 'BEGIN {
   for (i = 0; i < 600; i++) {
     printf "struct s%d { int a[%d]; char *name; struct s%d *next; };\n", i, i % 9 + 1, i
     printf "int f%d(struct s%d *s, int n) {\n  int r = n;\n", i, i
-    printf "  for (int i = 0; i < %d; i++) { r += s->a[i] * %d; if (r %% 7 == 3) r ^= i << 3; }\n", \
+    printf "  for (int i = 0; i < %d; i++) { r += s->a[i] * %d; ", \
       i % 9 + 1, i + 3
-    printf "  switch (n) { case 1: return r; case 2: return r * 2; case %d: puts(s->name); }\n", i + 5
+    print "if (r % 7 == 3) r ^= i << 3; }"
+    printf "  switch (n) { case 1: return r; case 2: return r * 2; "
+    printf "case %d: puts(s->name); }\n", i + 5
     printf "  return s->next ? r + f%d(s->next, n - 1) : r;\n}\n", i
   }
 }' > large.c

@@ -12,7 +12,8 @@ print "$_ $words{$_}\n" for @top;
 my $sum = 0; $sum += length for @lines; print "$sum\n";
 my @makers = map { my $n = $_; sub { "x" x ($n % 5000) } } 1 .. 5000;
 my $total = 0; $total += length $_->() for @makers; print "$total\n";
-my %nested; push @{ $nested{$_ % 100}{$_ % 7} }, { id => $_, text => "t" x ($_ % 90) } for 1 .. 50000;
+my %nested; push @{ $nested{$_ % 100}{$_ % 7} },
+  { id => $_, text => "t" x ($_ % 90) } for 1 .. 50000;
 delete $nested{$_} for grep { $_ % 2 } keys %nested; print scalar(keys %nested), "\n";
 for my $i (1 .. 10) {
   my $pid = fork; if (!$pid) { my @x = map { "y" x $_ } 1 .. 500; exit(@x % 256 == 244 ? 7 : 1) }

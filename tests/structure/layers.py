@@ -139,7 +139,8 @@ def check(root):
 GOOD = {
     "src/base/bits.h": "static inline int bit(int x) {\n  return x & 1;\n}\n",
     "src/heap/heap.h": '#include "base/bits.h"\nint heap_use(int x);\n',
-    "src/heap/heap.c": '#include "heap/heap.h"\n#include "loam/loam.h"\n/* { */\nint heap_use(int x) { return bit(x); }\n',
+    "src/heap/heap.c": '#include "heap/heap.h"\n#include "loam/loam.h"\n'
+                        '/* { */\nint heap_use(int x) { return bit(x); }\n',
     "src/loam.c": '#include "heap/heap.c"\n',
     "src/os/os_windows.c": "#include <windows.h>\n",
     "include/loam/loam.h": '#ifdef __cplusplus\nextern "C" {\n#endif\nint x(void);\n',
