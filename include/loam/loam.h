@@ -104,8 +104,9 @@ LOAM_ATTR_MALLOC void *loam_pvalloc(size_t size) LOAM_NOEXCEPT;
  * malloc_usable_size(3). */
 size_t loam_malloc_usable_size(void *block) LOAM_NOEXCEPT;
 
-/* Gives all empty memory back to the system now, but for about `keep` bytes. Returns 1 if memory
- * was given back, else 0. Empty memory goes back by itself after `purge_delay_ms`.
+/* Gives empty memory back to the system now, but for about `keep` bytes in each pool: all that no
+ * thread holds for itself, and what the calling thread does. Returns 1 if memory was given back,
+ * else 0. Empty memory goes back by itself after `purge_delay_ms`.
  * malloc_trim(3). */
 int loam_malloc_trim(size_t keep) LOAM_NOEXCEPT;
 
@@ -123,7 +124,7 @@ int loam_mallopt(int parameter, int value) LOAM_NOEXCEPT;
 /* The same fields, in the same order, as glibc's struct mallinfo2; all in bytes but for the
  * counts. mallinfo(3). */
 struct loam_mallinfo2 {
-  size_t arena;    /* bytes in regions that spans and large blocks occupy */
+  size_t arena;    /* bytes in spans and large blocks, and empty memory not given back yet */
   size_t ordblks;  /* number of free runs of OS pages */
   size_t smblks;   /* always 0 */
   size_t hblks;    /* number of huge blocks, each a mapping of its own */

@@ -112,12 +112,9 @@ static void free_remote(void *block) {
 
 /* Not a block: says what is wrong as well as can be told. */
 static LM_COLD void free_invalid(void *address, void *caller) {
-  if (!lm_region_holds((uintptr_t)address)) {
-    lm_foreign_free(address, caller);
-    return;
-  }
-  if (lm_tag_of(address) == 0 || lm_pool_is_free(address)) lm_misuse_double_free(address, caller);
-  lm_misuse_not_a_start(address, "free", caller);
+  if (lm_region_holds((uintptr_t)address) && lm_pool_is_free(address))
+    lm_misuse_double_free(address, caller);
+  lm_foreign_free(address, caller);
 }
 
 /* A block of another heap, of none, a large one, or no block. */

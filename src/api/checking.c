@@ -59,8 +59,7 @@ static bool is_live(const void *block, bool end) {
 /* In a region and not live: nothing but a block's start can have been freed before. */
 static bool is_block_start(const void *address) {
   uint32_t tag = lm_tag_of(address);
-  if (tag == 0) return true;
-  if (tag >> LM_TAG_OWNER_SHIFT == LM_OWNER_LARGE) return lm_pool_is_free(address);
+  if (tag >> LM_TAG_OWNER_SHIFT <= LM_OWNER_LARGE) return lm_pool_is_free(address);
   struct lm_span *span = lm_span_of(address);
   size_t offset = (size_t)((const char *)address - lm_span_start(span));
   return offset % lm_classes[span->class_index].block_bytes == 0;
@@ -75,8 +74,9 @@ static void check_start(const void *block, bool live, const char *call, void *ca
 /* ---- What stands behind a block ---- */
 
 static uintptr_t secret(void) {
-  static _Atomic(uintptr_t) word;
-  if (lm_load_relaxed(&word) == 0) lm_store_relaxed(&word, lm_os_random() | 1);
+  static _Atomic(uintptr_t) word; /* written once, by the thread that finds 0 first */
+  uintptr_t none = 0;
+  if (lm_load_relaxed(&word) == 0) lm_cas_acquire(&word, &none, lm_os_random() | 1);
   return lm_load_relaxed(&word);
 }
 

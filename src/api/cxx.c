@@ -128,7 +128,7 @@ NAMED(void *, cxx_new_array_aligned_nothrow, "_Zna" SIZE_CODE "St11align_val_tRK
   return cxx_new_aligned_nothrow(size, alignment, nothrow);
 }
 
-/* ---- delete: all forms free; sizes and alignments are for the checking build to compare ---- */
+/* ---- delete: all forms free; sizes are for the checking build to compare ---- */
 
 #define DELETE(name, mangled, ...) \
   NAMED(void, name, mangled, void *block, ##__VA_ARGS__) { lm_checked_free(block, LM_CALLER()); }

@@ -130,8 +130,8 @@ LM_EXPORT int loam_malloc_info(int options, FILE *stream) {
 
 LM_EXPORT int loam_mallopt(int parameter, int value) {
   (void)value;
-  /* M_MXFAST and, from M_ARENA_MAX to M_TRIM_THRESHOLD, all others of <malloc.h>. */
-  return parameter == 1 || (parameter >= -8 && parameter <= -1);
+  /* M_MXFAST to M_KEEP and M_ARENA_MAX to M_TRIM_THRESHOLD: all of <malloc.h>. */
+  return (parameter >= 1 && parameter <= 4) || (parameter >= -8 && parameter <= -1);
 }
 
 LM_EXPORT struct loam_mallinfo2 loam_mallinfo2(void) {

@@ -7,10 +7,11 @@
 
 #include <string.h>
 
-#include "api/allocate.h"
+#include "api/checking.h"
 #include "api/misuse.h"
 #include "base/bits.h"
 #include "config/options.h"
+#include "large/huge.h"
 #include "os/os.h"
 
 #define CHUNK_PREVIOUS_IN_USE ((size_t)1)
@@ -59,6 +60,8 @@ static bool is_libc_block(uintptr_t address) {
 /* The C library's function if the block is its own; else ends the program, or returns NULL. */
 static void *libc_function(void *address, const char *name, const char *call, void *caller) {
   void *function = NULL;
+  if (lm_region_holds((uintptr_t)address) || lm_huge_holds(address))
+    lm_misuse_not_a_start(address, call, caller);
   if (is_libc_block((uintptr_t)address)) function = lm_os_next_function(name);
   if (function == NULL && lm_options.foreign == LM_FOREIGN_ABORT)
     lm_misuse_foreign(address, call, caller);
@@ -80,7 +83,7 @@ void *lm_foreign_realloc(void *address, size_t size, void *caller) {
   void *function = libc_function(address, "malloc_usable_size", "realloc", caller);
   if (function == NULL) return NULL;
   size_t old_bytes = ((size_t (*)(void *))function)(address);
-  void *copy = lm_raw_malloc(size);
+  void *copy = lm_checked_malloc(size);
   if (copy == NULL) return NULL;
   memcpy(copy, address, lm_min(size, old_bytes));
   lm_foreign_free(address, caller);

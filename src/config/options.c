@@ -23,7 +23,7 @@ static const struct option option_table[] = {
     {"stats", CHOICE(stats, "off|text|json", LM_STATS_OFF), "print statistics at exit"},
     {"stats_fd", NUMBER(stats_fd, "file descriptor", 0, 1048576, 2), "where they are printed to"},
     {"purge_delay_ms", NUMBER(purge_delay_ms, "milliseconds", 0, 3600000, 500),
-     "how long empty memory is kept before it goes back to the system; 0: not at all"},
+     "how long empty memory is kept before it goes back to the system; 0: it never does"},
     {"foreign", CHOICE(foreign, "abort|ignore", LM_FOREIGN_ABORT),
      "what free does with an address that is nobody's block"},
 };

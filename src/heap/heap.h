@@ -80,8 +80,8 @@ void lm_heap_free_own(struct lm_heap *heap, struct lm_block *block);
 void lm_heap_put_back(struct lm_heap *heap, struct lm_span *span, struct lm_block *first,
                       struct lm_block *last, size_t count);
 
-/* Does what the passing of time asks for, if it has passed: sends chains, takes messages, looks
- * for empty current spans, turns the purge clock. Called from slow paths. */
+/* Does what the passing of time asks for, if it has passed: sends chains, looks for empty
+ * current spans, turns the purge clock. Called from slow paths. */
 void lm_heap_tick(struct lm_heap *heap);
 
 /* Sends chains, takes messages and gives back all empty spans, now. */

@@ -2,7 +2,7 @@
  *
  * They wait on one list per size class. Whoever frees the last block gives the span back; a heap
  * that needs a span of the class adopts one that has free blocks. Everything about an orphan
- * happens under its class's lock; lm_span.owner is NULL exactly while it is on the list. */
+ * happens under its class's lock; lm_span.owner is NULL while it is on the list. */
 #ifndef LM_HEAP_ORPHAN_H
 #define LM_HEAP_ORPHAN_H
 

@@ -3,7 +3,7 @@
 #include "base/bits.h"
 #include "os/os.h"
 #include "pages/meta.h"
-#include "pages/region.h"
+#include "pages/pool.h"
 
 struct huge {
   struct huge *next;
@@ -62,11 +62,16 @@ static void end_record(struct huge *huge) {
   lm_lock_free(&lm_huge_lock);
 }
 
-/* Maps; at the process's limit of address space, once more without the table of tags. */
+/* Makes room in the address space of a process that has come to a limit. False if there is none
+ * to be made. */
+static bool make_room(void) {
+  bool room = lm_os_address_space_limited() && lm_tags_give_up(lm_region_holds);
+  return lm_pool_trim(0) || room;
+}
+
 static int map_huge(size_t size, size_t alignment, void **address) {
   int error = lm_os_map(size, alignment, address);
-  if (error != 0 && lm_os_address_space_limited() && lm_tags_give_up(lm_region_holds))
-    error = lm_os_map(size, alignment, address);
+  if (error != 0 && make_room()) error = lm_os_map(size, alignment, address);
   return error;
 }
 
@@ -74,7 +79,7 @@ void *lm_huge_take(size_t size, size_t alignment) {
   void *address;
   struct huge *huge = new_record();
   if (huge == NULL) return NULL;
-  huge->size = lm_align_up(size, lm_os.page_bytes);
+  huge->size = lm_align_up(lm_max(size, 1), lm_os.page_bytes);
   if (map_huge(huge->size, alignment, &address) != 0) {
     end_record(huge);
     return NULL;
@@ -93,6 +98,16 @@ size_t lm_huge_usable_bytes(const void *address) {
   size_t size = huge != NULL ? huge->size : 0;
   lm_lock_free(&lm_huge_lock);
   return size;
+}
+
+bool lm_huge_holds(const void *address) {
+  bool found = false;
+  lm_lock_take(&lm_huge_lock);
+  for (size_t i = 0; i < BUCKET_COUNT && !found; i++)
+    for (struct huge *huge = buckets[i]; huge != NULL && !found; huge = huge->next)
+      found = (uintptr_t)address - huge->address < huge->size;
+  lm_lock_free(&lm_huge_lock);
+  return found;
 }
 
 bool lm_huge_give(void *address) {
@@ -115,8 +130,7 @@ void *lm_huge_resize(void *block, size_t size) {
   if (huge == NULL) return NULL;
   void *moved = block;
   int error = huge->size == size ? 0 : lm_os_remap(block, huge->size, size, &moved);
-  if (error != 0 && lm_os_address_space_limited() && lm_tags_give_up(lm_region_holds))
-    error = lm_os_remap(block, huge->size, size, &moved);
+  if (error != 0 && make_room()) error = lm_os_remap(block, huge->size, size, &moved);
   if (error == 0) {
     huge->address = (uintptr_t)moved;
     huge->size = size;

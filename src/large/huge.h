@@ -17,6 +17,8 @@ extern struct lm_huge_totals lm_huge_totals;
 void *lm_huge_take(size_t size, size_t alignment);
 /* Bytes of the huge block that begins at `address`; 0 if none does. */
 size_t lm_huge_usable_bytes(const void *address);
+/* Whether `address` is inside a huge block; looks at all of them. */
+bool lm_huge_holds(const void *address);
 /* False if no huge block begins there. */
 bool lm_huge_give(void *address);
 /* The block with its new size, moved if need be; NULL, with nothing changed, if that fails. */

@@ -346,7 +346,8 @@ static void age_pages(struct lm_region *region) {
 }
 
 /* An empty region goes back whole, unless it is the pool's only one. */
-static void end_empty_regions(struct lm_pool *pool) {
+static bool end_empty_regions(struct lm_pool *pool) {
+  bool any = false;
   struct lm_region **link = &pool->regions;
   while (*link != NULL && pool->region_count > 1) {
     struct lm_region *region = *link;
@@ -354,10 +355,12 @@ static void end_empty_regions(struct lm_pool *pool) {
       *link = region->next;
       pool->region_count--;
       lm_region_end(region);
+      any = true;
     } else {
       link = &region->next;
     }
   }
+  return any;
 }
 
 static void turn_clock(struct lm_pool *pool, uint64_t now_ms) {
@@ -394,7 +397,7 @@ bool lm_pool_trim(size_t keep_bytes) {
              purge_run(region, false, &from) != 0)
         any = true;
     }
-    end_empty_regions(pool);
+    if (end_empty_regions(pool)) any = true;
     lm_lock_free(&pool->lock);
   }
   return any;

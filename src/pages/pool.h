@@ -5,7 +5,7 @@
  *
  * When free dirty pages go back to the system:
  *   1. The purge clock, turned by any thread's slow path, gives back what has been free for
- *      lm_options.purge_delay_ms.
+ *      a half to the whole of lm_options.purge_delay_ms.
  *   2. Early, as soon as more is free than LM_POOL_KEEP_BYTES and a sixteenth of what is used: for
  *      a process that frees much and then sleeps, whose slow paths nobody enters. It is wrong if
  *      the pages are taken again soon, since that costs page faults. Each such page is counted
@@ -58,7 +58,7 @@ void *lm_pool_take_slices(struct lm_pool *pool, size_t slice_count, bool *zero);
 void lm_pool_give_slices(void *start, size_t slice_count, size_t touched_bytes);
 
 /* A large block of `page_count` pages, aligned to `alignment`, a power of two. `*zero` as above;
- * if it is not, lm_pool_clear_pages clears it. NULL if out of memory. */
+ * if it is not, lm_pool_clear_large clears it. NULL if out of memory. */
 void *lm_pool_take_large(struct lm_pool *pool, size_t page_count, size_t alignment, bool *zero);
 
 /* Sets the pages of a fresh large block to zero without touching those that are. */
@@ -83,7 +83,7 @@ void lm_pool_forget_large(void *block);
 /* Turns the purge clock of every pool if its time has come. Cheap if not. */
 void lm_pool_tick(uint64_t now_ms);
 
-/* Purges free pages of all pools now until about `keep_bytes` are left dirty. Returns whether
+/* Purges free pages of every pool now until about `keep_bytes` are left dirty in it. Returns whether
  * anything was given back. */
 bool lm_pool_trim(size_t keep_bytes);
 

@@ -22,8 +22,9 @@
 
 struct lm_pool;
 
-/* Bit i of a map of pages is OS page i of the region; of a map of slices, slice i. All but
- * `large_pages` and `spans` are written and read under the pool's lock only. */
+/* Bit i of a map of pages is OS page i of the region; of a map of slices, slice i. `pool` and
+ * `first_slice` never change; what follows them, up to `spans`, is written and read under the
+ * pool's lock only. */
 struct lm_region {
   struct lm_pool *pool;
   struct lm_region *next;
@@ -40,7 +41,7 @@ struct lm_region {
   uint64_t aged_pages[LM_BITMAP_WORDS(LM_REGION_MAX_PAGES)];
   /* Purged as soon as they were free, since the last turn of the clock, and not used since. */
   uint64_t early_pages[LM_BITMAP_WORDS(LM_REGION_MAX_PAGES)];
-  struct lm_span spans[LM_REGION_SLICES];
+  LM_CACHE_ALIGNED struct lm_span spans[LM_REGION_SLICES];
   /* For the first page of a large block its length in pages, else 0. Written under the pool's
    * lock; read by whoever has a block of it, and by checks of invalid pointers. */
   _Atomic(uint32_t) large_pages[LM_REGION_MAX_PAGES];

@@ -4,7 +4,8 @@
  * orphan's record is written under the lock of its class's orphans.
  *
  *     blocks carved   = extended_count  <=  capacity
- *     extended_count  = blocks the program has + blocks in the heap's bin + blocks on free_list
+ *     extended_count  = blocks the program has + blocks on their way back in chains and messages
+ *                       + blocks in the heap's bin + blocks on free_list
  *     used_count      = extended_count - blocks on free_list
  *
  * free_list and used_count are kept for a span that is not current. The current span's free
@@ -32,21 +33,26 @@ enum lm_span_state {
 struct lm_heap;
 
 struct lm_span {
+  /* Written by every free of the owner's into a span that is not current. */
   struct lm_block *free_list;
   uint32_t used_count;
   uint32_t notify_count; /* when used_count falls to this, the owner looks at the span */
+  struct lm_span *next, *previous;
   uint16_t extended_count;
-  uint16_t capacity;
   uint8_t state; /* enum lm_span_state */
+  bool zero;     /* no block of it was ever written to before it was carved */
+
+  /* On a line of their own, since other threads read them when they free blocks of the span: they
+   * change only when the span begins, ends, is orphaned or adopted.
+   * `owner` is NULL for an orphan. Written by the owner, or under the orphans' lock; read by any
+   * thread that sends a block back: a store here releases to the acquiring load in remote.c. */
+  LM_CACHE_ALIGNED _Atomic(struct lm_heap *) owner;
+  uint16_t capacity;
   uint8_t class_index;
   uint8_t slice_count;
   uint8_t head_distance; /* slices back to the span's first one, whose record is the span's */
-  bool zero;             /* no block of it was ever written to before it was carved */
-  struct lm_span *next, *previous;
-  /* NULL for an orphan. Written by the owner, or under the orphans' lock; read by any thread that
-   * frees a block of the span. Pairs: a store here with the acquire in lm_remote_send. */
-  _Atomic(struct lm_heap *) owner;
-  lm_tag tag; /* the same as in the table of tags, for processes that have none */
+  /* The same as in the table of tags, for processes that have none; the current bit changes. */
+  lm_tag tag;
 };
 
 /* A list of spans, linked both ways, with both ends. */

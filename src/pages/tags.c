@@ -35,9 +35,8 @@ void lm_tags_clear(uintptr_t region, size_t region_bytes) {
   for (size_t i = 0; i < region_bytes; i += LM_SLICE_BYTES) lm_tags_write((void *)(region + i), 0);
 }
 
-bool lm_tags_give_up(bool (*keep)(uintptr_t address)) {
-  lm_tag *table = lm_tags.table;
-  if (lm_tags.mask == 0) return false;
+static void release_table(bool (*keep)(uintptr_t address)) {
+  lm_tag *words = lm_tags.table;
   /* A free that has read the mask already may still read the word of its block, which is kept, or
    * word 0, which is kept too: it is what a null pointer or the new mask leads to. */
   lm_tags.mask = 0;
@@ -49,8 +48,17 @@ bool lm_tags_give_up(bool (*keep)(uintptr_t address)) {
     for (size_t i = 0; !kept && i < page_words; i += 64)
       kept = keep((word + i) << LM_SLICE_SHIFT);
     if (!kept) continue;
-    if (word > start) lm_os_release(table + start, (word - start) * sizeof(lm_tag));
+    if (word > start) lm_os_release(words + start, (word - start) * sizeof(lm_tag));
     start = word + page_words;
   }
+}
+
+struct lm_lock lm_tags_lock = LM_LOCK_INIT(LM_RANK_TAGS);
+
+bool lm_tags_give_up(bool (*keep)(uintptr_t address)) {
+  if (lm_tags.table == &no_tag) return false;
+  lm_lock_take(&lm_tags_lock);
+  if (lm_tags.mask != 0) release_table(keep);
+  lm_lock_free(&lm_tags_lock);
   return true;
 }

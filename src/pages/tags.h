@@ -20,9 +20,14 @@
 
 #include "base/atomic.h"
 #include "base/compiler.h"
+#include "os/lock.h"
+#include "sizeclass/sizeclass.h"
 
 #define LM_SLICE_SHIFT 16
 #define LM_SLICE_BYTES ((size_t)1 << LM_SLICE_SHIFT)
+
+_Static_assert(LM_SLICE_BYTES == LM_CLASS_SLICE_BYTES, "classes count blocks per slice");
+_Static_assert(LM_CLASS_COUNT <= 128, "a tag has 7 bits for the class");
 
 #define LM_TAG_NOT_CURRENT ((uint32_t)1 << 7)
 #define LM_TAG_CURRENT_LIMIT ((uint32_t)1 << 7)
@@ -56,8 +61,9 @@ int lm_tags_commit(uintptr_t region, size_t region_bytes);
 void lm_tags_clear(uintptr_t region, size_t region_bytes);
 
 /* Gives the table's address space back to a process that has come to its limit, but for the
- * words of regions that exist; other threads may be reading those. Returns whether anything was
- * given back. `keep` says for an address whether a region is there. */
+ * words of regions that exist; other threads may be reading those. Returns whether it has been
+ * given back, by this call or before. `keep` says for an address whether a region is there. */
+extern struct lm_lock lm_tags_lock; /* held while the table is given up */
 bool lm_tags_give_up(bool (*keep)(uintptr_t address));
 
 /* The tag of the slice of any address at all; 0 if there is no table. */

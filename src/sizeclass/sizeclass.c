@@ -1,7 +1,5 @@
 #include "sizeclass/sizeclass.h"
 
-#define SLICE_BYTES 65536 /* LM_SLICE_BYTES of the layer above, checked there */
-
 struct lm_class lm_classes[LM_CLASS_COUNT];
 
 static uint32_t block_bytes_of(size_t class_index) {
@@ -17,7 +15,7 @@ void lm_sizeclass_start(void) {
     class->natural_alignment = class->block_bytes & (~class->block_bytes + 1);
     /* At least seven blocks in a span, so that most of them are not at its edges. */
     class->slice_count = class->block_bytes <= 8192 ? 1 : class->block_bytes <= 16384 ? 2 : 4;
-    class->block_count = (uint16_t)(class->slice_count * SLICE_BYTES / class->block_bytes);
+    class->block_count = (uint16_t)(class->slice_count * LM_CLASS_SLICE_BYTES / class->block_bytes);
   }
 }
 

@@ -14,6 +14,7 @@
 #define LM_CLASSED_MAX_BYTES 32768
 #define LM_SMALL_CLASSES 65 /* 0 (unused) to 64 */
 #define LM_CLASS_COUNT 105
+#define LM_CLASS_SLICE_BYTES 65536 /* spans are made of slices of this size */
 
 struct lm_class {
   uint32_t block_bytes;
