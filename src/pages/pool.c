@@ -108,9 +108,14 @@ static void *take_run(struct lm_pool *pool, size_t count, size_t alignment, bool
   }
   struct lm_region *region = lm_region_new(pool);
   if (region == NULL) return NULL;
+  void *run = take_in(region, count, alignment, zero);
+  if (run == NULL) { /* its pages cannot be committed */
+    lm_region_end(region);
+    return NULL;
+  }
   *link = region;
   pool->region_count++;
-  return take_in(region, count, alignment, zero);
+  return run;
 }
 
 void *lm_pool_take_slices(struct lm_pool *pool, size_t slice_count, bool *zero) {
