@@ -16,6 +16,7 @@ enum lm_lock_rank {
   LM_RANK_HUGE,      /* the table of huge blocks */
   LM_RANK_POOL,      /* the regions of one pool */
   LM_RANK_META,      /* memory for our own records */
+  LM_RANK_TAGS,      /* which regions there are, against giving up the table of tags */
 };
 
 struct lm_lock {
