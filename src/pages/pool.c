@@ -327,12 +327,13 @@ bool lm_pool_trim(size_t keep_bytes) {
     struct lm_pool *pool = &lm_pools[i];
     size_t keep_pages = keep_bytes >> lm_os.page_shift;
     lm_lock_take(&pool->lock);
+    uint64_t count_before = pool->purge_count;
     for (struct lm_region *region = pool->regions; region != NULL; region = region->next) {
       size_t from = 0;
       while (lm_load_relaxed(&pool->dirty_page_count) > keep_pages &&
-             purge_run(region, false, &from) != 0)
-        any = true;
+             purge_run(region, false, &from) != 0) {}
     }
+    any |= pool->purge_count != count_before;
     end_empty_regions(pool);
     lm_lock_free(&pool->lock);
   }
