@@ -1,5 +1,7 @@
 #include "large/large.h"
 
+#include <errno.h>
+
 #include "large/huge.h"
 
 /* Above this a block that cannot grow in place moves by page tables and not by copying. */
@@ -36,12 +38,13 @@ bool lm_large_give(void *address) {
 static void *move_pages(struct lm_pool *pool, void *block, size_t old_bytes, size_t size) {
   void *moved = lm_large_take(pool, size, lm_os.page_bytes, false);
   if (moved == NULL) return NULL;
-  if (lm_os_move_pages(block, moved, old_bytes) != 0) {
-    lm_large_give(moved);
-    return NULL;
+  int error = lm_os_move_pages(block, moved, old_bytes);
+  if (error == 0) {
+    lm_pool_forget_large(block);
+    return moved;
   }
-  lm_pool_forget_large(block);
-  return moved;
+  if (error == ENOSYS) lm_large_give(moved);
+  return NULL;
 }
 
 void *lm_large_resize(struct lm_pool *pool, void *block, size_t size) {

@@ -15,8 +15,8 @@ enum lm_lock_rank {
   LM_RANK_HEAPS,     /* the list of heaps without a thread */
   LM_RANK_HUGE,      /* the table of huge blocks */
   LM_RANK_POOL,      /* the regions of one pool */
-  LM_RANK_TAGS,      /* giving up the table of tags */
   LM_RANK_META,      /* memory for our own records */
+  LM_RANK_TAGS,      /* which regions there are, against giving up the table of tags */
 };
 
 struct lm_lock {

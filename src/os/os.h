@@ -48,7 +48,8 @@ void lm_os_release(void *address, size_t size);
 int lm_os_remap(void *address, size_t size, size_t new_size, void **result);
 
 /* Moves the pages of one writable range onto another; the source stays mapped and reads as zero.
- * ENOSYS where the system cannot: then nothing has happened. */
+ * ENOSYS where the system cannot: then the source is as it was and the target holds anything.
+ * ENOMEM: the target is not mapped any longer either, and must never be used again. */
 int lm_os_move_pages(void *from, void *to, size_t size);
 
 /* Whether the process has a limit on its address space. */

@@ -146,8 +146,17 @@ int lm_os_remap(void *address, size_t size, size_t new_size, void **result) {
 
 int lm_os_move_pages(void *from, void *to, size_t size) {
   long flags = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
-  long result = call_or_fault(SYS_mremap, (long)from, (long)size, (long)size, flags, (long)to, 0);
-  return is_error(result) ? ENOSYS : 0;
+  long result = -ENOMEM;
+  if (lm_fault_here()) lm_os_release(to, size); /* the worst that a kernel does */
+  else result = lm_syscall6(SYS_mremap, (long)from, (long)size, (long)size, flags, (long)to, 0);
+  if (!is_error(result)) return 0;
+  if (result == -EINVAL) return ENOSYS; /* flags that the kernel does not know */
+  /* Kernels unmap the target before they find that the source has parts with different flags (as
+   * madvise makes them) or that memory is short. Put it back, or another mapping comes there. */
+  long protection = PROT_READ | PROT_WRITE;
+  flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+  result = call_or_fault(LM_SYS_MMAP, (long)to, (long)size, protection, flags, -1, 0);
+  return is_error(result) ? ENOMEM : ENOSYS;
 }
 
 bool lm_os_address_space_limited(void) {

@@ -193,9 +193,14 @@ static void *take_run(struct lm_pool *pool, size_t count, size_t alignment, bool
   }
   struct lm_region *region = lm_region_new(pool);
   if (region == NULL) return NULL;
+  void *run = take_in(region, count, alignment, zero);
+  if (run == NULL) { /* its pages cannot be committed */
+    lm_region_end(region);
+    return NULL;
+  }
   *link = region;
   pool->region_count++;
-  return take_in(region, count, alignment, zero);
+  return run;
 }
 
 void *lm_pool_take_slices(struct lm_pool *pool, size_t slice_count, bool *zero) {
@@ -391,13 +396,14 @@ bool lm_pool_trim(size_t keep_bytes) {
     struct lm_pool *pool = &lm_pools[i];
     size_t keep_pages = keep_bytes >> lm_os.page_shift;
     lm_lock_take(&pool->lock);
+    uint64_t count_before = pool->purge_count;
     for (struct lm_region *region = pool->regions; region != NULL; region = region->next) {
       size_t from = 0;
       while (lm_load_relaxed(&pool->dirty_page_count) > keep_pages &&
-             purge_run(region, false, &from) != 0)
-        any = true;
+             purge_run(region, false, &from) != 0) {}
     }
-    if (end_empty_regions(pool)) any = true;
+    any |= pool->purge_count != count_before;
+    any |= end_empty_regions(pool);
     lm_lock_free(&pool->lock);
   }
   return any;

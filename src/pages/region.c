@@ -1,5 +1,7 @@
 #include "pages/region.h"
 
+#include <errno.h>
+
 _Atomic(uint64_t) lm_region_map[((size_t)1 << (LM_REGION_ADDRESS_BITS - LM_REGION_SHIFT)) / 64];
 
 static void map_region(uintptr_t address, bool present) {
@@ -17,15 +19,28 @@ static int reserve_region(void **address) {
   return error;
 }
 
+/* Whether the table of tags, if there is one, has words for the address. */
+static bool has_tags(uintptr_t address) {
+  uintptr_t slice = address >> LM_SLICE_SHIFT;
+  return lm_tags.mask == 0 || (slice & lm_tags.mask) == slice;
+}
+
+/* Makes the region's tags writable and puts it on the map, which keeps them. */
+static int enter_region(uintptr_t address) {
+  lm_lock_take(&lm_tags_lock);
+  int error = has_tags(address) ? lm_tags_commit(address, LM_REGION_BYTES) : ENOMEM;
+  if (error == 0) map_region(address, true);
+  lm_lock_free(&lm_tags_lock);
+  return error;
+}
+
 struct lm_region *lm_region_new(struct lm_pool *pool) {
   void *address;
   size_t header_bytes = lm_align_up(sizeof(struct lm_region), LM_SLICE_BYTES);
   if (reserve_region(&address) != 0) return NULL;
-  bool fits = (uintptr_t)address >> (LM_REGION_ADDRESS_BITS - 1) <= 1 &&
-              (((uintptr_t)address >> LM_SLICE_SHIFT) & lm_tags.mask) ==
-                  (lm_tags.mask == 0 ? 0 : (uintptr_t)address >> LM_SLICE_SHIFT);
-  if (!fits || (!lm_os.overcommit && lm_os_commit(address, header_bytes) != 0) ||
-      lm_tags_commit((uintptr_t)address, LM_REGION_BYTES) != 0) {
+  if ((uintptr_t)address >> (LM_REGION_ADDRESS_BITS - 1) > 1 ||
+      (!lm_os.overcommit && lm_os_commit(address, header_bytes) != 0) ||
+      enter_region((uintptr_t)address) != 0) {
     lm_os_release(address, LM_REGION_BYTES);
     return NULL;
   }
@@ -37,12 +52,13 @@ struct lm_region *lm_region_new(struct lm_pool *pool) {
   lm_bitmap_set(region->used_pages, 0, header_bytes >> lm_os.page_shift);
   if (lm_os.overcommit) lm_bitmap_set(region->committed_slices, 0, LM_REGION_SLICES);
   else lm_bitmap_set(region->committed_slices, 0, region->first_slice);
-  map_region((uintptr_t)address, true);
   return region;
 }
 
 void lm_region_end(struct lm_region *region) {
+  lm_lock_take(&lm_tags_lock);
   map_region((uintptr_t)region, false);
   lm_tags_clear((uintptr_t)region, LM_REGION_BYTES);
+  lm_lock_free(&lm_tags_lock);
   lm_os_release(region, LM_REGION_BYTES);
 }

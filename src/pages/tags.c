@@ -16,9 +16,10 @@
 
 static lm_tag no_tag; /* always 0 */
 struct lm_tags lm_tags = {&no_tag, 0};
+struct lm_lock lm_tags_lock = LM_LOCK_INIT(LM_RANK_TAGS);
 
 void lm_tags_start(void) {
-  void *table;
+  void *table; /* of TABLE_WORDS words */
   if (lm_os_address_space_limited()) return;
   if (lm_os_reserve_zero(TABLE_WORDS * sizeof(lm_tag), &table) != 0) return;
   lm_tags.table = table;
@@ -35,12 +36,9 @@ void lm_tags_clear(uintptr_t region, size_t region_bytes) {
   for (size_t i = 0; i < region_bytes; i += LM_SLICE_BYTES) lm_tags_write((void *)(region + i), 0);
 }
 
+/* Unmaps all words but the first page of them and those of regions. */
 static void release_table(bool (*keep)(uintptr_t address)) {
   lm_tag *words = lm_tags.table;
-  /* A free that has read the mask already may still read the word of its block, which is kept, or
-   * word 0, which is kept too: it is what a null pointer or the new mask leads to. */
-  lm_tags.mask = 0;
-  atomic_thread_fence(memory_order_seq_cst);
   size_t page_words = lm_os.page_bytes / sizeof(lm_tag);
   uintptr_t start = page_words;
   for (uintptr_t word = page_words; word <= TABLE_WORDS; word += page_words) {
@@ -53,12 +51,16 @@ static void release_table(bool (*keep)(uintptr_t address)) {
   }
 }
 
-struct lm_lock lm_tags_lock = LM_LOCK_INIT(LM_RANK_TAGS);
-
 bool lm_tags_give_up(bool (*keep)(uintptr_t address)) {
-  if (lm_tags.table == &no_tag) return false;
+  if (lm_tags.mask == 0) return false;
   lm_lock_take(&lm_tags_lock);
-  if (lm_tags.mask != 0) release_table(keep);
+  if (lm_tags.mask != 0) {
+    /* A free that has read the mask already may still read the word of its block, which is kept,
+     * or word 0, which is kept too: it is what a null pointer or the new mask leads to. */
+    lm_tags.mask = 0;
+    atomic_thread_fence(memory_order_seq_cst);
+    release_table(keep);
+  }
   lm_lock_free(&lm_tags_lock);
   return true;
 }

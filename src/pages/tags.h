@@ -53,17 +53,20 @@ struct lm_tags {
 };
 extern struct lm_tags lm_tags;
 
+/* Held while a region comes or goes, and while the table is given up. */
+extern struct lm_lock lm_tags_lock;
+
 void lm_tags_start(void);
 
-/* Makes the words of a region's slices writable. Returns 0 or an errno. */
+/* Makes the words of a region's slices writable. Returns 0 or an errno. This and the next with
+ * the lock held. */
 int lm_tags_commit(uintptr_t region, size_t region_bytes);
 /* Makes them zero again. */
 void lm_tags_clear(uintptr_t region, size_t region_bytes);
 
 /* Gives the table's address space back to a process that has come to its limit, but for the
- * words of regions that exist; other threads may be reading those. Returns whether it has been
- * given back, by this call or before. `keep` says for an address whether a region is there. */
-extern struct lm_lock lm_tags_lock; /* held while the table is given up */
+ * words of regions that exist; other threads may be reading those. Returns whether anything was
+ * given back since the caller looked last. `keep` says whether a region is at an address. */
 bool lm_tags_give_up(bool (*keep)(uintptr_t address));
 
 /* The tag of the slice of any address at all; 0 if there is no table. */

@@ -1,0 +1,402 @@
+/* Runs of OS pages: where they are taken, what is known of their contents, when they go back.
+ * All tests run with the machine's pages, with pages of 64 KiB and without overcommit. */
+#include "unit.h"
+
+static struct lm_pool *const pool = &lm_pools[0];
+
+static char *take_large(size_t pages, size_t alignment, bool *zero) {
+  char *block = lm_pool_take_large(pool, pages, alignment, zero);
+  CHECK(block != NULL);
+  check_pool(pool);
+  return block;
+}
+
+static char *take_some(size_t pages) {
+  bool zero;
+  return take_large(pages, PAGE, &zero);
+}
+
+static char *take_span(size_t slices, bool *zero) {
+  char *start = lm_pool_take_slices(pool, slices, zero);
+  CHECK(start != NULL);
+  CHECK_EQ((uintptr_t)start % LM_SLICE_BYTES, 0);
+  check_pool(pool);
+  return start;
+}
+
+static void give(void *block) {
+  CHECK(lm_pool_give_large(block));
+  check_pool(pool);
+}
+
+static size_t dirty_pages(void) { return lm_load_relaxed(&pool->dirty_page_count); }
+
+static bool is_zero(const char *block, size_t bytes) {
+  for (size_t i = 0; i < bytes; i++)
+    if (block[i] != 0) return false;
+  return true;
+}
+
+/* ---- Runs ---- */
+
+static void spans_come_from_the_low_end_and_large_blocks_from_the_high_end(void) {
+  bool zero;
+  char *span = take_span(2, &zero), *large = take_some(3);
+  struct lm_region *region = lm_region_of(span);
+  CHECK_EQ(lm_region_of(large), region);
+  CHECK_EQ(span - (char *)region, region->first_slice * LM_SLICE_BYTES);
+  CHECK_EQ(large + 3 * PAGE - (char *)region, LM_REGION_BYTES);
+}
+
+static void runs_do_not_overlap(void) {
+  char *blocks[64];
+  uint64_t random = 3;
+  for (size_t i = 0; i < 64; i++) {
+    size_t pages = 1 + random_next(&random) % 20;
+    blocks[i] = take_some(pages);
+    CHECK_EQ(lm_pool_large_pages(blocks[i]), pages);
+    for (size_t j = 0; j < i; j++)
+      CHECK(blocks[i] + pages * PAGE <= blocks[j] ||
+            blocks[j] + lm_pool_large_pages(blocks[j]) * PAGE <= blocks[i]);
+  }
+}
+
+static void a_hole_is_filled_before_new_room_is_taken(void) {
+  char *a = take_some(4), *b = take_some(4), *c = take_some(4);
+  give(b);
+  CHECK_EQ(take_some(4), b);
+  (void)a, (void)c;
+}
+
+static void a_block_has_the_alignment_that_was_asked_for(void) {
+  bool zero;
+  take_some(1);
+  for (size_t alignment = PAGE; alignment <= LM_LARGE_MAX_BYTES; alignment *= 2) {
+    char *block = take_large(1, alignment, &zero);
+    CHECK_EQ((uintptr_t)block % alignment, 0);
+  }
+}
+
+static void the_largest_alignment_and_size_fit_into_a_fresh_region(void) {
+  bool zero;
+  size_t pages = LM_LARGE_MAX_BYTES >> lm_os.page_shift;
+  CHECK_EQ((uintptr_t)take_large(pages, LM_LARGE_MAX_BYTES, &zero) % LM_LARGE_MAX_BYTES, 0);
+  CHECK_EQ(pool->region_count, 1);
+}
+
+static void a_pool_that_is_full_gets_another_region(void) {
+  size_t pages = LM_LARGE_MAX_BYTES >> lm_os.page_shift;
+  for (int i = 0; i < 4; i++) take_some(pages);
+  CHECK_EQ(pool->region_count, 2);
+}
+
+static void a_slice_that_a_large_block_uses_a_part_of_is_not_a_spans(void) {
+  bool zero;
+  char *large = take_some(1);
+  struct lm_region *region = lm_region_of(large);
+  size_t free_slices = LM_REGION_SLICES - region->first_slice - 1;
+  for (size_t i = 0; i < free_slices; i++) CHECK_EQ(lm_region_of(take_span(1, &zero)), region);
+  CHECK(lm_region_of(take_span(1, &zero)) != region);
+}
+
+static void only_the_start_of_a_large_block_counts_as_one(void) {
+  char *block = take_some(3);
+  CHECK_EQ(lm_pool_large_pages(block), 3);
+  CHECK_EQ(lm_pool_large_pages(block + PAGE), 0);
+  CHECK_EQ(lm_pool_large_pages(block + 16), 0);
+  CHECK(!lm_pool_give_large(block + PAGE));
+  give(block);
+  CHECK(!lm_pool_give_large(block));
+  check_pool(pool);
+}
+
+static void a_page_is_free_when_nobody_has_it(void) {
+  char *block = take_some(2);
+  CHECK(!lm_pool_is_free(block + PAGE));
+  CHECK(lm_pool_is_free(block - PAGE));
+  give(block);
+  CHECK(lm_pool_is_free(block + PAGE));
+}
+
+/* ---- Growth and shrinking ---- */
+
+static void a_block_grows_into_the_free_pages_behind_it(void) {
+  char *a = take_some(4), *b = take_some(4);
+  CHECK_EQ(b + 4 * PAGE, a);
+  CHECK(!lm_pool_resize_large(b, 5));
+  CHECK_EQ(lm_pool_large_pages(b), 4);
+  give(a);
+  CHECK(lm_pool_resize_large(b, 6));
+  check_pool(pool);
+  CHECK_EQ(lm_pool_large_pages(b), 6);
+  CHECK(!lm_pool_is_free(b + 5 * PAGE));
+  CHECK(lm_pool_is_free(b + 6 * PAGE));
+}
+
+static void a_block_does_not_grow_beyond_its_region(void) {
+  char *block = take_some(2);
+  CHECK(!lm_pool_resize_large(block, 3));
+  CHECK_EQ(pool->large_page_count, 2);
+}
+
+static void a_block_that_shrinks_gives_its_tail_back_dirty(void) {
+  char *block = take_some(8);
+  CHECK(lm_pool_resize_large(block, 3));
+  check_pool(pool);
+  CHECK_EQ(dirty_pages(), 5);
+  CHECK_EQ(pool->large_page_count, 3);
+  CHECK(lm_pool_is_free(block + 3 * PAGE));
+}
+
+/* ---- What is known of the contents ---- */
+
+static void fresh_memory_is_known_to_be_zero(void) {
+  bool zero = false;
+  char *block = take_large(4, PAGE, &zero);
+  CHECK(zero && is_zero(block, 4 * PAGE));
+}
+
+static void memory_of_another_block_is_not_taken_for_zero(void) {
+  bool zero = true;
+  char *block = take_some(4);
+  give(block);
+  CHECK_EQ(dirty_pages(), 4);
+  CHECK_EQ(take_large(4, PAGE, &zero), block);
+  CHECK(!zero);
+  CHECK_EQ(dirty_pages(), 0);
+}
+
+static void one_dirty_page_makes_the_run_dirty_and_only_it_is_cleared(void) {
+  bool zero = true;
+  char *block = take_some(1);
+  memset(block, 1, PAGE);
+  give(block);
+  char *run = take_large(3, PAGE, &zero);
+  CHECK_EQ(run + 2 * PAGE, block);
+  CHECK(!zero);
+  memset(run, 2, PAGE); /* to see that it is left alone */
+  lm_pool_clear_large(run, 3);
+  CHECK(is_zero(block, PAGE));
+  CHECK_EQ(run[0], 2);
+}
+
+static void a_spans_untouched_slices_stay_known_to_be_zero(void) {
+  bool zero;
+  char *span = take_span(4, &zero);
+  memset(span, 1, LM_SLICE_BYTES);
+  lm_pool_give_slices(span, 4, LM_SLICE_BYTES);
+  check_pool(pool);
+  CHECK_EQ(dirty_pages() * PAGE, LM_SLICE_BYTES);
+  CHECK(take_span(1, &zero) == span && !zero);
+  CHECK(take_span(3, &zero) == span + LM_SLICE_BYTES && zero);
+}
+
+static void a_page_that_was_touched_at_its_start_only_is_dirty_as_a_whole(void) {
+  bool zero;
+  char *span = take_span(1, &zero);
+  lm_pool_give_slices(span, 1, 1);
+  check_pool(pool);
+  CHECK_EQ(dirty_pages(), 1);
+}
+
+static void pages_that_were_moved_away_are_fresh(void) {
+  bool zero;
+  char *block = take_some(4);
+  CHECK_EQ(lm_os_purge(block, 4 * PAGE), 0);
+  lm_pool_forget_large(block);
+  check_pool(pool);
+  CHECK_EQ(pool->large_count + pool->large_page_count + dirty_pages(), 0);
+  CHECK(take_large(4, PAGE, &zero) == block && zero);
+}
+
+/* ---- Purge ---- */
+
+static void trim_gives_everything_back_and_it_reads_as_zero(void) {
+  bool zero;
+  char *block = take_some(9);
+  memset(block, 1, 9 * PAGE);
+  give(block);
+  CHECK(lm_pool_trim(0));
+  check_pool(pool);
+  CHECK_EQ(dirty_pages(), 0);
+  CHECK_EQ(pool->purged_page_count, 9);
+  CHECK(take_large(9, PAGE, &zero) == block && zero && is_zero(block, 9 * PAGE));
+  CHECK(!lm_pool_trim(0));
+}
+
+static void trim_leaves_what_it_is_asked_to_keep(void) {
+  char *block = take_some(8);
+  give(block);
+  CHECK(!lm_pool_trim(8 * PAGE));
+  CHECK_EQ(dirty_pages(), 8);
+  CHECK(lm_pool_trim(8 * PAGE - 1));
+}
+
+static void trim_leaves_used_pages_alone(void) {
+  char *a = take_some(2), *b = take_some(2), *c = take_some(2);
+  memset(b, 7, 2 * PAGE);
+  give(a), give(c);
+  CHECK(lm_pool_trim(0));
+  check_pool(pool);
+  CHECK_EQ(pool->purge_count, 2);
+  for (size_t i = 0; i < 2 * PAGE; i++) CHECK_EQ(b[i], 7);
+}
+
+static void a_purge_that_fails_changes_nothing_and_ends(void) {
+  bool zero = true;
+  char *block = take_some(3);
+  memset(block, 1, 3 * PAGE);
+  give(block);
+  lm_fault_countdown = 0;
+  CHECK(!lm_pool_trim(0));
+  check_pool(pool);
+  CHECK_EQ(dirty_pages(), 3);
+  CHECK_EQ(pool->purge_count, 0);
+  CHECK(take_large(3, PAGE, &zero) == block && !zero);
+}
+
+/* Turns the clock at `delays` purge delays from now. */
+static void tick_after(double delays) {
+  uint64_t later = (uint64_t)(delays * (double)lm_options.purge_delay_ms) + 20;
+  lm_pool_tick(lm_os_clock_ms() + later);
+  check_pool(pool);
+}
+
+static void the_clock_does_nothing_before_its_time(void) {
+  give(take_some(3));
+  lm_pool_tick(lm_os_clock_ms());
+  CHECK_EQ(dirty_pages(), 3);
+  for (size_t w = 0; w < LM_BITMAP_WORDS(LM_REGION_MAX_PAGES); w++)
+    CHECK_EQ(pool->regions->aged_pages[w], 0);
+}
+
+static void what_is_free_for_two_turns_of_the_clock_goes_back(void) {
+  give(take_some(3));
+  tick_after(0.5);
+  CHECK_EQ(dirty_pages(), 3);
+  tick_after(1);
+  CHECK_EQ(dirty_pages(), 0);
+}
+
+static void what_was_used_between_two_turns_stays_for_one_more(void) {
+  char *block = take_some(3);
+  give(block);
+  tick_after(0.5);
+  CHECK_EQ(take_some(3), block);
+  give(block);
+  tick_after(1);
+  CHECK_EQ(dirty_pages(), 3);
+  tick_after(1.5);
+  CHECK_EQ(dirty_pages(), 0);
+}
+
+static void the_clock_purges_runs_of_any_number(void) {
+  char *blocks[40];
+  for (int i = 0; i < 40; i++) blocks[i] = take_some(1 + (size_t)i % 3);
+  for (int i = 0; i < 40; i += 2) give(blocks[i]);
+  tick_after(0.5);
+  tick_after(1);
+  CHECK_EQ(dirty_pages(), 0);
+  CHECK_EQ(pool->purge_count, 20);
+}
+
+static void without_a_purge_delay_nothing_goes_back(void) {
+  lm_options.purge_delay_ms = 0;
+  give(take_some(3));
+  tick_after(1);
+  lm_pool_tick(UINT64_MAX);
+  CHECK_EQ(dirty_pages(), 3);
+}
+
+static void an_empty_region_ends_but_never_the_last_one(void) {
+  size_t pages = LM_LARGE_MAX_BYTES >> lm_os.page_shift;
+  char *blocks[8];
+  for (int i = 0; i < 8; i++) blocks[i] = take_some(pages);
+  CHECK_THAT(pool->region_count, >=, 2);
+  struct lm_region *last = lm_region_of(blocks[7]);
+  for (int i = 0; i < 8; i++) give(blocks[i]);
+  CHECK(lm_pool_trim(0));
+  check_pool(pool);
+  CHECK_EQ(pool->region_count, 1);
+  CHECK(!lm_region_holds((uintptr_t)last) || pool->regions == last);
+}
+
+/* ---- Out of memory ---- */
+
+static void no_region_means_null_and_no_change(void) {
+  bool zero;
+  lm_fault_countdown = 0;
+  CHECK_EQ(lm_pool_take_large(pool, 1, PAGE, &zero), NULL);
+  CHECK_EQ(pool->region_count, 0);
+  take_some(1);
+}
+
+static void a_run_that_cannot_be_committed_leaves_no_region_behind(void) {
+  bool zero;
+  lm_os.overcommit = false;
+  lm_fault_countdown = 3; /* after the reservation, the header and the tags */
+  CHECK_EQ(lm_pool_take_large(pool, 1, PAGE, &zero), NULL);
+  CHECK(lm_fault_countdown < 0);
+  CHECK_EQ(pool->region_count, 0);
+  check_pool(pool);
+  take_some(1);
+}
+
+static void growth_that_cannot_be_committed_fails_and_changes_nothing(void) {
+  bool zero;
+  lm_os.overcommit = false;
+  char *block = take_large(1, 4 * LM_SLICE_BYTES, &zero);
+  lm_fault_countdown = 0;
+  CHECK(!lm_pool_resize_large(block, (2 * LM_SLICE_BYTES) >> lm_os.page_shift));
+  CHECK(lm_fault_countdown < 0);
+  CHECK_EQ(lm_pool_large_pages(block), 1);
+  check_pool(pool);
+}
+
+#define FOR_EACH_TEST(X) \
+  X(spans_come_from_the_low_end_and_large_blocks_from_the_high_end) \
+  X(runs_do_not_overlap) \
+  X(a_hole_is_filled_before_new_room_is_taken) \
+  X(a_block_has_the_alignment_that_was_asked_for) \
+  X(the_largest_alignment_and_size_fit_into_a_fresh_region) \
+  X(a_pool_that_is_full_gets_another_region) \
+  X(a_slice_that_a_large_block_uses_a_part_of_is_not_a_spans) \
+  X(only_the_start_of_a_large_block_counts_as_one) \
+  X(a_page_is_free_when_nobody_has_it) \
+  X(a_block_grows_into_the_free_pages_behind_it) \
+  X(a_block_does_not_grow_beyond_its_region) \
+  X(a_block_that_shrinks_gives_its_tail_back_dirty) \
+  X(fresh_memory_is_known_to_be_zero) \
+  X(memory_of_another_block_is_not_taken_for_zero) \
+  X(one_dirty_page_makes_the_run_dirty_and_only_it_is_cleared) \
+  X(a_spans_untouched_slices_stay_known_to_be_zero) \
+  X(a_page_that_was_touched_at_its_start_only_is_dirty_as_a_whole) \
+  X(pages_that_were_moved_away_are_fresh) \
+  X(trim_gives_everything_back_and_it_reads_as_zero) \
+  X(trim_leaves_what_it_is_asked_to_keep) \
+  X(trim_leaves_used_pages_alone) \
+  X(a_purge_that_fails_changes_nothing_and_ends) \
+  X(the_clock_does_nothing_before_its_time) \
+  X(what_is_free_for_two_turns_of_the_clock_goes_back) \
+  X(what_was_used_between_two_turns_stays_for_one_more) \
+  X(the_clock_purges_runs_of_any_number) \
+  X(without_a_purge_delay_nothing_goes_back) \
+  X(an_empty_region_ends_but_never_the_last_one) \
+  X(no_region_means_null_and_no_change) \
+  X(a_run_that_cannot_be_committed_leaves_no_region_behind) \
+  X(growth_that_cannot_be_committed_fails_and_changes_nothing)
+
+#define RUN_TEST(name) RUN(name);
+
+int main(void) {
+  FOR_EACH_TEST(RUN_TEST)
+  puts("without overcommit:");
+  lm_os.overcommit = false;
+  FOR_EACH_TEST(RUN_TEST)
+  puts("with OS pages of 64 KiB:");
+  lm_os.overcommit = true;
+  lm_os.page_bytes = 65536;
+  lm_os.page_shift = 16;
+  FOR_EACH_TEST(RUN_TEST)
+  return UNIT_RESULT();
+}

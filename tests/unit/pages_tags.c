@@ -1,0 +1,132 @@
+/* The table of tags, with and without address space for it. */
+#include "unit.h"
+
+#include <sys/resource.h>
+
+static struct lm_region *new_region(void) {
+  struct lm_region *region = lm_region_new(&lm_pools[0]);
+  CHECK(region != NULL);
+  return region;
+}
+
+static char *slice_address(struct lm_region *region, size_t slice) {
+  return (char *)region + (slice << LM_SLICE_SHIFT);
+}
+
+/* As if the process had been started with a limit. */
+static void start_without_table(void) {
+  lm_os_release(lm_tags.table, TABLE_WORDS * sizeof(lm_tag));
+  lm_tags.table = &no_tag;
+  lm_tags.mask = 0;
+}
+
+static void any_address_has_a_tag_and_foreign_ones_have_none(void) {
+  static int variable;
+  CHECK_EQ(lm_tags_read(NULL), 0);
+  CHECK_EQ(lm_tags_read(&variable), 0);
+  CHECK_EQ(lm_tags_read((void *)UINTPTR_MAX), 0);
+  CHECK_EQ(lm_tags_read((void *)((uintptr_t)1 << 62)), 0);
+}
+
+static void a_tag_is_its_own_slices_only(void) {
+  struct lm_region *region = new_region();
+  lm_tags_write(slice_address(region, 5), 77);
+  CHECK_EQ(lm_tags_read(slice_address(region, 5)), 77);
+  CHECK_EQ(lm_tags_read(slice_address(region, 6) - 1), 77);
+  CHECK_EQ(lm_tags_read(slice_address(region, 6)), 0);
+  CHECK_EQ(lm_tags_read(slice_address(region, 5) - 1), 0);
+}
+
+static void a_region_that_ends_leaves_no_tags(void) {
+  struct lm_region *region = new_region();
+  lm_tags_write(slice_address(region, LM_REGION_SLICES - 1), 77);
+  lm_region_end(region);
+  CHECK_EQ(lm_tags_read(slice_address(region, LM_REGION_SLICES - 1)), 0);
+  CHECK(!lm_region_holds((uintptr_t)region));
+}
+
+static void without_a_table_every_tag_is_zero_and_writes_go_nowhere(void) {
+  start_without_table();
+  struct lm_region *region = new_region();
+  lm_tags_write(slice_address(region, 5), 77);
+  CHECK_EQ(lm_tags_read(slice_address(region, 5)), 0);
+  CHECK_EQ(lm_tags_read(NULL), 0);
+  CHECK_EQ(lm_load_relaxed(&no_tag), 0);
+}
+
+static void a_limit_on_address_space_at_start_means_no_table(void) {
+  start_without_table();
+  struct rlimit limit = {(rlim_t)4 << 30, RLIM_INFINITY};
+  CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+  CHECK(lm_os_address_space_limited());
+  lm_tags_start();
+  CHECK_EQ(lm_tags.mask, 0);
+}
+
+static void giving_up_keeps_the_words_of_regions_and_of_null(void) {
+  struct lm_region *a = new_region(), *b = new_region();
+  lm_tags_write(slice_address(a, 7), 71);
+  lm_tags_write(slice_address(b, 8), 82);
+  lm_tag *table = lm_tags.table;
+  uintptr_t mask = lm_tags.mask;
+  CHECK(lm_tags_give_up(lm_region_holds));
+  CHECK_EQ(lm_tags.mask, 0);
+  CHECK_EQ(lm_tags_read(slice_address(a, 7)), 0);
+  /* A free that has read the mask before finds the same words still. */
+  CHECK_EQ(table[((uintptr_t)slice_address(a, 7) >> LM_SLICE_SHIFT) & mask], 71);
+  CHECK_EQ(table[((uintptr_t)slice_address(b, 8) >> LM_SLICE_SHIFT) & mask], 82);
+  CHECK_EQ(table[0], 0);
+}
+
+static void giving_up_frees_nearly_all_of_the_tables_address_space(void) {
+  new_region();
+  struct lm_os_mapping mapping;
+  uintptr_t start = (uintptr_t)lm_tags.table, end = start + TABLE_WORDS * sizeof(lm_tag);
+  size_t left = 0;
+  CHECK(lm_tags_give_up(lm_region_holds));
+  for (uintptr_t a = start; a < end; a += 64 * MIB)
+    if (lm_os_find_mapping(a + MIB, &mapping)) left++;
+  CHECK_THAT(left, <=, 1);
+}
+
+static void giving_up_happens_once(void) {
+  CHECK(lm_tags_give_up(lm_region_holds));
+  CHECK(!lm_tags_give_up(lm_region_holds));
+}
+
+static _Atomic int success_count;
+static void *give_up(void *unused) {
+  if (lm_tags_give_up(lm_region_holds)) success_count++;
+  return unused;
+}
+
+static void two_threads_that_give_up_both_may_try_again(void) {
+  lm_lock_take(&lm_tags_lock); /* so that both have seen the table before it goes */
+  pthread_t a = start_thread(give_up, NULL), b = start_thread(give_up, NULL);
+  sleep_ms(50);
+  lm_lock_free(&lm_tags_lock);
+  join_thread(a);
+  join_thread(b);
+  CHECK_EQ(success_count, 2);
+}
+
+static void a_region_whose_tags_cannot_be_committed_is_not_made(void) {
+  lm_fault_countdown = 1; /* 0 is the reservation */
+  CHECK_EQ(lm_region_new(&lm_pools[0]), NULL);
+  CHECK(lm_fault_countdown < 0);
+  for (size_t w = 0; w < COUNT_OF(lm_region_map); w++) CHECK_EQ(lm_region_map[w], 0);
+}
+
+int main(void) {
+  RUN(any_address_has_a_tag_and_foreign_ones_have_none);
+  RUN(a_tag_is_its_own_slices_only);
+  RUN(a_region_that_ends_leaves_no_tags);
+  RUN(without_a_table_every_tag_is_zero_and_writes_go_nowhere);
+  RUN(a_limit_on_address_space_at_start_means_no_table);
+  RUN(giving_up_keeps_the_words_of_regions_and_of_null);
+  RUN(giving_up_frees_nearly_all_of_the_tables_address_space);
+  RUN(giving_up_happens_once);
+  RUN(two_threads_that_give_up_both_may_try_again);
+  RUN(a_region_whose_tags_cannot_be_committed_is_not_made);
+  return UNIT_RESULT();
+}

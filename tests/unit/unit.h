@@ -1,0 +1,144 @@
+/* What every unit test includes: the allocator itself, so that its static functions can be called,
+ * and a runner. Each test function is one behaviour and runs in a process of its own, in which
+ * loam has started but made nothing yet. */
+#ifndef LOAM_TESTS_UNIT_H
+#define LOAM_TESTS_UNIT_H
+
+#include "../check.h"
+
+#include "../../src/loam.c"
+
+#include "../threads.h"
+#include <sys/wait.h>
+
+static int unit_failed_count;
+
+static inline void unit_run(void (*test)(void), const char *name) {
+  pid_t child = fork();
+  CHECK(child >= 0);
+  if (child == 0) {
+    alarm(50);
+    test();
+    _exit(0);
+  }
+  int status = 0;
+  CHECK_EQ(waitpid(child, &status, 0), child);
+  bool good = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  printf("%s %s\n", good ? "ok  " : "FAIL", name);
+  if (WIFSIGNALED(status)) printf("     by signal %d\n", WTERMSIG(status));
+  fflush(stdout);
+  unit_failed_count += !good;
+}
+
+#define RUN(test) unit_run(test, #test)
+#define UNIT_RESULT() (unit_failed_count == 0 ? 0 : 1)
+
+#define PAGE lm_os.page_bytes
+#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
+
+/* ---- Pools ---------------------------------------------------------------------------------- */
+
+/* All sums that a pool keeps, counted again. */
+static inline void check_pool(struct lm_pool *pool) {
+  size_t used = 0, dirty = 0, regions = 0, end = LM_REGION_BYTES >> lm_os.page_shift;
+  for (struct lm_region *r = pool->regions; r != NULL; r = r->next, regions++) {
+    size_t header = (size_t)r->first_slice << (LM_SLICE_SHIFT - lm_os.page_shift);
+    size_t free_dirty = 0, free_run = 0;
+    CHECK_EQ(r->pool, pool);
+    CHECK_EQ(lm_bitmap_count(r->used_pages, header, end), r->used_page_count);
+    CHECK_EQ(lm_bitmap_count(r->used_pages, 0, header), header);
+    for (size_t page = 0; page < end; page++) {
+      bool is_used = lm_bitmap_test(r->used_pages, page);
+      free_dirty += !is_used && lm_bitmap_test(r->dirty_pages, page);
+      if (lm_bitmap_test(r->aged_pages, page))
+        CHECK(!is_used && lm_bitmap_test(r->dirty_pages, page));
+      if (is_used) CHECK(lm_bitmap_test(r->committed_slices, page * PAGE >> LM_SLICE_SHIFT));
+      free_run = is_used ? 0 : free_run + 1;
+      CHECK_THAT(free_run, <=, r->run_limit);
+    }
+    for (size_t slice = 0; slice < LM_REGION_SLICES; slice++) {
+      size_t pages = LM_SLICE_BYTES >> lm_os.page_shift;
+      size_t count = lm_bitmap_count(r->used_pages, slice * pages, (slice + 1) * pages);
+      CHECK_EQ(lm_bitmap_test(r->used_slices, slice), count > 0);
+    }
+    CHECK_EQ(free_dirty, r->dirty_page_count);
+    used += r->used_page_count;
+    dirty += free_dirty;
+  }
+  CHECK_EQ(regions, pool->region_count);
+  CHECK_EQ(used, pool->used_page_count);
+  CHECK_EQ(dirty, pool->dirty_page_count);
+}
+
+/* ---- Heaps ---------------------------------------------------------------------------------- */
+
+static inline size_t unit_list_length(const struct lm_block *block) {
+  size_t length = 0;
+  for (; block != NULL; block = block->next) CHECK_THAT(++length, <=, 65536);
+  return length;
+}
+
+/* The equations of pages/span.h; returns how many blocks of the span the program has, those in
+ * chains and messages included. */
+static inline size_t check_span(const struct lm_heap *heap, const struct lm_span *span) {
+  CHECK_THAT(span->extended_count, <=, span->capacity);
+  CHECK_EQ(lm_load_relaxed(&span->owner), heap);
+  uint32_t tag = lm_tags_read(lm_span_start(span));
+  if (lm_tags.mask != 0) CHECK_EQ(tag, lm_load_relaxed(&span->tag));
+  if (span->state == LM_SPAN_CURRENT) {
+    CHECK_EQ(span->free_list, NULL);
+    CHECK_EQ(heap->current[span->class_index], span);
+    CHECK_EQ(lm_load_relaxed(&span->tag), heap->tag | span->class_index);
+    return span->extended_count - unit_list_length(heap->bins[span->class_index]);
+  }
+  CHECK_EQ(span->used_count + unit_list_length(span->free_list), span->extended_count);
+  CHECK_THAT(span->used_count, >, 0);
+  return span->used_count;
+}
+
+/* Blocks of the heap's spans that are in use. */
+static inline size_t check_heap(const struct lm_heap *heap) {
+  size_t used = 0;
+  for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
+    if (heap->current[i] != NULL) {
+      CHECK_EQ(heap->current[i]->state, LM_SPAN_CURRENT);
+      used += check_span(heap, heap->current[i]);
+    } else {
+      CHECK_EQ(heap->bins[i], NULL);
+    }
+    for (struct lm_span *span = heap->usable[i].first; span != NULL; span = span->next) {
+      CHECK_EQ(span->state, LM_SPAN_USABLE);
+      CHECK_EQ(span->class_index, i);
+      used += check_span(heap, span);
+    }
+  }
+  for (struct lm_span *span = heap->full.first; span != NULL; span = span->next) {
+    CHECK_EQ(span->state, LM_SPAN_FULL);
+    CHECK_THAT(span->used_count, >, span->notify_count);
+    used += check_span(heap, span);
+  }
+  return used;
+}
+
+/* A block of the class from the heap: malloc without thread-local state. */
+static inline void *heap_take(struct lm_heap *heap, size_t class_index) {
+  bool zero;
+  void *block = lm_heap_pop(heap, class_index);
+  return block != NULL ? block : lm_heap_take_slow(heap, class_index, &zero);
+}
+
+/* A free by the heap's own thread, or by another's heap. */
+static inline void heap_give(struct lm_heap *heap, void *address) {
+  struct lm_block *block = address;
+  uint32_t difference = lm_tag_of(address) ^ heap->tag;
+  if (difference < LM_TAG_CURRENT_LIMIT) {
+    block->next = heap->bins[difference];
+    heap->bins[difference] = block;
+  } else if (difference < LM_TAG_OWN_LIMIT) {
+    lm_heap_free_own(heap, block);
+  } else {
+    lm_remote_free(heap, block);
+  }
+}
+
+#endif
