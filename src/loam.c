@@ -19,6 +19,7 @@
 #include "pages/tags.c"
 
 #include "heap/heap.c"
+#include "heap/large_cache.c"
 #include "heap/orphan.c"
 #include "heap/remote.c"
 

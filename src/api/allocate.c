@@ -36,12 +36,18 @@ static struct lm_heap *this_heap(void) {
   return heap;
 }
 
+/* For large blocks, which can do without a heap. */
+static struct lm_heap *heap_or_empty(void) {
+  struct lm_heap *heap = this_heap();
+  return heap != NULL ? heap : &lm_empty_heap;
+}
+
 /* ---- malloc ---- */
 
 static void *take(struct lm_heap *heap, size_t size, bool clear) {
   if (size > LM_CLASSED_MAX_BYTES) {
     lm_heap_tick(heap);
-    return lm_large_take(heap->pool, size, lm_os.page_bytes, clear);
+    return lm_large_take(heap, size, lm_os.page_bytes, clear);
   }
   bool zero = false;
   size_t class_index = lm_sizeclass_of(size == 0 ? 1 : size);
@@ -87,10 +93,8 @@ void *lm_raw_memalign(size_t alignment, size_t size) {
   if (size > PTRDIFF_MAX - LM_REGION_BYTES || alignment > PTRDIFF_MAX / 2) return NULL;
   size_t class_index = lm_sizeclass_of_aligned(alignment, size);
   if (class_index != 0) return take_any(lm_classes[class_index].block_bytes, false);
-  struct lm_heap *heap = this_heap();
-  if (heap != NULL) lm_heap_tick(heap);
-  return lm_large_take(heap != NULL ? heap->pool : &lm_pools[0], size,
-                       lm_max(alignment, lm_os.page_bytes), false);
+  struct lm_heap *heap = heap_or_empty();
+  return lm_large_take(heap, size, lm_max(alignment, lm_os.page_bytes), false);
 }
 
 /* ---- free ---- */
@@ -128,7 +132,7 @@ static LM_NOINLINE void free_other(void *address, void *caller) {
   } else if (difference < LM_TAG_OWN_LIMIT) { /* only where there is no table of tags */
     struct lm_block *block = address;
     lm_heap_put_back(heap, lm_span_of(block), block, block, 1);
-  } else if (!lm_large_give(address)) {
+  } else if (!lm_large_give(heap, address)) {
     free_invalid(address, caller);
   }
 }
@@ -153,8 +157,7 @@ void *lm_raw_realloc(void *block, size_t size) {
   size_t old_bytes = lm_raw_usable_bytes(block);
   if (size > PTRDIFF_MAX - LM_REGION_BYTES) return NULL;
   if (old_bytes > LM_CLASSED_MAX_BYTES && size > LM_CLASSED_MAX_BYTES) {
-    struct lm_heap *heap = this_heap();
-    void *moved = lm_large_resize(heap != NULL ? heap->pool : &lm_pools[0], block, size);
+    void *moved = lm_large_resize(heap_or_empty(), block, size);
     if (moved != NULL) return moved;
   } else if (size <= old_bytes && (size > old_bytes / 2 || old_bytes <= KEEP_MAX_BYTES)) {
     return block;

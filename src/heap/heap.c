@@ -2,13 +2,14 @@
 #include "heap/heap.h"
 
 #include "config/options.h"
+#include "heap/large_cache.h"
 #include "heap/orphan.h"
 #include "heap/remote.h"
 #include "heap/span.h"
 #include "os/panic.h"
 #include "pages/meta.h"
 
-struct lm_heap lm_empty_heap = {.tag = LM_TAG_NO_HEAP, .ended = true};
+struct lm_heap lm_empty_heap = {.tag = LM_TAG_NO_HEAP, .ended = true, .pool = &lm_pools[0]};
 
 struct lm_lock lm_heaps_lock = LM_LOCK_INIT(LM_RANK_HEAPS);
 size_t lm_heap_live_count, lm_heap_made_count;
@@ -191,6 +192,7 @@ static LM_NOINLINE void tick_slow(struct lm_heap *heap, uint64_t now_ms) {
   heap->tick_ms = now_ms;
   heap->trim_class = 0;
   lm_remote_flush(heap);
+  lm_large_cache_flush(heap);
   lm_pool_tick(now_ms);
 }
 
@@ -203,6 +205,7 @@ void lm_heap_tick(struct lm_heap *heap) {
 }
 
 void lm_heap_trim(struct lm_heap *heap) {
+  lm_large_cache_flush(heap);
   lm_remote_flush(heap);
   lm_remote_collect(heap);
   for (size_t i = 1; i < LM_CLASS_COUNT; i++) trim_class(heap, i);
@@ -255,6 +258,7 @@ static void leave_list(struct lm_span_list *list) {
 }
 
 void lm_heap_end(struct lm_heap *heap) {
+  lm_large_cache_flush(heap);
   lm_remote_flush(heap);
   lm_remote_collect(heap);
   for (size_t i = 1; i < LM_CLASS_COUNT; i++) {

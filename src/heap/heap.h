@@ -34,6 +34,11 @@ struct lm_parcel {
 };
 #define LM_PARCEL_COUNT 8
 
+/* Large blocks of up to so many OS pages are kept when freed, by their number, up to so many
+ * bytes in all: large_cache.c. */
+#define LM_CACHED_MAX_PAGES 64
+#define LM_CACHE_BYTES (512 * LM_KIB)
+
 struct lm_heap {
   struct lm_block *bins[LM_BIN_COUNT];
   uint32_t tag; /* the tag of its current spans, but for the class */
@@ -47,6 +52,8 @@ struct lm_heap {
   struct lm_span_list full;
   struct lm_chain chains[LM_CHAIN_COUNT];
   struct lm_parcel parcels[LM_PARCEL_COUNT];
+  struct lm_block *cached[LM_CACHED_MAX_PAGES + 1];
+  size_t cached_page_count;
   struct lm_heap *next; /* on the list of heaps without a thread, under its lock */
 
   /* Messages from other threads, newest first; LM_INBOX_CLOSED once the thread has ended.

@@ -222,25 +222,25 @@ void lm_pool_give_slices(void *start, size_t slice_count, size_t touched_bytes) 
 
 /* ---- Large blocks ---- */
 
-/* The highest run of free pages that are all dirty, or LM_BITMAP_NONE. */
-static size_t find_dirty_run(const struct lm_region *region, size_t page_count, size_t alignment) {
-  uint64_t blocked[LM_BITMAP_WORDS(LM_REGION_MAX_PAGES)];
-  size_t end = pages_per_region();
-  if (region->dirty_page_count < page_count) return LM_BITMAP_NONE;
-  for (size_t w = 0; w < LM_BITMAP_WORDS(end); w++)
-    blocked[w] = region->used_pages[w] | ~region->dirty_pages[w];
-  return lm_bitmap_highest_run(blocked, region->first_slice * pages_per_slice(), end, page_count,
-                               alignment);
+#define LARGE_HIDDEN ((uint32_t)1 << 31) /* in large_pages: in a heap's cache */
+
+/* The highest run of free pages, all of them dirty if such a run is there; or LM_BITMAP_NONE. */
+static size_t find_pages(const struct lm_region *region, size_t page_count, size_t alignment) {
+  size_t page = LM_BITMAP_NONE;
+  size_t first = region->first_slice * pages_per_slice(), end = pages_per_region();
+  if (region->dirty_page_count >= page_count)
+    page = lm_bitmap_highest_run(region->used_pages, region->dirty_pages, first, end, page_count,
+                                 alignment);
+  if (page == LM_BITMAP_NONE)
+    page = lm_bitmap_highest_run(region->used_pages, NULL, first, end, page_count, alignment);
+  return page;
 }
 
 static void *take_large_in(struct lm_region *region, size_t page_count, size_t alignment,
                            bool *zero) {
   if (region->run_limit < page_count) return NULL;
   size_t alignment_pages = lm_max(1, alignment >> lm_os.page_shift);
-  size_t page = find_dirty_run(region, page_count, alignment_pages);
-  if (page == LM_BITMAP_NONE)
-    page = lm_bitmap_highest_run(region->used_pages, region->first_slice * pages_per_slice(),
-                                 pages_per_region(), page_count, alignment_pages);
+  size_t page = find_pages(region, page_count, alignment_pages);
   if (page == LM_BITMAP_NONE) {
     if (alignment_pages == 1) region->run_limit = (uint32_t)page_count - 1;
     return NULL;
@@ -278,7 +278,21 @@ void lm_pool_clear_large(void *block, size_t page_count) {
 
 size_t lm_pool_large_pages(const void *address) {
   if (((uintptr_t)address & (lm_os.page_bytes - 1)) != 0) return 0;
-  return lm_load_relaxed(&lm_region_of(address)->large_pages[page_of(address)]);
+  uint32_t page_count = lm_load_relaxed(&lm_region_of(address)->large_pages[page_of(address)]);
+  return page_count & LARGE_HIDDEN ? 0 : page_count;
+}
+
+size_t lm_pool_hide_large(void *block) {
+  size_t page_count = lm_pool_large_pages(block);
+  if (page_count != 0)
+    lm_store_relaxed(&lm_region_of(block)->large_pages[page_of(block)],
+                     (uint32_t)page_count | LARGE_HIDDEN);
+  return page_count;
+}
+
+void lm_pool_show_large(void *block) {
+  _Atomic(uint32_t) *entry = &lm_region_of(block)->large_pages[page_of(block)];
+  lm_store_relaxed(entry, lm_load_relaxed(entry) & ~LARGE_HIDDEN);
 }
 
 bool lm_pool_is_free(const void *address) {

@@ -68,6 +68,11 @@ void lm_pool_clear_large(void *block, size_t page_count);
  * in a region. */
 size_t lm_pool_large_pages(const void *address);
 
+/* A heap that keeps a freed large block for itself hides it: no block begins there then, until it
+ * is shown again. Returns its length in pages; 0, with nothing done, if no block begins there. */
+size_t lm_pool_hide_large(void *block);
+void lm_pool_show_large(void *block);
+
 /* Whether the page of `address`, which is in a region, is in use by nobody. */
 bool lm_pool_is_free(const void *address);
 
