@@ -64,14 +64,12 @@ LM_INLINE size_t lm_bitmap_find_clear(const uint64_t *map, size_t from, size_t t
   return lm_bitmap_find(map, from, to, ~(uint64_t)0);
 }
 
-/* One past the last bit in [from, to) that is blocked (or, with `invert` all ones, that is not), or
- * `from`. A bit is blocked if it is set in `map` or, where there is one, clear in `within`. */
-LM_INLINE size_t lm_bitmap_find_last(const uint64_t *map, const uint64_t *within, size_t from,
-                                     size_t to, uint64_t invert) {
+/* One past the last set bit (or clear bit, see above) in [from, to), or `from`. */
+LM_INLINE size_t lm_bitmap_find_last(const uint64_t *map, size_t from, size_t to,
+                                     uint64_t invert) {
   if (from >= to) return from;
   for (size_t w = (to - 1) / 64 + 1; w-- > from / 64;) {
-    uint64_t blocked = within != NULL ? map[w] | ~within[w] : map[w];
-    uint64_t word = (blocked ^ invert) & lm_bitmap_mask(w, from, to);
+    uint64_t word = (map[w] ^ invert) & lm_bitmap_mask(w, from, to);
     if (word != 0) return w * 64 + 64 - (size_t)__builtin_clzll(word);
   }
   return from;
@@ -91,18 +89,18 @@ LM_INLINE size_t lm_bitmap_lowest_run(const uint64_t *map, size_t from, size_t t
   }
 }
 
-/* The highest run of `length` bits in [from, to), none of them blocked, whose first bit is a
- * multiple of `alignment`, or LM_BITMAP_NONE. */
-LM_INLINE size_t lm_bitmap_highest_run(const uint64_t *map, const uint64_t *within, size_t from,
-                                       size_t to, size_t length, size_t alignment) {
+/* The highest run of `length` clear bits in [from, to) whose first bit is a multiple of
+ * `alignment`, or LM_BITMAP_NONE. */
+LM_INLINE size_t lm_bitmap_highest_run(const uint64_t *map, size_t from, size_t to,
+                                       size_t length, size_t alignment) {
   for (;;) {
-    size_t end = lm_bitmap_find_last(map, within, from, to, ~(uint64_t)0);
+    size_t end = lm_bitmap_find_last(map, from, to, ~(uint64_t)0);
     if (end < from + length) return LM_BITMAP_NONE;
     size_t start = lm_align_down(end - length, alignment);
     if (start < from) return LM_BITMAP_NONE;
-    size_t last_blocked = lm_bitmap_find_last(map, within, start, start + length, 0);
-    if (last_blocked == start) return start;
-    to = last_blocked; /* the run must end at or below the highest bit that is in the way */
+    size_t last_set = lm_bitmap_find_last(map, start, start + length, 0);
+    if (last_set == start) return start;
+    to = last_set; /* the run must end at or below the highest bit that is in the way */
   }
 }
 

@@ -76,6 +76,24 @@ static bool take_pages(struct lm_region *region, size_t page, size_t count, bool
   return true;
 }
 
+/* Pages have become free: what is the end of a run now? Further than LM_REGION_SEARCH_PAGES it need
+ * not look, since a run that goes on for so long above is known already. */
+static void widen_search(struct lm_region *region, size_t page, size_t count) {
+  size_t most = LM_REGION_SEARCH_PAGES, end = page + count;
+  size_t from = lm_bitmap_find_last(region->used_pages, page > most ? page - most : 0, page, 0);
+  size_t to = lm_bitmap_find_set(region->used_pages, end, lm_min(pages_per_region(), end + most));
+  region->run_limit = (uint32_t)pages_per_region();
+  for (size_t n = lm_min(to - from, most); n > 0 && region->search_end[n] < to; n--)
+    region->search_end[n] = (uint16_t)to;
+}
+
+/* No run of `count` pages or more ends above page `end`. */
+static void narrow_search(struct lm_region *region, size_t count, size_t end) {
+  for (size_t n = count; n <= LM_REGION_SEARCH_PAGES && region->search_end[n] > end; n++)
+    region->search_end[n] = (uint16_t)end;
+  if (end == 0) region->run_limit = (uint32_t)lm_min(region->run_limit, count - 1);
+}
+
 /* Marks used pages as free, the first `touched` of them as dirty. */
 static void give_pages(struct lm_region *region, size_t page, size_t count, size_t touched) {
   lm_bitmap_set(region->dirty_pages, page, page + touched);
@@ -88,7 +106,7 @@ static void give_pages(struct lm_region *region, size_t page, size_t count, size
   }
   region->used_page_count -= (uint32_t)count;
   region->pool->used_page_count -= count;
-  region->run_limit = (uint32_t)pages_per_region();
+  widen_search(region, page, count);
   add_dirty(region, lm_bitmap_count(region->dirty_pages, page, page + count));
 }
 
@@ -155,15 +173,17 @@ static void purge_early(struct lm_pool *pool) {
 
 /* ---- Spans ---- */
 
-/* The lowest free slice of which some pages are dirty, or LM_BITMAP_NONE. */
+/* The lowest free slice of which some pages are dirty, among the first few; or LM_BITMAP_NONE. */
+#define DIRTY_SLICE_TRIES 32
 static size_t find_dirty_slice(const struct lm_region *region) {
-  size_t end = pages_per_region(), per_slice = pages_per_slice();
+  size_t slice = region->first_slice, per_slice = pages_per_slice();
   if (region->dirty_page_count == 0) return LM_BITMAP_NONE;
-  size_t page = region->first_slice * per_slice;
-  while ((page = lm_bitmap_find_set(region->dirty_pages, page, end)) < end) {
-    size_t slice = page / per_slice;
-    if (!lm_bitmap_test(region->used_slices, slice)) return slice;
-    page = (slice + 1) * per_slice;
+  for (int i = 0; i < DIRTY_SLICE_TRIES; i++, slice++) {
+    slice = lm_bitmap_find_clear(region->used_slices, slice, LM_REGION_SLICES);
+    if (slice == LM_REGION_SLICES) return LM_BITMAP_NONE;
+    size_t from = slice * per_slice;
+    if (lm_bitmap_find_set(region->dirty_pages, from, from + per_slice) < from + per_slice)
+      return slice;
   }
   return LM_BITMAP_NONE;
 }
@@ -224,27 +244,16 @@ void lm_pool_give_slices(void *start, size_t slice_count, size_t touched_bytes) 
 
 #define LARGE_HIDDEN ((uint32_t)1 << 31) /* in large_pages: in a heap's cache */
 
-/* The highest run of free pages, all of them dirty if such a run is there; or LM_BITMAP_NONE. */
-static size_t find_pages(const struct lm_region *region, size_t page_count, size_t alignment) {
-  size_t page = LM_BITMAP_NONE;
-  size_t first = region->first_slice * pages_per_slice(), end = pages_per_region();
-  if (region->dirty_page_count >= page_count)
-    page = lm_bitmap_highest_run(region->used_pages, region->dirty_pages, first, end, page_count,
-                                 alignment);
-  if (page == LM_BITMAP_NONE)
-    page = lm_bitmap_highest_run(region->used_pages, NULL, first, end, page_count, alignment);
-  return page;
-}
-
 static void *take_large_in(struct lm_region *region, size_t page_count, size_t alignment,
                            bool *zero) {
   if (region->run_limit < page_count) return NULL;
   size_t alignment_pages = lm_max(1, alignment >> lm_os.page_shift);
-  size_t page = find_pages(region, page_count, alignment_pages);
-  if (page == LM_BITMAP_NONE) {
-    if (alignment_pages == 1) region->run_limit = (uint32_t)page_count - 1;
-    return NULL;
-  }
+  size_t page = lm_bitmap_highest_run(region->used_pages, region->first_slice * pages_per_slice(),
+                                      region->search_end[lm_min(page_count, LM_REGION_SEARCH_PAGES)],
+                                      page_count, alignment_pages);
+  if (alignment_pages == 1)
+    narrow_search(region, page_count, page == LM_BITMAP_NONE ? 0 : page + page_count);
+  if (page == LM_BITMAP_NONE) return NULL;
   if (!take_pages(region, page, page_count, zero)) return NULL;
   void *block = page_address(region, page);
   lm_tags_write(block, LM_TAG_LARGE);

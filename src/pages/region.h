@@ -18,6 +18,7 @@
 #endif
 #define LM_REGION_BYTES ((size_t)1 << LM_REGION_SHIFT)
 #define LM_REGION_SLICES (LM_REGION_BYTES >> LM_SLICE_SHIFT)
+#define LM_REGION_SEARCH_PAGES 64
 #define LM_REGION_MAX_PAGES (LM_REGION_BYTES >> 12)
 
 struct lm_pool;
@@ -32,6 +33,9 @@ struct lm_region {
   uint32_t used_page_count;  /* set bits in used_pages, the header's not counted */
   uint32_t dirty_page_count; /* pages that are in dirty_pages and not in used_pages */
   uint32_t run_limit;        /* no longer run of free pages is here */
+  /* Every run of n or more free pages ends at or below page search_end[n]; falls as n grows. For
+   * longer runs than it has entries, the last one holds. */
+  uint16_t search_end[LM_REGION_SEARCH_PAGES + 1];
   uint64_t used_slices[LM_BITMAP_WORDS(LM_REGION_SLICES)];      /* any page of it is used */
   uint64_t committed_slices[LM_BITMAP_WORDS(LM_REGION_SLICES)]; /* writable */
   uint64_t used_pages[LM_BITMAP_WORDS(LM_REGION_MAX_PAGES)];
