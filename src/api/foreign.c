@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "api/allocate.h"
+#include "api/checking.h"
 #include "api/misuse.h"
 #include "base/bits.h"
 #include "config/options.h"
@@ -80,7 +80,7 @@ void *lm_foreign_realloc(void *address, size_t size, void *caller) {
   void *function = libc_function(address, "malloc_usable_size", "realloc", caller);
   if (function == NULL) return NULL;
   size_t old_bytes = ((size_t (*)(void *))function)(address);
-  void *copy = lm_raw_malloc(size);
+  void *copy = lm_checked_malloc(size);
   if (copy == NULL) return NULL;
   memcpy(copy, address, lm_min(size, old_bytes));
   lm_foreign_free(address, caller);
