@@ -30,6 +30,7 @@ struct lm_os_facts lm_os = {4096, 12, 1, true};
 
 #if LM_FAKE_OS
 _Atomic(long) lm_fault_countdown = -1;
+_Atomic(long) lm_fault_more = 0;
 _Atomic(long) lm_fault_points = 0;
 #endif
 

@@ -1,0 +1,338 @@
+/* Remote frees: chains, parcels, inboxes. Two or three heaps on one thread, so that every step is
+ * in the test's hand. */
+#include "unit.h"
+
+#define CLASS 4 /* of 64 bytes */
+enum { BLOCKS = 1024 };
+
+static struct lm_heap *owner, *other, *third;
+static char *blocks[2 * BLOCKS];
+
+static struct lm_heap *new_heap(void) {
+  struct lm_heap *heap = lm_heap_begin();
+  CHECK(heap != NULL);
+  lm_options.purge_delay_ms = 3600000; /* no tick, unless a test wants it */
+  heap->trim_class = LM_CLASS_COUNT;
+  return heap;
+}
+
+static void begin(void) {
+  owner = new_heap();
+  other = new_heap();
+  third = new_heap();
+}
+
+static void take_blocks(size_t from, size_t to) {
+  for (size_t i = from; i < to; i++) blocks[i] = heap_take(owner, CLASS);
+}
+
+static size_t inbox_length(const struct lm_heap *heap) {
+  size_t length = 0;
+  for (struct lm_message *m = lm_load_relaxed(&heap->inbox); m != NULL; m = message_next(m)) {
+    CHECK(m != LM_INBOX_CLOSED);
+    length++;
+  }
+  return length;
+}
+
+static struct lm_message *inbox(const struct lm_heap *heap) {
+  return lm_load_relaxed(&heap->inbox);
+}
+
+/* The blocks of the message, from the newest by `next` to the handle. */
+static void check_ring(struct lm_message *message, char *const *expected, size_t count) {
+  struct lm_block *block = message->newest;
+  CHECK_EQ(message_count(message), count);
+  for (size_t i = count; i-- > 0;) {
+    CHECK_EQ(block, expected[i]);
+    if (i > 0) block = block->next;
+  }
+  CHECK_EQ(block, message);
+}
+
+/* ---- Chains ---- */
+
+static void remote_frees_wait_in_a_chain_unseen_by_the_owner(void) {
+  begin();
+  take_blocks(0, 10);
+  for (int i = 0; i < 5; i++) heap_give(other, blocks[i]);
+  CHECK_EQ(inbox(owner), NULL);
+  CHECK_EQ(other->chained_bytes, 5 * 64);
+  CHECK_EQ(check_heap(owner), 10);
+}
+
+static void a_chain_becomes_one_message_with_its_blocks_in_order(void) {
+  begin();
+  take_blocks(0, 10);
+  for (int i = 0; i < 5; i++) heap_give(other, blocks[i]);
+  lm_remote_flush(other);
+  CHECK_EQ(inbox_length(owner), 1);
+  check_ring(inbox(owner), blocks, 5);
+  CHECK_EQ(other->chained_bytes, 0);
+}
+
+static void a_message_of_one_block_is_its_own_ring(void) {
+  begin();
+  take_blocks(0, 2);
+  heap_give(other, blocks[1]);
+  lm_remote_flush(other);
+  check_ring(inbox(owner), blocks + 1, 1);
+}
+
+static void the_smallest_blocks_hold_a_message(void) {
+  begin();
+  char *block = heap_take(owner, 1);
+  heap_give(other, block);
+  lm_remote_flush(other);
+  check_ring(inbox(owner), &block, 1);
+  lm_remote_collect(owner);
+  CHECK_EQ(check_heap(owner), 0);
+}
+
+static void a_flush_with_nothing_collected_sends_nothing(void) {
+  begin();
+  take_blocks(0, 1);
+  lm_remote_flush(other);
+  CHECK_EQ(inbox(owner), NULL);
+}
+
+/* ---- Parcels ---- */
+
+static void chains_for_one_owner_arrive_with_one_push(void) {
+  begin();
+  take_blocks(0, 1);
+  char *a = heap_take(owner, 5), *b = heap_take(owner, 6);
+  heap_give(third, blocks[0]);
+  lm_remote_flush(third);
+  heap_give(other, a);
+  heap_give(other, b);
+  lm_remote_flush(other);
+  CHECK_EQ(inbox_length(owner), 3);
+  lm_remote_collect(owner);
+  CHECK_EQ(inbox(owner), NULL);
+  CHECK_EQ(check_heap(owner), 0);
+}
+
+static void a_chain_that_makes_room_waits_in_a_parcel(void) {
+  begin();
+  /* Spans whose slices fall on the same chain. */
+  char *a = NULL, *b = NULL;
+  for (int i = 0; i < 2 * LM_CHAIN_COUNT; i++) {
+    for (int j = 0; j < BLOCKS; j++) b = heap_take(owner, CLASS);
+    if (a == NULL) a = b;
+    size_t distance = ((uintptr_t)b >> LM_SLICE_SHIFT) - ((uintptr_t)a >> LM_SLICE_SHIFT);
+    if (distance == LM_CHAIN_COUNT) break;
+  }
+  CHECK(lm_span_of(a) != lm_span_of(b));
+  heap_give(other, a);
+  heap_give(other, b);
+  CHECK_EQ(inbox(owner), NULL);
+  struct lm_parcel *parcel =
+      &other->parcels[(owner->tag >> LM_TAG_OWNER_SHIFT) % LM_PARCEL_COUNT];
+  CHECK_EQ(parcel->owner, owner);
+  CHECK_EQ(parcel->first, a);
+  lm_remote_flush(other);
+  CHECK_EQ(inbox_length(owner), 2);
+  CHECK_EQ(parcel->owner, NULL);
+}
+
+static void owners_that_share_a_parcel_each_get_their_own(void) {
+  begin();
+  struct lm_heap *heaps[LM_PARCEL_COUNT + 1];
+  char *block[LM_PARCEL_COUNT + 1];
+  for (int i = 0; i <= LM_PARCEL_COUNT; i++) {
+    heaps[i] = new_heap();
+    block[i] = heap_take(heaps[i], CLASS);
+    heap_give(other, block[i]);
+  }
+  lm_remote_flush(other);
+  for (int i = 0; i <= LM_PARCEL_COUNT; i++) check_ring(inbox(heaps[i]), &block[i], 1);
+}
+
+/* ---- Batches ---- */
+
+static void a_batch_of_64_kib_is_sent_without_being_asked_for(void) {
+  begin();
+  take_blocks(0, BLOCKS);
+  size_t batch = LM_REMOTE_BATCH_BYTES / 64;
+  for (size_t i = 0; i < batch - 1; i++) heap_give(other, blocks[i]);
+  CHECK_EQ(inbox(owner), NULL);
+  heap_give(other, blocks[batch - 1]);
+  CHECK_EQ(inbox_length(owner), 1);
+  CHECK_EQ(message_count(inbox(owner)), batch);
+  CHECK_EQ(other->chained_bytes, 0);
+}
+
+static void a_tick_sends_what_is_collected(void) {
+  begin();
+  take_blocks(0, 1);
+  heap_give(other, blocks[0]);
+  other->tick_ms = lm_os_clock_ms() - lm_options.purge_delay_ms;
+  lm_heap_tick(other);
+  CHECK_EQ(inbox_length(owner), 1);
+}
+
+/* ---- The owner ---- */
+
+static void blocks_of_the_current_span_come_back_into_the_bin(void) {
+  begin();
+  take_blocks(0, 64);
+  for (int i = 0; i < 64; i++) heap_give(other, blocks[i]);
+  lm_remote_flush(other);
+  CHECK_EQ(owner->bins[CLASS], NULL);
+  CHECK(heap_take(owner, CLASS) != NULL);
+  CHECK_EQ(check_heap(owner), 1);
+  CHECK_EQ(owner->current[CLASS]->extended_count, 64);
+}
+
+static void a_full_span_emptied_by_others_goes_back(void) {
+  begin();
+  take_blocks(0, BLOCKS + 1);
+  for (int i = 0; i < BLOCKS; i++) heap_give(other, blocks[i]);
+  lm_remote_flush(other);
+  CHECK_EQ(owner->pool->span_slice_count, 2);
+  lm_remote_collect(owner);
+  CHECK_EQ(owner->pool->span_slice_count, 1);
+  CHECK_EQ(check_heap(owner), 1);
+}
+
+static void a_full_span_an_eighth_freed_by_others_is_usable(void) {
+  begin();
+  take_blocks(0, BLOCKS + 1);
+  for (int i = 0; i < BLOCKS / 2; i++) heap_give(other, blocks[i]);
+  lm_remote_flush(other);
+  lm_remote_collect(owner);
+  CHECK_EQ(lm_span_of(blocks[0])->state, LM_SPAN_USABLE);
+  CHECK_EQ(check_heap(owner), BLOCKS / 2 + 1);
+}
+
+static void messages_of_several_senders_all_arrive(void) {
+  begin();
+  take_blocks(0, 64);
+  for (int i = 0; i < 64; i++) {
+    heap_give(i % 2 == 0 ? other : third, blocks[i]);
+    if (i % 8 == 7) lm_remote_flush(i % 16 == 7 ? other : third);
+  }
+  lm_remote_flush(other);
+  lm_remote_flush(third);
+  lm_remote_collect(owner);
+  CHECK_EQ(check_heap(owner), 0);
+}
+
+static void a_thread_without_a_heap_sends_at_once(void) {
+  begin();
+  take_blocks(0, 2);
+  lm_remote_free_now((struct lm_block *)blocks[1]);
+  check_ring(inbox(owner), blocks + 1, 1);
+}
+
+/* ---- Owners that change ---- */
+
+static void a_closed_inbox_leads_to_the_orphan(void) {
+  begin();
+  take_blocks(0, 3);
+  heap_give(other, blocks[0]);
+  struct lm_chain *chain = NULL;
+  for (int i = 0; i < LM_CHAIN_COUNT; i++)
+    if (other->chains[i].span != NULL) chain = &other->chains[i];
+  pack(other, chain); /* the parcel is for the owner */
+  lm_heap_end(owner);
+  lm_remote_flush(other);
+  CHECK_EQ(inbox(owner), LM_INBOX_CLOSED);
+  CHECK_EQ(lm_span_of(blocks[0])->used_count, 2);
+}
+
+static void what_is_in_the_inbox_at_the_end_reaches_the_orphan(void) {
+  begin();
+  take_blocks(0, 3);
+  heap_give(other, blocks[0]);
+  lm_remote_flush(other);
+  struct lm_message *messages = lm_load_relaxed(&owner->inbox);
+  lm_store_relaxed(&owner->inbox, NULL);
+  struct lm_span *span = owner->current[CLASS];
+  unload_current(owner, span);
+  lm_orphan_leave(span);
+  lm_store_relaxed(&owner->inbox, messages); /* it came after the last look */
+  lm_remote_close(owner);
+  CHECK_EQ(span->used_count, 2);
+}
+
+static void a_message_to_a_heap_that_has_lost_the_span_is_sent_on(void) {
+  begin();
+  take_blocks(0, 3);
+  heap_give(owner, blocks[2]);
+  struct lm_span *span = lm_span_of(blocks[0]);
+  heap_give(other, blocks[0]);
+  lm_remote_flush(other);
+  struct lm_message *message = lm_load_relaxed(&owner->inbox);
+  lm_store_relaxed(&owner->inbox, NULL);
+  lm_heap_end(owner);
+  CHECK_EQ(new_heap(), owner); /* the same heap, another thread's */
+  CHECK_EQ(lm_orphan_adopt(third, CLASS), span);
+  make_current(third, span);
+  CHECK(push(owner, message, message)); /* by a thread that was slow */
+  lm_remote_collect(owner);
+  check_ring(inbox(third), blocks, 1);
+  lm_remote_collect(third);
+  CHECK_EQ(check_heap(third), 1);
+  CHECK_EQ(check_heap(owner), 0);
+}
+
+static void a_chain_of_a_span_that_was_adopted_meanwhile_comes_back_to_oneself(void) {
+  begin();
+  take_blocks(0, 3);
+  heap_give(owner, blocks[2]);
+  struct lm_span *span = lm_span_of(blocks[0]);
+  heap_give(other, blocks[0]); /* in other's chain */
+  lm_heap_end(owner);
+  CHECK_EQ(lm_span_of(heap_take(other, CLASS)), span);
+  lm_remote_flush(other);
+  check_ring(inbox(other), blocks, 1);
+  lm_remote_collect(other);
+  CHECK_EQ(check_heap(other), 2);
+}
+
+static void an_orphans_last_block_freed_from_afar_ends_the_span(void) {
+  begin();
+  take_blocks(0, 2);
+  lm_heap_end(owner);
+  heap_give(other, blocks[0]);
+  heap_give(other, blocks[1]);
+  CHECK_EQ(owner->pool->span_slice_count, 1);
+  lm_remote_flush(other);
+  CHECK_EQ(owner->pool->span_slice_count, 0);
+  check_pool(owner->pool);
+}
+
+static void a_heap_that_ends_sends_what_it_has_collected(void) {
+  begin();
+  take_blocks(0, 5);
+  heap_give(other, blocks[0]);
+  lm_heap_end(other);
+  check_ring(inbox(owner), blocks, 1);
+}
+
+int main(void) {
+  RUN(remote_frees_wait_in_a_chain_unseen_by_the_owner);
+  RUN(a_chain_becomes_one_message_with_its_blocks_in_order);
+  RUN(a_message_of_one_block_is_its_own_ring);
+  RUN(the_smallest_blocks_hold_a_message);
+  RUN(a_flush_with_nothing_collected_sends_nothing);
+  RUN(chains_for_one_owner_arrive_with_one_push);
+  RUN(a_chain_that_makes_room_waits_in_a_parcel);
+  RUN(owners_that_share_a_parcel_each_get_their_own);
+  RUN(a_batch_of_64_kib_is_sent_without_being_asked_for);
+  RUN(a_tick_sends_what_is_collected);
+  RUN(blocks_of_the_current_span_come_back_into_the_bin);
+  RUN(a_full_span_emptied_by_others_goes_back);
+  RUN(a_full_span_an_eighth_freed_by_others_is_usable);
+  RUN(messages_of_several_senders_all_arrive);
+  RUN(a_thread_without_a_heap_sends_at_once);
+  RUN(a_closed_inbox_leads_to_the_orphan);
+  RUN(what_is_in_the_inbox_at_the_end_reaches_the_orphan);
+  RUN(a_message_to_a_heap_that_has_lost_the_span_is_sent_on);
+  RUN(a_chain_of_a_span_that_was_adopted_meanwhile_comes_back_to_oneself);
+  RUN(an_orphans_last_block_freed_from_afar_ends_the_span);
+  RUN(a_heap_that_ends_sends_what_it_has_collected);
+  return UNIT_RESULT();
+}

@@ -1,0 +1,262 @@
+/* Large and huge blocks: where they stand, how they change size, what the table knows. */
+#include "unit.h"
+
+#include <sys/mman.h>
+
+static struct lm_pool *const pool = &lm_pools[0];
+
+static char *take_bytes(size_t size) {
+  char *block = lm_large_take(pool, size, PAGE, false);
+  CHECK(block != NULL);
+  return block;
+}
+
+static void fill_ends(char *block, size_t size, unsigned seed) {
+  fill(block, 0, 1000, seed);
+  fill(block, size - 1000, size, seed);
+}
+
+static void check_ends(const char *block, size_t size, unsigned seed) {
+  check_filled(block, 0, 1000, seed);
+  check_filled(block, size - 1000, size, seed);
+}
+
+/* ---- Where they stand ---- */
+
+static void up_to_the_limit_a_block_is_in_a_region_and_above_it_is_huge(void) {
+  CHECK(lm_region_holds((uintptr_t)take_bytes(LM_LARGE_MAX_BYTES)));
+  CHECK_EQ(lm_huge_totals.count, 0);
+  CHECK(!lm_region_holds((uintptr_t)take_bytes(LM_LARGE_MAX_BYTES + 1)));
+  CHECK_EQ(lm_huge_totals.count, 1);
+}
+
+static void sizes_are_rounded_up_to_pages(void) {
+  CHECK_EQ(lm_large_usable_bytes(take_bytes(40000)), lm_align_up(40000, PAGE));
+  size_t size = LM_LARGE_MAX_BYTES + 5;
+  CHECK_EQ(lm_large_usable_bytes(take_bytes(size)), lm_align_up(size, PAGE));
+}
+
+static void only_starts_are_blocks(void) {
+  char *large = take_bytes(100000), *huge = take_bytes(2 * LM_LARGE_MAX_BYTES);
+  CHECK_EQ(lm_large_usable_bytes(large + PAGE), 0);
+  CHECK_EQ(lm_large_usable_bytes(huge + PAGE), 0);
+  CHECK_EQ(lm_large_usable_bytes(huge + 16), 0);
+  CHECK(!lm_large_give(large + PAGE));
+  CHECK(!lm_large_give(huge + PAGE));
+  CHECK(lm_large_give(large) && !lm_large_give(large));
+  CHECK(lm_large_give(huge) && !lm_large_give(huge));
+}
+
+static void alignments_above_the_limit_are_served_by_mappings(void) {
+  for (size_t alignment = PAGE; alignment <= 4 * LM_REGION_BYTES; alignment *= 4) {
+    char *block = lm_large_take(pool, 100, alignment, true);
+    CHECK(block != NULL);
+    CHECK_EQ((uintptr_t)block % alignment, 0);
+    check_zero(block, 100);
+  }
+}
+
+static void a_used_block_is_cleared_when_asked_for(void) {
+  char *block = take_bytes(100000);
+  memset(block, 7, 100000);
+  lm_large_give(block);
+  CHECK_EQ(lm_large_take(pool, 100000, PAGE, true), block);
+  check_zero(block, 100000);
+}
+
+static void without_a_region_a_large_block_is_a_mapping_of_its_own(void) {
+  lm_fault_countdown = 0;
+  char *block = take_bytes(100000);
+  CHECK(!lm_region_holds((uintptr_t)block));
+  CHECK_EQ(lm_large_usable_bytes(block), lm_align_up(100000, PAGE));
+  CHECK(lm_large_give(block));
+}
+
+static void impossible_sizes_and_alignments_are_out_of_memory(void) {
+  CHECK_EQ(lm_large_take(pool, PTRDIFF_MAX / 2, PAGE, false), NULL);
+  CHECK_EQ(lm_large_take(pool, 1, (size_t)1 << 62, false), NULL);
+  CHECK_EQ(lm_huge_totals.count, 0);
+}
+
+/* ---- The table of huge blocks ---- */
+
+static void the_table_finds_each_of_many_blocks(void) {
+  enum { COUNT = 3000 };
+  static char *blocks[COUNT];
+  for (size_t i = 0; i < COUNT; i++) {
+    blocks[i] = lm_huge_take((i + 1) * PAGE, PAGE);
+    CHECK(blocks[i] != NULL);
+  }
+  CHECK_EQ(lm_huge_totals.count, COUNT);
+  CHECK_EQ(lm_huge_totals.bytes, PAGE * COUNT * (COUNT + 1) / 2);
+  for (size_t i = 0; i < COUNT; i++) CHECK_EQ(lm_huge_usable_bytes(blocks[i]), (i + 1) * PAGE);
+  for (size_t i = 0; i < COUNT; i += 2) CHECK(lm_huge_give(blocks[i]));
+  for (size_t i = 0; i < COUNT; i++)
+    CHECK_EQ(lm_huge_usable_bytes(blocks[i]), i % 2 == 0 ? 0 : (i + 1) * PAGE);
+  for (size_t i = 1; i < COUNT; i += 2) CHECK(lm_huge_give(blocks[i]));
+  CHECK_EQ(lm_huge_totals.count + lm_huge_totals.bytes, 0);
+}
+
+static void a_record_is_used_again(void) {
+  CHECK(lm_huge_give(lm_huge_take(PAGE, PAGE)));
+  struct huge *record = unused_records;
+  char *block = lm_huge_take(PAGE, PAGE);
+  CHECK_EQ(*find(block), record);
+  CHECK_EQ(unused_records, NULL);
+}
+
+static void a_mapping_that_fails_loses_no_record(void) {
+  lm_huge_give(lm_huge_take(PAGE, PAGE));
+  lm_fault_countdown = 0;
+  CHECK_EQ(lm_huge_take(PAGE, PAGE), NULL);
+  CHECK(unused_records != NULL && unused_records->next == NULL);
+  CHECK_EQ(lm_huge_totals.count, 0);
+}
+
+/* ---- Changing size ---- */
+
+static void a_large_block_grows_and_shrinks_in_place(void) {
+  char *high = take_bytes(100000), *block = take_bytes(100000);
+  lm_large_give(high);
+  fill_ends(block, 100000, 1);
+  CHECK_EQ(lm_large_resize(pool, block, 150000), block);
+  check_ends(block, 100000, 1);
+  CHECK_EQ(lm_large_resize(pool, block, 40000), block);
+  CHECK_EQ(lm_large_usable_bytes(block), lm_align_up(40000, PAGE));
+  check_filled(block, 0, 1000, 1);
+  check_pool(pool);
+}
+
+static void a_large_block_that_cannot_grow_in_place_moves_with_its_pages(void) {
+  char *block = take_bytes(MIB);
+  fill_ends(block, MIB, 2);
+  char *moved = lm_large_resize(pool, block, 3 * MIB);
+  CHECK(moved != NULL && moved != block);
+  check_ends(moved, MIB, 2);
+  CHECK_EQ(lm_large_usable_bytes(block), 0);
+  CHECK_EQ(pool->large_count, 1);
+  check_pool(pool);
+  char *again = lm_large_take(pool, MIB, PAGE, true); /* where the pages were */
+  check_zero(again, MIB);
+  check_ends(moved, MIB, 2);
+}
+
+static void a_large_block_moves_into_a_mapping_when_it_outgrows_regions(void) {
+  char *block = take_bytes(LM_LARGE_MAX_BYTES);
+  fill_ends(block, LM_LARGE_MAX_BYTES, 3);
+  char *moved = lm_large_resize(pool, block, LM_LARGE_MAX_BYTES + 1);
+  CHECK(moved != NULL && !lm_region_holds((uintptr_t)moved));
+  check_ends(moved, LM_LARGE_MAX_BYTES, 3);
+  CHECK_EQ(pool->large_count, 0);
+  check_pool(pool);
+}
+
+static void a_small_large_block_is_for_the_caller_to_copy(void) {
+  take_bytes(40000);
+  char *block = take_bytes(40000);
+  CHECK_EQ(lm_large_resize(pool, block, 400000), NULL);
+  CHECK_EQ(lm_large_usable_bytes(block), lm_align_up(40000, PAGE));
+}
+
+static void a_move_that_the_kernel_refuses_leaves_both_places_whole(void) {
+  take_bytes(PAGE);
+  char *block = take_bytes(MIB);
+  fill_ends(block, MIB, 4);
+  lm_fault_countdown = 0; /* the fake kernel unmaps the target first, as real ones do */
+  CHECK_EQ(lm_large_resize(pool, block, 3 * MIB), NULL);
+  CHECK(lm_fault_countdown < 0);
+  check_ends(block, MIB, 4);
+  check_pool(pool);
+  CHECK_EQ(pool->large_count, 2);
+  char *target = take_bytes(3 * MIB);
+  fill(target, 0, 3 * MIB, 5); /* where the block was to go */
+  check_ends(block, MIB, 4);
+}
+
+static void a_target_that_stays_unmapped_is_never_used_again(void) {
+  char *block = take_bytes(MIB);
+  fill_ends(block, MIB, 4);
+  struct lm_region *region = lm_region_of(block);
+  /* The move fails, and so does putting the target back. */
+  lm_fault_countdown = 0;
+  lm_fault_more = 1;
+  CHECK_EQ(lm_large_resize(pool, block, 3 * MIB), NULL);
+  check_ends(block, MIB, 4);
+  CHECK_EQ(pool->large_count, 2);
+  size_t pages = LM_REGION_BYTES / PAGE;
+  for (size_t i = 0; i < pages; i++) {
+    char *page = lm_pool_take_large(pool, 1, PAGE, &(bool){false});
+    if (lm_region_of(page) == region) page[0] = 1;
+  }
+}
+
+static void a_block_of_which_parts_were_advised_grows_all_the_same(void) {
+  take_bytes(PAGE);
+  char *block = take_bytes(4 * MIB);
+  fill_ends(block, 4 * MIB, 5);
+  madvise(block + MIB, MIB, MADV_DONTDUMP);
+  char *grown = lm_raw_realloc(block, 9 * MIB);
+  CHECK(grown != NULL);
+  check_ends(grown, 4 * MIB, 5);
+  char *target = take_bytes(9 * MIB);
+  fill(target, 0, 9 * MIB, 6);
+  check_ends(grown, 4 * MIB, 5);
+}
+
+static void a_huge_block_changes_size_and_keeps_its_contents(void) {
+  size_t size = 2 * LM_LARGE_MAX_BYTES;
+  char *block = take_bytes(size);
+  fill_ends(block, size, 6);
+  char *moved = lm_large_resize(pool, block, 2 * size);
+  CHECK(moved != NULL);
+  check_ends(moved, size, 6);
+  CHECK_EQ(lm_large_usable_bytes(moved), 2 * size);
+  if (moved != block) CHECK_EQ(lm_large_usable_bytes(block), 0);
+  CHECK_EQ(lm_huge_totals.bytes, 2 * size);
+  moved = lm_large_resize(pool, moved, size);
+  check_ends(moved, size, 6);
+  CHECK_EQ(lm_huge_totals.bytes, size);
+  CHECK_EQ(lm_huge_totals.count, 1);
+}
+
+static void a_huge_block_whose_resizing_fails_is_still_there(void) {
+  size_t size = 2 * LM_LARGE_MAX_BYTES;
+  char *block = take_bytes(size);
+  fill_ends(block, size, 7);
+  lm_fault_countdown = 0;
+  CHECK_EQ(lm_large_resize(pool, block, 2 * size), NULL);
+  check_ends(block, size, 7);
+  CHECK_EQ(lm_large_usable_bytes(block), size);
+  CHECK_EQ(lm_huge_totals.bytes, size);
+  CHECK(lm_large_give(block));
+}
+
+static void a_huge_block_that_shrinks_much_is_for_the_caller_to_copy(void) {
+  char *block = take_bytes(2 * LM_LARGE_MAX_BYTES);
+  CHECK_EQ(lm_large_resize(pool, block, 100000), NULL);
+  CHECK_EQ(lm_large_usable_bytes(block), 2 * LM_LARGE_MAX_BYTES);
+}
+
+int main(void) {
+  RUN(up_to_the_limit_a_block_is_in_a_region_and_above_it_is_huge);
+  RUN(sizes_are_rounded_up_to_pages);
+  RUN(only_starts_are_blocks);
+  RUN(alignments_above_the_limit_are_served_by_mappings);
+  RUN(a_used_block_is_cleared_when_asked_for);
+  RUN(without_a_region_a_large_block_is_a_mapping_of_its_own);
+  RUN(impossible_sizes_and_alignments_are_out_of_memory);
+  RUN(the_table_finds_each_of_many_blocks);
+  RUN(a_record_is_used_again);
+  RUN(a_mapping_that_fails_loses_no_record);
+  RUN(a_large_block_grows_and_shrinks_in_place);
+  RUN(a_large_block_that_cannot_grow_in_place_moves_with_its_pages);
+  RUN(a_large_block_moves_into_a_mapping_when_it_outgrows_regions);
+  RUN(a_small_large_block_is_for_the_caller_to_copy);
+  RUN(a_move_that_the_kernel_refuses_leaves_both_places_whole);
+  RUN(a_target_that_stays_unmapped_is_never_used_again);
+  RUN(a_block_of_which_parts_were_advised_grows_all_the_same);
+  RUN(a_huge_block_changes_size_and_keeps_its_contents);
+  RUN(a_huge_block_whose_resizing_fails_is_still_there);
+  RUN(a_huge_block_that_shrinks_much_is_for_the_caller_to_copy);
+  return UNIT_RESULT();
+}
