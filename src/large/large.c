@@ -1,5 +1,7 @@
 #include "large/large.h"
 
+#include <string.h>
+
 #include <errno.h>
 
 #include "heap/large_cache.h"
@@ -15,10 +17,11 @@ static size_t pages_of(size_t size) {
 void *lm_large_take(struct lm_heap *heap, size_t size, size_t alignment, bool clear) {
   if (size > LM_LARGE_MAX_BYTES || alignment > LM_LARGE_MAX_BYTES)
     return lm_huge_take(size, alignment);
-  bool zero = false;
+  bool zero;
   size_t page_count = pages_of(lm_max(size, 1));
   void *block = alignment <= lm_os.page_bytes ? lm_large_cache_take(heap, page_count) : NULL;
-  if (block == NULL) block = lm_pool_take_large(heap->pool, page_count, alignment, &zero);
+  if (block != NULL) return clear ? memset(block, 0, size) : block;
+  block = lm_pool_take_large(heap->pool, page_count, alignment, &zero);
   /* Where no whole region is to be had any more, there may be room for one block. */
   if (block == NULL) return lm_huge_take(lm_max(size, 1), alignment);
   if (clear && !zero) lm_pool_clear_large(block, page_count);

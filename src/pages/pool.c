@@ -248,9 +248,9 @@ static void *take_large_in(struct lm_region *region, size_t page_count, size_t a
                            bool *zero) {
   if (region->run_limit < page_count) return NULL;
   size_t alignment_pages = lm_max(1, alignment >> lm_os.page_shift);
-  size_t page = lm_bitmap_highest_run(region->used_pages, region->first_slice * pages_per_slice(),
-                                      region->search_end[lm_min(page_count, LM_REGION_SEARCH_PAGES)],
-                                      page_count, alignment_pages);
+  size_t first = region->first_slice * pages_per_slice();
+  size_t end = region->search_end[lm_min(page_count, LM_REGION_SEARCH_PAGES)];
+  size_t page = lm_bitmap_highest_run(region->used_pages, first, end, page_count, alignment_pages);
   if (alignment_pages == 1)
     narrow_search(region, page_count, page == LM_BITMAP_NONE ? 0 : page + page_count);
   if (page == LM_BITMAP_NONE) return NULL;

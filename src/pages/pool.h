@@ -88,8 +88,8 @@ void lm_pool_forget_large(void *block);
 /* Turns the purge clock of every pool if its time has come. Cheap if not. */
 void lm_pool_tick(uint64_t now_ms);
 
-/* Purges free pages of every pool now until about `keep_bytes` are left dirty in it. Returns whether
- * anything was given back. */
+/* Purges free pages of every pool now until about `keep_bytes` are left dirty in it. Returns
+ * whether anything was given back. */
 bool lm_pool_trim(size_t keep_bytes);
 
 #endif

@@ -245,7 +245,7 @@ static void what_a_thread_leaves_behind_beyond_a_mebibyte_goes_back_at_once(void
   for (size_t i = 0; i < count; i++) blocks[i] = heap_take(heap, class);
   for (size_t i = 0; i < count; i++) heap_give(heap, blocks[i]);
   lm_heap_end(heap);
-  CHECK_THAT(heap->pool->dirty_page_count * PAGE, <=, EXIT_KEEP_BYTES);
+  CHECK_THAT(heap->pool->dirty_page_count * PAGE, <=, LM_POOL_KEEP_BYTES);
 }
 
 static void the_empty_heap_serves_nothing(void) {

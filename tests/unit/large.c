@@ -4,9 +4,11 @@
 #include <sys/mman.h>
 
 static struct lm_pool *const pool = &lm_pools[0];
+/* Without a cache of its own: every call reaches the pool. */
+static struct lm_heap *const heap = &lm_empty_heap;
 
 static char *take_bytes(size_t size) {
-  char *block = lm_large_take(pool, size, PAGE, false);
+  char *block = lm_large_take(heap, size, PAGE, false);
   CHECK(block != NULL);
   return block;
 }
@@ -41,15 +43,15 @@ static void only_starts_are_blocks(void) {
   CHECK_EQ(lm_large_usable_bytes(large + PAGE), 0);
   CHECK_EQ(lm_large_usable_bytes(huge + PAGE), 0);
   CHECK_EQ(lm_large_usable_bytes(huge + 16), 0);
-  CHECK(!lm_large_give(large + PAGE));
-  CHECK(!lm_large_give(huge + PAGE));
-  CHECK(lm_large_give(large) && !lm_large_give(large));
-  CHECK(lm_large_give(huge) && !lm_large_give(huge));
+  CHECK(!lm_large_give(heap, large + PAGE));
+  CHECK(!lm_large_give(heap, huge + PAGE));
+  CHECK(lm_large_give(heap, large) && !lm_large_give(heap, large));
+  CHECK(lm_large_give(heap, huge) && !lm_large_give(heap, huge));
 }
 
 static void alignments_above_the_limit_are_served_by_mappings(void) {
   for (size_t alignment = PAGE; alignment <= 4 * LM_REGION_BYTES; alignment *= 4) {
-    char *block = lm_large_take(pool, 100, alignment, true);
+    char *block = lm_large_take(heap, 100, alignment, true);
     CHECK(block != NULL);
     CHECK_EQ((uintptr_t)block % alignment, 0);
     check_zero(block, 100);
@@ -59,8 +61,8 @@ static void alignments_above_the_limit_are_served_by_mappings(void) {
 static void a_used_block_is_cleared_when_asked_for(void) {
   char *block = take_bytes(100000);
   memset(block, 7, 100000);
-  lm_large_give(block);
-  CHECK_EQ(lm_large_take(pool, 100000, PAGE, true), block);
+  lm_large_give(heap, block);
+  CHECK_EQ(lm_large_take(heap, 100000, PAGE, true), block);
   check_zero(block, 100000);
 }
 
@@ -69,12 +71,12 @@ static void without_a_region_a_large_block_is_a_mapping_of_its_own(void) {
   char *block = take_bytes(100000);
   CHECK(!lm_region_holds((uintptr_t)block));
   CHECK_EQ(lm_large_usable_bytes(block), lm_align_up(100000, PAGE));
-  CHECK(lm_large_give(block));
+  CHECK(lm_large_give(heap, block));
 }
 
 static void impossible_sizes_and_alignments_are_out_of_memory(void) {
-  CHECK_EQ(lm_large_take(pool, PTRDIFF_MAX / 2, PAGE, false), NULL);
-  CHECK_EQ(lm_large_take(pool, 1, (size_t)1 << 62, false), NULL);
+  CHECK_EQ(lm_large_take(heap, PTRDIFF_MAX / 2, PAGE, false), NULL);
+  CHECK_EQ(lm_large_take(heap, 1, (size_t)1 << 62, false), NULL);
   CHECK_EQ(lm_huge_totals.count, 0);
 }
 
@@ -117,11 +119,11 @@ static void a_mapping_that_fails_loses_no_record(void) {
 
 static void a_large_block_grows_and_shrinks_in_place(void) {
   char *high = take_bytes(100000), *block = take_bytes(100000);
-  lm_large_give(high);
+  lm_large_give(heap, high);
   fill_ends(block, 100000, 1);
-  CHECK_EQ(lm_large_resize(pool, block, 150000), block);
+  CHECK_EQ(lm_large_resize(heap, block, 150000), block);
   check_ends(block, 100000, 1);
-  CHECK_EQ(lm_large_resize(pool, block, 40000), block);
+  CHECK_EQ(lm_large_resize(heap, block, 40000), block);
   CHECK_EQ(lm_large_usable_bytes(block), lm_align_up(40000, PAGE));
   check_filled(block, 0, 1000, 1);
   check_pool(pool);
@@ -130,13 +132,13 @@ static void a_large_block_grows_and_shrinks_in_place(void) {
 static void a_large_block_that_cannot_grow_in_place_moves_with_its_pages(void) {
   char *block = take_bytes(MIB);
   fill_ends(block, MIB, 2);
-  char *moved = lm_large_resize(pool, block, 3 * MIB);
+  char *moved = lm_large_resize(heap, block, 3 * MIB);
   CHECK(moved != NULL && moved != block);
   check_ends(moved, MIB, 2);
   CHECK_EQ(lm_large_usable_bytes(block), 0);
   CHECK_EQ(pool->large_count, 1);
   check_pool(pool);
-  char *again = lm_large_take(pool, MIB, PAGE, true); /* where the pages were */
+  char *again = lm_large_take(heap, MIB, PAGE, true); /* where the pages were */
   check_zero(again, MIB);
   check_ends(moved, MIB, 2);
 }
@@ -144,7 +146,7 @@ static void a_large_block_that_cannot_grow_in_place_moves_with_its_pages(void) {
 static void a_large_block_moves_into_a_mapping_when_it_outgrows_regions(void) {
   char *block = take_bytes(LM_LARGE_MAX_BYTES);
   fill_ends(block, LM_LARGE_MAX_BYTES, 3);
-  char *moved = lm_large_resize(pool, block, LM_LARGE_MAX_BYTES + 1);
+  char *moved = lm_large_resize(heap, block, LM_LARGE_MAX_BYTES + 1);
   CHECK(moved != NULL && !lm_region_holds((uintptr_t)moved));
   check_ends(moved, LM_LARGE_MAX_BYTES, 3);
   CHECK_EQ(pool->large_count, 0);
@@ -154,7 +156,7 @@ static void a_large_block_moves_into_a_mapping_when_it_outgrows_regions(void) {
 static void a_small_large_block_is_for_the_caller_to_copy(void) {
   take_bytes(40000);
   char *block = take_bytes(40000);
-  CHECK_EQ(lm_large_resize(pool, block, 400000), NULL);
+  CHECK_EQ(lm_large_resize(heap, block, 400000), NULL);
   CHECK_EQ(lm_large_usable_bytes(block), lm_align_up(40000, PAGE));
 }
 
@@ -163,7 +165,7 @@ static void a_move_that_the_kernel_refuses_leaves_both_places_whole(void) {
   char *block = take_bytes(MIB);
   fill_ends(block, MIB, 4);
   lm_fault_countdown = 0; /* the fake kernel unmaps the target first, as real ones do */
-  CHECK_EQ(lm_large_resize(pool, block, 3 * MIB), NULL);
+  CHECK_EQ(lm_large_resize(heap, block, 3 * MIB), NULL);
   CHECK(lm_fault_countdown < 0);
   check_ends(block, MIB, 4);
   check_pool(pool);
@@ -180,7 +182,7 @@ static void a_target_that_stays_unmapped_is_never_used_again(void) {
   /* The move fails, and so does putting the target back. */
   lm_fault_countdown = 0;
   lm_fault_more = 1;
-  CHECK_EQ(lm_large_resize(pool, block, 3 * MIB), NULL);
+  CHECK_EQ(lm_large_resize(heap, block, 3 * MIB), NULL);
   check_ends(block, MIB, 4);
   CHECK_EQ(pool->large_count, 2);
   size_t pages = LM_REGION_BYTES / PAGE;
@@ -207,13 +209,13 @@ static void a_huge_block_changes_size_and_keeps_its_contents(void) {
   size_t size = 2 * LM_LARGE_MAX_BYTES;
   char *block = take_bytes(size);
   fill_ends(block, size, 6);
-  char *moved = lm_large_resize(pool, block, 2 * size);
+  char *moved = lm_large_resize(heap, block, 2 * size);
   CHECK(moved != NULL);
   check_ends(moved, size, 6);
   CHECK_EQ(lm_large_usable_bytes(moved), 2 * size);
   if (moved != block) CHECK_EQ(lm_large_usable_bytes(block), 0);
   CHECK_EQ(lm_huge_totals.bytes, 2 * size);
-  moved = lm_large_resize(pool, moved, size);
+  moved = lm_large_resize(heap, moved, size);
   check_ends(moved, size, 6);
   CHECK_EQ(lm_huge_totals.bytes, size);
   CHECK_EQ(lm_huge_totals.count, 1);
@@ -224,16 +226,16 @@ static void a_huge_block_whose_resizing_fails_is_still_there(void) {
   char *block = take_bytes(size);
   fill_ends(block, size, 7);
   lm_fault_countdown = 0;
-  CHECK_EQ(lm_large_resize(pool, block, 2 * size), NULL);
+  CHECK_EQ(lm_large_resize(heap, block, 2 * size), NULL);
   check_ends(block, size, 7);
   CHECK_EQ(lm_large_usable_bytes(block), size);
   CHECK_EQ(lm_huge_totals.bytes, size);
-  CHECK(lm_large_give(block));
+  CHECK(lm_large_give(heap, block));
 }
 
 static void a_huge_block_that_shrinks_much_is_for_the_caller_to_copy(void) {
   char *block = take_bytes(2 * LM_LARGE_MAX_BYTES);
-  CHECK_EQ(lm_large_resize(pool, block, 100000), NULL);
+  CHECK_EQ(lm_large_resize(heap, block, 100000), NULL);
   CHECK_EQ(lm_large_usable_bytes(block), 2 * LM_LARGE_MAX_BYTES);
 }
 
