@@ -15,7 +15,9 @@ struct lm_lock lm_heaps_lock = LM_LOCK_INIT(LM_RANK_HEAPS);
 size_t lm_heap_live_count, lm_heap_made_count;
 static struct lm_heap *idle_heaps; /* without a thread; under lm_heaps_lock */
 
-#define EXTEND_BYTES 4096 /* a span grows by at most this, or one block */
+/* A span grows by a page, and later by a quarter of what it has: by then its class is in demand. */
+#define EXTEND_BYTES 4096
+#define EXTEND_FRACTION 4
 
 static uint32_t tag_of(const struct lm_heap *heap, const struct lm_span *span, uint32_t bits) {
   return heap->tag | bits | (uint32_t)span->class_index;
@@ -47,7 +49,8 @@ static struct lm_span *new_span(struct lm_heap *heap, size_t class_index) {
 static void *extend(struct lm_heap *heap, struct lm_span *span) {
   size_t block_bytes = lm_classes[span->class_index].block_bytes;
   char *first = lm_span_start(span) + (size_t)span->extended_count * block_bytes;
-  char *stop = (char *)lm_align_up((uintptr_t)first + 1, EXTEND_BYTES);
+  size_t extend_bytes = (size_t)span->extended_count * block_bytes / EXTEND_FRACTION;
+  char *stop = (char *)lm_align_up((uintptr_t)first + 1 + extend_bytes, EXTEND_BYTES);
   size_t count = (size_t)(stop - first) / block_bytes;
   count = lm_min(lm_max(count, 1), (size_t)(span->capacity - span->extended_count));
   struct lm_block **link = &heap->bins[span->class_index];
