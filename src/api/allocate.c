@@ -74,6 +74,10 @@ static void *take_any(size_t size, bool clear) {
 }
 
 LM_NOINLINE void *lm_malloc_slow(size_t size) {
+  if (LM_LIKELY(size - 1 < LM_CLASSED_MAX_BYTES)) {
+    void *block = lm_heap_pop(lm_this_heap, lm_sizeclass_of(size));
+    if (LM_LIKELY(block != NULL)) return block;
+  }
   void *block = take_any(size, false);
   if (LM_UNLIKELY(block == NULL)) errno = ENOMEM;
   return block;

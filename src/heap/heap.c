@@ -15,6 +15,9 @@ struct lm_lock lm_heaps_lock = LM_LOCK_INIT(LM_RANK_HEAPS);
 size_t lm_heap_live_count, lm_heap_made_count;
 static struct lm_heap *idle_heaps; /* without a thread; under lm_heaps_lock */
 
+/* Reading the clock costs as much as the rest of a refill, so that only some look at it. */
+#define REFILLS_PER_TICK 16
+
 /* A span grows by a page, and later by a quarter of what it has: by then its class is in demand. */
 #define EXTEND_BYTES 4096
 #define EXTEND_FRACTION 4
@@ -125,7 +128,7 @@ static void *take_from_usable(struct lm_heap *heap, size_t class_index) {
 
 void *lm_heap_take_slow(struct lm_heap *heap, size_t class_index, bool *zero) {
   *zero = false;
-  lm_heap_tick(heap);
+  if (++heap->refill_count % REFILLS_PER_TICK == 0) lm_heap_tick(heap);
   lm_remote_collect(heap);
   void *block = lm_heap_pop(heap, class_index);
   if (block != NULL) return block;

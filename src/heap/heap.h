@@ -44,6 +44,7 @@ struct lm_heap {
   uint32_t tag; /* the tag of its current spans, but for the class */
   bool ended;   /* its thread has ended, and the heap waits for another */
   uint64_t tick_ms;            /* when the slow path last looked at the clock's purposes */
+  uint32_t refill_count;
   size_t trim_class;           /* classes below have been looked at since the last tick */
   size_t chained_bytes;        /* blocks in chains and parcels */
   struct lm_pool *pool;
