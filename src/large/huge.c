@@ -62,20 +62,12 @@ static void end_record(struct huge *huge) {
   lm_lock_free(&lm_huge_lock);
 }
 
-/* Maps; at the process's limit of address space, once more without the table of tags. */
-static int map_huge(size_t size, size_t alignment, void **address) {
-  int error = lm_os_map(size, alignment, address);
-  if (error != 0 && lm_os_address_space_limited() && lm_tags_give_up(lm_region_holds))
-    error = lm_os_map(size, alignment, address);
-  return error;
-}
-
 void *lm_huge_take(size_t size, size_t alignment) {
   void *address;
   struct huge *huge = new_record();
   if (huge == NULL) return NULL;
   huge->size = lm_align_up(size, lm_os.page_bytes);
-  if (map_huge(huge->size, alignment, &address) != 0) {
+  if (lm_region_map_memory(huge->size, alignment, &address) != 0) {
     end_record(huge);
     return NULL;
   }
