@@ -128,17 +128,21 @@ static void blocks_of_all_kinds(void) {
   drop_every(1);
 }
 
-static void one_block_that_grows_and_shrinks(void) {
-  static const size_t sizes[] = {10,       100,      3000,    30000,      50000, 100000, 600000,
-                                 3 * MIB,  9 * MIB,  17 * MIB, 60 * MIB,  80 * MIB,
-                                 20 * MIB, 600000,   60000,   2000,       20};
-  get(10);
-  get(50000);
-  struct held *h = &held[0];
-  for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+static void change_in_steps(struct held *h, const size_t *sizes, size_t count) {
+  for (size_t i = 0; i < count; i++) {
     change(h, sizes[i]);
     if (i % 4 == 0) get(100000); /* in the way of growth in place */
   }
+}
+
+static void blocks_that_grow_and_shrink(void) {
+  static const size_t large[] = {10,     100,     3000,    30000,    50000, 100000,
+                                 600000, 3 * MIB, 9 * MIB, 17 * MIB, 20};
+  static const size_t huge[] = {60 * MIB, 80 * MIB, 20 * MIB, 600000, 60000, 2000};
+  get(10);
+  get(20 * MIB);
+  change_in_steps(&held[0], large, COUNT_OF(large));
+  change_in_steps(&held[1], huge, COUNT_OF(huge));
   drop_every(1);
 }
 
@@ -177,7 +181,7 @@ static void giving_memory_back(void) {
 
 static void run_script(void) {
   blocks_of_all_kinds();
-  one_block_that_grows_and_shrinks();
+  blocks_that_grow_and_shrink();
   threads_that_leave_blocks_to_each_other();
   giving_memory_back();
 }
