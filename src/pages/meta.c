@@ -2,6 +2,7 @@
 
 #include "base/bits.h"
 #include "os/os.h"
+#include "pages/region.h"
 
 #define CHUNK_BYTES (256 * LM_KIB)
 
@@ -14,7 +15,7 @@ void *lm_meta_take(size_t size) {
   void *record = NULL;
   if ((size_t)(chunk_end - chunk_next) < size) {
     void *fresh;
-    if (lm_os_map(CHUNK_BYTES, lm_os.page_bytes, &fresh) == 0) {
+    if (lm_region_map_memory(CHUNK_BYTES, lm_os.page_bytes, &fresh) == 0) {
       chunk_next = fresh;
       chunk_end = chunk_next + CHUNK_BYTES;
     }

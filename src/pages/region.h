@@ -84,6 +84,9 @@ LM_INLINE char *lm_span_start(const struct lm_span *span) {
   return (char *)region + ((size_t)(span - region->spans) << LM_SLICE_SHIFT);
 }
 
+/* As lm_os_map; at the process's limit of address space, once more without the table of tags. */
+int lm_region_map_memory(size_t size, size_t alignment, void **result);
+
 /* A new region of the pool, or NULL. The pool's lock need not be held. */
 struct lm_region *lm_region_new(struct lm_pool *pool);
 /* Gives an empty region back to the system. */

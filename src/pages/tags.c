@@ -2,6 +2,7 @@
 
 #include "base/bits.h"
 #include "os/os.h"
+#include "pages/region.h"
 
 /* How many bits an address of a process has. Where the system has given less, reserving the table
  * fails or wastes some; where it could give more, it does so only on request. */
@@ -43,7 +44,7 @@ static void release_table(bool (*keep)(uintptr_t address)) {
   uintptr_t start = page_words;
   for (uintptr_t word = page_words; word <= TABLE_WORDS; word += page_words) {
     bool kept = word == TABLE_WORDS;
-    for (size_t i = 0; !kept && i < page_words; i += 64)
+    for (size_t i = 0; !kept && i < page_words; i += LM_REGION_SLICES)
       kept = keep((word + i) << LM_SLICE_SHIFT);
     if (!kept) continue;
     if (word > start) lm_os_release(words + start, (word - start) * sizeof(lm_tag));

@@ -221,6 +221,18 @@ static void a_huge_block_changes_size_and_keeps_its_contents(void) {
   CHECK_EQ(lm_huge_totals.count, 1);
 }
 
+static void a_huge_block_that_came_out_of_a_region_grows(void) {
+  char *block = take_bytes(LM_LARGE_MAX_BYTES);
+  fill_ends(block, LM_LARGE_MAX_BYTES, 8);
+  char *moved = lm_large_resize(pool, block, LM_LARGE_MAX_BYTES + MIB);
+  /* Its parts are of different mappings: the system may refuse to resize them as one. */
+  char *grown = lm_raw_realloc(moved, 3 * LM_LARGE_MAX_BYTES);
+  CHECK(grown != NULL);
+  check_ends(grown, LM_LARGE_MAX_BYTES, 8);
+  touch(grown + LM_LARGE_MAX_BYTES, 2 * LM_LARGE_MAX_BYTES);
+  CHECK_EQ(lm_huge_totals.count, 1);
+}
+
 static void a_huge_block_whose_resizing_fails_is_still_there(void) {
   size_t size = 2 * LM_LARGE_MAX_BYTES;
   char *block = take_bytes(size);
@@ -258,6 +270,7 @@ int main(void) {
   RUN(a_target_that_stays_unmapped_is_never_used_again);
   RUN(a_block_of_which_parts_were_advised_grows_all_the_same);
   RUN(a_huge_block_changes_size_and_keeps_its_contents);
+  RUN(a_huge_block_that_came_out_of_a_region_grows);
   RUN(a_huge_block_whose_resizing_fails_is_still_there);
   RUN(a_huge_block_that_shrinks_much_is_for_the_caller_to_copy);
   return UNIT_RESULT();

@@ -1,0 +1,314 @@
+// timeout: 180
+/* The fault walk: a script of calls runs once for every system call in it that can fail, and that
+ * one fails, alone or with all that follow. Each function either works or says ENOMEM, contents
+ * stay, and once the fault is over the same script runs without any failure and leaves nothing
+ * behind.
+ *
+ * Arguments: none for the whole walk, or VARIANT FAULT all|one for one run of it, in the
+ * debugger for instance. */
+#include "unit.h"
+
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+/* ---- What is held ---- */
+
+struct held {
+  unsigned char *block; /* NULL: nothing */
+  size_t size;
+  unsigned seed;
+};
+
+enum { HELD = 400, EDGE = 64 };
+static struct held held[HELD];
+static long failure_count; /* calls that returned NULL */
+
+static size_t edge(size_t size) { return size < EDGE ? size : EDGE; }
+
+static void held_fill(struct held *h, size_t size) {
+  h->size = size;
+  h->seed = (unsigned)((uintptr_t)h->block >> 4);
+  fill(h->block, 0, edge(size), h->seed);
+  fill(h->block, size - edge(size), size, h->seed);
+}
+
+static void held_check(const struct held *h) {
+  check_filled(h->block, 0, edge(h->size), h->seed);
+  check_filled(h->block, h->size - edge(h->size), h->size, h->seed);
+}
+
+/* Every call goes through here. */
+static bool worked(const void *block) {
+  if (block != NULL) {
+    CHECK_EQ(errno, 0);
+    return true;
+  }
+  CHECK_EQ(errno, ENOMEM);
+  failure_count++;
+  return false;
+}
+
+static struct held *free_place(void) {
+  for (size_t i = 0; i < HELD; i++)
+    if (held[i].block == NULL) return &held[i];
+  CHECK(!"room for another block");
+  return NULL;
+}
+
+static void hold_block(void *block, size_t size) {
+  if (!worked(block)) return;
+  struct held *h = free_place();
+  h->block = block;
+  held_fill(h, size);
+}
+
+static void get(size_t size) {
+  errno = 0;
+  hold_block(loam_malloc(size), size);
+}
+
+static void get_zero(size_t size) {
+  errno = 0;
+  unsigned char *block = loam_calloc(1, size);
+  if (block != NULL) {
+    check_zero(block, edge(size));
+    for (size_t i = 0; i < size; i += 4096 + size / 16) CHECK_EQ(block[i], 0);
+    CHECK_EQ(block[size - 1], 0);
+  }
+  hold_block(block, size);
+}
+
+static void get_aligned(size_t alignment, size_t size) {
+  errno = 0;
+  void *block = loam_aligned_alloc(alignment, size);
+  CHECK_EQ((uintptr_t)block % alignment, 0);
+  hold_block(block, size);
+}
+
+static void drop(struct held *h) {
+  if (h->block == NULL) return;
+  held_check(h);
+  errno = 0;
+  loam_free(h->block);
+  CHECK_EQ(errno, 0);
+  h->block = NULL;
+}
+
+static void change(struct held *h, size_t size) {
+  if (h->block == NULL) return;
+  held_check(h);
+  size_t old_size = h->size;
+  errno = 0;
+  unsigned char *block = loam_realloc(h->block, size);
+  if (!worked(block)) {
+    held_check(h);
+    return;
+  }
+  h->block = block;
+  if (size >= old_size) held_check(h);
+  else check_filled(block, 0, edge(size), h->seed);
+  held_fill(h, size);
+}
+
+static void drop_every(size_t step) {
+  for (size_t i = 0; i < HELD; i += step) drop(&held[i]);
+}
+
+/* ---- The script ---- */
+
+static void blocks_of_all_kinds(void) {
+  for (size_t size = 1; size <= 40 * MIB; size = size * 2 + 7) get(size);
+  drop_every(2);
+  for (size_t size = 1; size <= MIB; size = size * 3 + 5) get_zero(size);
+  get_zero(20 * MIB);
+  drop_every(3);
+  for (size_t alignment = 32; alignment <= 128 * MIB; alignment *= 8) {
+    get_aligned(alignment, 40);
+    get_aligned(alignment, 200000);
+  }
+  drop_every(1);
+}
+
+static void change_in_steps(struct held *h, const size_t *sizes, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    change(h, sizes[i]);
+    if (i % 4 == 0) get(100000); /* in the way of growth in place */
+  }
+}
+
+static void blocks_that_grow_and_shrink(void) {
+  static const size_t large[] = {10,     100,     3000,    30000,    50000, 100000,
+                                 600000, 3 * MIB, 9 * MIB, 17 * MIB, 20};
+  static const size_t huge[] = {60 * MIB, 80 * MIB, 20 * MIB, 600000, 60000, 2000};
+  get(10);
+  get(20 * MIB);
+  change_in_steps(&held[0], large, COUNT_OF(large));
+  change_in_steps(&held[1], huge, COUNT_OF(huge));
+  drop_every(1);
+}
+
+static void *thread_takes_and_gives(void *unused) {
+  drop_every(3); /* of others, before the thread has a heap */
+  for (size_t i = 0; i < 40; i++) get(16 + i * i * 40);
+  drop_every(5);
+  return unused;
+}
+
+static void threads_that_leave_blocks_to_each_other(void) {
+  pthread_attr_t attributes;
+  pthread_t thread;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, 256 * KIB);
+  for (size_t i = 0; i < 60; i++) get(16 + i * i * 10);
+  for (int i = 0; i < 3; i++) {
+    CHECK_EQ(pthread_create(&thread, &attributes, thread_takes_and_gives, NULL), 0);
+    join_thread(thread);
+  }
+  drop_every(1);
+}
+
+static void giving_memory_back(void) {
+  uint64_t hour_ms = 3600000;
+  for (size_t i = 0; i < 30; i++) get(20000 + i * 10000);
+  drop_every(2);
+  lm_pool_tick(lm_os_clock_ms() + hour_ms);
+  lm_pool_tick(lm_os_clock_ms() + 2 * hour_ms);
+  for (size_t i = 0; i < 10; i++) get_zero(300000);
+  drop_every(2);
+  loam_malloc_trim(0);
+  for (size_t i = 0; i < 10; i++) get_zero(300000);
+  drop_every(1);
+}
+
+static void run_script(void) {
+  blocks_of_all_kinds();
+  blocks_that_grow_and_shrink();
+  threads_that_leave_blocks_to_each_other();
+  giving_memory_back();
+}
+
+/* ---- Variants ---- */
+
+enum variant { PLAIN, NO_OVERCOMMIT, NO_TABLE, TABLE_GIVEN_UP, TABLE_GIVEN_UP_LATER, VARIANTS };
+static const char *const variant_names[VARIANTS] = {"plain", "no_overcommit", "no_table",
+                                                    "table_given_up", "table_given_up_later"};
+
+static void limit_address_space(void) {
+  struct rlimit limit = {(rlim_t)3 << 30, RLIM_INFINITY};
+  CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+}
+
+/* The parts of process start that can fail, again. */
+static void start(enum variant variant) {
+  if (lm_tags.mask != 0) lm_os_release(lm_tags.table, TABLE_WORDS * sizeof(lm_tag));
+  lm_tags.table = &no_tag;
+  lm_tags.mask = 0;
+  lm_options.purge_delay_ms = 3600000; /* so that every run makes the same calls */
+  if (variant == NO_OVERCOMMIT) lm_os.overcommit = false;
+  if (variant == NO_TABLE) limit_address_space();
+  lm_tags_start();
+  CHECK(variant != NO_TABLE || lm_tags.mask == 0);
+  if (variant == TABLE_GIVEN_UP) limit_address_space();
+}
+
+static void run_variant(enum variant variant) {
+  start(variant);
+  if (variant == TABLE_GIVEN_UP_LATER) {
+    blocks_of_all_kinds();
+    for (size_t size = 1; size <= 40 * MIB; size = size * 2 + 7) get(size);
+    limit_address_space();
+  }
+  run_script();
+}
+
+/* ---- One run ---- */
+
+/* Written by the child, read by the parent. */
+struct result {
+  long point_count;
+  long failure_count;
+  bool ended;
+};
+static struct result *result;
+
+enum mode { NONE, ONE, ALL };
+
+/* All but `lost_max` blocks, targets of moves that the system has taken away for good. */
+static void check_that_nothing_is_left(size_t lost_max) {
+  drop_every(1);
+  lm_checked_end();
+  lm_heap_trim(lm_this_heap);
+  for (unsigned i = 0; i < lm_pool_count; i++) {
+    check_pool(&lm_pools[i]);
+    CHECK_EQ(lm_pools[i].span_slice_count, 0);
+    CHECK_THAT(lm_pools[i].large_count, <=, lost_max);
+  }
+  CHECK_THAT(lm_huge_totals.count, <=, lost_max);
+  CHECK_EQ(lm_heap_live_count, 1);
+  for (size_t i = 0; i < LM_CLASS_COUNT; i++) CHECK_EQ(orphans[i].first, NULL);
+}
+
+static void run(enum variant variant, long fault, enum mode mode) {
+  lm_fault_points = 0;
+  lm_fault_more = mode == ALL ? LONG_MAX : 0;
+  lm_fault_countdown = mode == NONE ? -1 : fault;
+  run_variant(variant);
+  result->point_count = lm_fault_points;
+  result->failure_count = failure_count;
+  lm_fault_more = 0;
+  lm_fault_countdown = -1;
+  failure_count = 0;
+  run_script();
+  CHECK_EQ(failure_count, 0);
+  check_that_nothing_is_left(mode == ALL ? 3 : 0);
+  if (mode == NONE && variant >= TABLE_GIVEN_UP) CHECK_EQ(lm_tags.mask, 0);
+  result->ended = true;
+}
+
+static bool run_in_child(enum variant variant, long fault, enum mode mode) {
+  int status;
+  *result = (struct result){0, 0, false};
+  pid_t child = fork();
+  CHECK(child >= 0);
+  if (child == 0) {
+    alarm(20);
+    run(variant, fault, mode);
+    _exit(0);
+  }
+  CHECK_EQ(waitpid(child, &status, 0), child);
+  bool good = status == 0 && result->ended;
+  /* One system call that fails makes at most one function fail. */
+  if (mode == NONE && result->failure_count != 0) good = false;
+  if (mode == ONE && result->failure_count > 1) good = false;
+  if (!good)
+    printf("FAIL %s %ld %s: status %#x, %ld failures\n", variant_names[variant], fault,
+           mode == ALL ? "all" : "one", status, result->failure_count);
+  fflush(stdout);
+  return good;
+}
+
+static bool walk(enum variant variant) {
+  bool good = run_in_child(variant, 0, NONE);
+  long count = result->point_count, failed = 0;
+  CHECK_THAT(count, >, 50);
+  for (long fault = 0; fault < count; fault++) {
+    good &= run_in_child(variant, fault, ONE);
+    failed += result->failure_count;
+    good &= run_in_child(variant, fault, ALL);
+  }
+  printf("%s %s: %ld faults, of which %ld were seen by the caller\n", good ? "ok  " : "FAIL",
+         variant_names[variant], count, failed);
+  return good;
+}
+
+int main(int count, char **arguments) {
+  bool good = true;
+  result = mmap(NULL, sizeof *result, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  CHECK(result != MAP_FAILED);
+  for (enum variant variant = 0; variant < VARIANTS; variant++) {
+    if (count < 4) good &= walk(variant);
+    else if (strcmp(arguments[1], variant_names[variant]) == 0)
+      run(variant, atol(arguments[2]), strcmp(arguments[3], "all") == 0 ? ALL : ONE);
+  }
+  return good ? 0 : 1;
+}
