@@ -224,7 +224,7 @@ static void a_huge_block_changes_size_and_keeps_its_contents(void) {
 static void a_huge_block_that_came_out_of_a_region_grows(void) {
   char *block = take_bytes(LM_LARGE_MAX_BYTES);
   fill_ends(block, LM_LARGE_MAX_BYTES, 8);
-  char *moved = lm_large_resize(pool, block, LM_LARGE_MAX_BYTES + MIB);
+  char *moved = lm_large_resize(heap, block, LM_LARGE_MAX_BYTES + MIB);
   /* Its parts are of different mappings: the system may refuse to resize them as one. */
   char *grown = lm_raw_realloc(moved, 3 * LM_LARGE_MAX_BYTES);
   CHECK(grown != NULL);
