@@ -1,6 +1,8 @@
 # The front door. CMake builds the allocator, cargo the command; every target says what it does.
 BUILD   := build
 CMAKE   := cmake
+# Ninja where it is installed; Make does as well.
+GENERATOR := $(if $(shell command -v ninja 2>/dev/null),Ninja,Unix Makefiles)
 JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
 CONFIG  ?= RelWithDebInfo
 
@@ -8,11 +10,11 @@ CONFIG  ?= RelWithDebInfo
 
 all: lib cli ## Build build/lib/libloam.so, libloam.a, loam.o and build/bin/loam
 
-lib: $(BUILD)/cmake/build.ninja ## Build the allocator only
+lib: $(BUILD)/cmake/CMakeCache.txt ## Build the allocator only
 	$(CMAKE) --build $(BUILD)/cmake --parallel $(JOBS)
 
-$(BUILD)/cmake/build.ninja: CMakeLists.txt
-	$(CMAKE) -S . -B $(BUILD)/cmake -G Ninja -DCMAKE_BUILD_TYPE=$(CONFIG)
+$(BUILD)/cmake/CMakeCache.txt: CMakeLists.txt
+	$(CMAKE) -S . -B $(BUILD)/cmake -G "$(GENERATOR)" -DCMAKE_BUILD_TYPE=$(CONFIG)
 
 cli: ## Build the loam command only
 	cargo build --release --locked --quiet
