@@ -6,7 +6,7 @@ GENERATOR := $(if $(shell command -v ninja 2>/dev/null),Ninja,Unix Makefiles)
 JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
 CONFIG  ?= RelWithDebInfo
 
-.PHONY: all lib cli test run bench peers docs-check clean help
+.PHONY: all lib cli test run bench peers clean help
 
 all: lib cli ## Build build/lib/libloam.so, libloam.a, loam.o and build/bin/loam
 
@@ -21,7 +21,9 @@ cli: ## Build the loam command only
 	mkdir -p $(BUILD)/bin
 	install -m 755 target/release/loam $(BUILD)/bin/loam
 
-run: all ## Run CMD='program arguments' on loam's malloc, and prove it
+run: all ## Prove that CMD='program arguments' gets loam's malloc, and run it
+	$(if $(CMD),,$(error say what to run: make run CMD='program arguments'))
+	$(BUILD)/bin/loam verify $(firstword $(CMD))
 	$(BUILD)/bin/loam run --stats -- $(CMD)
 
 test: ## Install what the tests need and run all of them

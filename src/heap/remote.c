@@ -25,12 +25,13 @@ static void message_set(struct lm_message *message, struct lm_message *next, siz
 }
 #endif
 
-/* Pushes linked messages onto the heap's inbox. False if it is closed. */
+/* Pushes linked messages onto the heap's inbox. False if it is closed; then the last is the last
+ * still, though an attempt before may have linked it to what was in the inbox. */
 static bool push(struct lm_heap *heap, struct lm_message *first, struct lm_message *last) {
   struct lm_message *head = lm_load_acquire(&heap->inbox);
   do {
     if (head == LM_INBOX_CLOSED) {
-      message_set(last, NULL, message_count(last)); /* an earlier turn may have linked it */
+      message_set(last, NULL, message_count(last));
       return false;
     }
     message_set(last, head, message_count(last));

@@ -7,10 +7,11 @@
  * An action is atomic where the code is: one atomic instruction, one critical section, or work on
  * memory that nobody else touches. A message is one block here: the blocks of a chain travel
  * together, and what is proven for the handle holds for all of them. An inbox is a set of blocks,
- * since the order of messages does not matter.
+ * since the order of messages does not matter; inbox_push.pml has it as the list that it is.
  *
- * Checked: a block is put back exactly once; what is handed out again was free; a span is given back exactly when its last block is back, and once; when all is done
- * no block is lost; no deadlock; whoever finds an inbox closed finds another owner.
+ * Checked: a block is put back exactly once; what is handed out again was free; a span is given
+ * back exactly when its last block is back, and once; when all is done no block is lost; no
+ * deadlock; whoever finds an inbox closed finds another owner.
  *
  * Sizes that are searched whole:
  *   size: -DSPANS=1 -DBLOCKS=3

@@ -48,6 +48,14 @@ static void the_inside_of_a_block_is_not_one(void) {
   CHECK(!recognised(block + 512));
 }
 
+static void a_block_whose_successor_says_that_it_is_free_is_not_one(void) {
+  char *block = opaque(malloc(1000));
+  size_t *next = (size_t *)(block - 16 + (((size_t *)block)[-1] & ~CHUNK_FLAGS));
+  CHECK(recognised(block));
+  next[1] &= ~CHUNK_PREVIOUS_IN_USE;
+  CHECK(!recognised(block));
+}
+
 static void addresses_that_are_not_mapped_are_rejected_without_being_read(void) {
   static const uintptr_t wild[] = {0, 1, 8, 16, 4096, 0xdeadbeef0, (uintptr_t)1 << 47,
                                    (uintptr_t)1 << 62, UINTPTR_MAX, UINTPTR_MAX - 15};
@@ -82,7 +90,7 @@ static void memory_without_access_is_rejected(void) {
 static void a_mapping_that_merely_looks_like_a_blocks_is_rejected(void) {
   char *pages = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   size_t *words = (size_t *)pages;
-  words[1] = (2 * PAGE + 16) | CHUNK_MAPPED; /* not whole pages */
+  words[1] = (2 * PAGE - 16) | CHUNK_MAPPED; /* not whole pages */
   CHECK(!recognised(words + 2));
   words[1] = (1 << 30) | CHUNK_MAPPED; /* longer than the mapping */
   CHECK(!recognised(words + 2));
@@ -152,6 +160,7 @@ int main(void) {
   RUN(blocks_with_a_mapping_of_their_own_are_recognised);
   RUN(aligned_blocks_are_recognised);
   RUN(the_inside_of_a_block_is_not_one);
+  RUN(a_block_whose_successor_says_that_it_is_free_is_not_one);
   RUN(addresses_that_are_not_mapped_are_rejected_without_being_read);
   RUN(variables_and_code_are_rejected);
   RUN(memory_without_access_is_rejected);

@@ -108,6 +108,7 @@ static void the_last_block_ends_an_orphan_with_free_blocks(void) {
   CHECK_EQ(lm_tag_of(blocks[0]), 0);
   check_pool(&lm_pools[0]);
   CHECK_EQ(lm_orphan_adopt(new_heap(), CLASS), NULL);
+  CHECK_EQ(lm_load_relaxed(&usable_counts[CLASS]), 0);
 }
 
 static void the_last_block_ends_an_orphan_without_free_blocks(void) {

@@ -242,6 +242,18 @@ static void a_closed_inbox_leads_to_the_orphan(void) {
   CHECK_EQ(lm_span_of(blocks[0])->used_count, 2);
 }
 
+static void a_list_that_could_not_be_pushed_ends_where_it_ended(void) {
+  begin();
+  take_blocks(0, 3);
+  for (int i = 0; i < 3; i++) heap_give(other, blocks[i]);
+  lm_heap_end(owner);
+  struct lm_message *last = (struct lm_message *)blocks[1];
+  message_set(last, (struct lm_message *)blocks[2], 1); /* as after an attempt that came too late */
+  CHECK(!push(owner, (struct lm_message *)blocks[0], last));
+  CHECK_EQ(message_next(last), NULL);
+  CHECK_EQ(message_count(last), 1);
+}
+
 static void what_is_in_the_inbox_at_the_end_reaches_the_orphan(void) {
   begin();
   take_blocks(0, 3);
@@ -329,6 +341,7 @@ int main(void) {
   RUN(messages_of_several_senders_all_arrive);
   RUN(a_thread_without_a_heap_sends_at_once);
   RUN(a_closed_inbox_leads_to_the_orphan);
+  RUN(a_list_that_could_not_be_pushed_ends_where_it_ended);
   RUN(what_is_in_the_inbox_at_the_end_reaches_the_orphan);
   RUN(a_message_to_a_heap_that_has_lost_the_span_is_sent_on);
   RUN(a_chain_of_a_span_that_was_adopted_meanwhile_comes_back_to_oneself);
