@@ -15,6 +15,7 @@ lib: $(BUILD)/cmake/CMakeCache.txt ## Build the allocator only
 
 $(BUILD)/cmake/CMakeCache.txt: CMakeLists.txt
 	$(CMAKE) -S . -B $(BUILD)/cmake -G "$(GENERATOR)" -DCMAKE_BUILD_TYPE=$(CONFIG)
+	@touch $@
 
 cli: ## Build the loam command only
 	cargo build --release --locked --quiet
