@@ -48,14 +48,18 @@ static void throw_bad_alloc(void) {
   lm_panic(&text);
 }
 
+static new_handler current_new_handler(void) {
+  new_handler (*get)(void) = (new_handler(*)(void))runtime_function((void *)cxx_get_new_handler,
+                                                                    "_ZSt15get_new_handlerv");
+  return get != NULL ? get() : NULL;
+}
+
 /* A block after all, once a new-handler has made room; else throws. The handler may throw too. */
 static LM_COLD void *new_slow(size_t alignment, size_t size) {
   for (;;) {
     void *block = lm_checked_memalign(alignment, size);
     if (block != NULL) return block;
-    new_handler (*get)(void) = (new_handler(*)(void))runtime_function(
-        (void *)cxx_get_new_handler, "_ZSt15get_new_handlerv");
-    new_handler handler = get != NULL ? get() : NULL;
+    new_handler handler = current_new_handler();
     if (handler == NULL) throw_bad_alloc();
     else handler();
   }
@@ -89,26 +93,34 @@ NAMED(void *, cxx_new_array_aligned, "_Zna" SIZE_CODE "St11align_val_t", size_t 
   return LM_LIKELY(block != NULL) ? block : new_slow(alignment, size);
 }
 
-/* The nothrow forms call the new-handler as well, and return null where the others throw: either
- * there is no handler or the handler has thrown. Catching that takes a C++ compiler, so that a
- * handler which throws ends the program here, as an exception from a noexcept function does. */
-static LM_COLD void *new_nothrow_slow(size_t alignment, size_t size) {
+/* The nothrow forms do as the others and return null where those throw. What a new-handler throws
+ * takes C++ to catch: the C++ runtime's own form does that around a call of operator new, which is
+ * ours. In a static program that form is not there, and null is returned without a handler's help
+ * only: an exception of its own goes through to the caller. */
+static LM_COLD void *new_nothrow_slow(size_t alignment, size_t size, const void *nothrow) {
+  if (alignment <= LM_GRANULE_BYTES) {
+    void *(*next)(size_t, const void *) = (void *(*)(size_t, const void *))lm_os_next_function(
+        "_Znw" SIZE_CODE "RKSt9nothrow_t");
+    if (next != NULL) return next(size, nothrow);
+  } else {
+    void *(*next)(size_t, size_t, const void *) =
+        (void *(*)(size_t, size_t, const void *))lm_os_next_function(
+            "_Znw" SIZE_CODE "St11align_val_tRKSt9nothrow_t");
+    if (next != NULL) return next(size, alignment, nothrow);
+  }
   for (;;) {
-    void *block = lm_checked_memalign(alignment, size);
-    if (block != NULL) return block;
-    new_handler (*get)(void) = (new_handler(*)(void))runtime_function(
-        (void *)cxx_get_new_handler, "_ZSt15get_new_handlerv");
-    new_handler handler = get != NULL ? get() : NULL;
+    new_handler handler = current_new_handler();
     if (handler == NULL) return NULL;
     handler();
+    void *block = lm_checked_memalign(alignment, size);
+    if (block != NULL) return block;
   }
 }
 
 NAMED(void *, cxx_new_nothrow, "_Znw" SIZE_CODE "RKSt9nothrow_t", size_t size,
       const void *nothrow) {
-  (void)nothrow;
   void *block = lm_checked_malloc(size);
-  return LM_LIKELY(block != NULL) ? block : new_nothrow_slow(LM_GRANULE_BYTES, size);
+  return LM_LIKELY(block != NULL) ? block : new_nothrow_slow(LM_GRANULE_BYTES, size, nothrow);
 }
 
 NAMED(void *, cxx_new_array_nothrow, "_Zna" SIZE_CODE "RKSt9nothrow_t", size_t size,
@@ -118,9 +130,8 @@ NAMED(void *, cxx_new_array_nothrow, "_Zna" SIZE_CODE "RKSt9nothrow_t", size_t s
 
 NAMED(void *, cxx_new_aligned_nothrow, "_Znw" SIZE_CODE "St11align_val_tRKSt9nothrow_t",
       size_t size, size_t alignment, const void *nothrow) {
-  (void)nothrow;
   void *block = lm_checked_memalign(alignment, size);
-  return LM_LIKELY(block != NULL) ? block : new_nothrow_slow(alignment, size);
+  return LM_LIKELY(block != NULL) ? block : new_nothrow_slow(alignment, size, nothrow);
 }
 
 NAMED(void *, cxx_new_array_aligned_nothrow, "_Zna" SIZE_CODE "St11align_val_tRKSt9nothrow_t",
