@@ -16,7 +16,7 @@ size_t lm_heap_live_count, lm_heap_made_count;
 static struct lm_heap *idle_heaps; /* without a thread; under lm_heaps_lock */
 
 /* Reading the clock costs as much as the rest of a refill, so that only some look at it. */
-#define REFILLS_PER_TICK 16
+#define REFILLS_PER_TICK 8
 
 /* A span grows by a page, and later by a quarter of what it has: by then its class is in demand. */
 #define EXTEND_BYTES 4096
@@ -36,7 +36,8 @@ static struct lm_span *new_span(struct lm_heap *heap, size_t class_index) {
   if (start == NULL) return NULL;
   struct lm_span *span =
       &lm_region_of(start)->spans[lm_region_offset(start) >> LM_SLICE_SHIFT];
-  for (size_t i = 0; i < class->slice_count; i++) span[i].head_distance = (uint8_t)i;
+  for (size_t i = 0; i < class->slice_count; i++)
+    span[i].head = span[i].head_own = span;
   span->free_list = NULL;
   span->used_count = span->extended_count = 0;
   span->notify_count = 0;
@@ -151,7 +152,7 @@ void *lm_heap_take_slow(struct lm_heap *heap, size_t class_index, bool *zero) {
 /* ---- free's slow paths ---- */
 
 void lm_heap_free_own(struct lm_heap *heap, struct lm_block *block) {
-  struct lm_span *span = lm_span_of(block);
+  struct lm_span *span = lm_span_of_own(block);
   block->next = span->free_list;
   span->free_list = block;
   if (LM_UNLIKELY(--span->used_count == span->notify_count)) notify(heap, span);
@@ -196,17 +197,19 @@ static void trim_class(struct lm_heap *heap, size_t class_index) {
 
 static LM_NOINLINE void tick_slow(struct lm_heap *heap, uint64_t now_ms) {
   heap->tick_ms = now_ms;
-  heap->trim_class = 0;
+  if (heap->trim_class >= LM_CLASS_COUNT) heap->trim_class = 0;
   lm_remote_flush(heap);
   lm_large_cache_flush(heap);
   lm_pool_tick(now_ms);
 }
 
+#define TRIM_CLASSES_PER_TICK 32
+
 void lm_heap_tick(struct lm_heap *heap) {
   uint64_t now_ms = lm_os_clock_ms();
   if (now_ms - heap->tick_ms >= 1 + lm_options.purge_delay_ms / 4) tick_slow(heap, now_ms);
   /* A few classes at a time, so that no single call pays for all of them. */
-  for (int i = 0; i < 4 && heap->trim_class < LM_CLASS_COUNT; i++)
+  for (int i = 0; i < TRIM_CLASSES_PER_TICK && heap->trim_class < LM_CLASS_COUNT; i++)
     trim_class(heap, heap->trim_class++);
 }
 

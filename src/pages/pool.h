@@ -25,7 +25,7 @@
 #define LM_POOL_MAX 16
 #define LM_CPUS_PER_POOL 4
 #define LM_POOL_KEEP_BYTES LM_MIB /* over all pools */
-#define LM_POOL_CREDIT_BYTES (16 * LM_MIB)
+#define LM_POOL_CREDIT_BYTES (4 * LM_MIB)
 #define LM_POOL_CREDIT_MS 1000
 
 struct lm_pool {

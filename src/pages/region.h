@@ -74,9 +74,18 @@ LM_INLINE size_t lm_region_offset(const void *address) {
   return (uintptr_t)address & (LM_REGION_BYTES - 1);
 }
 
+/* The record of the block's slice, which need not be the span's first one. */
+LM_INLINE struct lm_span *lm_span_record_of(const void *block) {
+  return &lm_region_of(block)->spans[lm_region_offset(block) >> LM_SLICE_SHIFT];
+}
+
 LM_INLINE struct lm_span *lm_span_of(const void *block) {
-  struct lm_span *span = &lm_region_of(block)->spans[lm_region_offset(block) >> LM_SLICE_SHIFT];
-  return span - span->head_distance;
+  return lm_span_record_of(block)->head;
+}
+
+/* The same for the span's owner. */
+LM_INLINE struct lm_span *lm_span_of_own(const void *block) {
+  return lm_span_record_of(block)->head_own;
 }
 
 LM_INLINE char *lm_span_start(const struct lm_span *span) {

@@ -37,6 +37,7 @@ struct lm_span {
   struct lm_block *free_list;
   uint32_t used_count;
   uint32_t notify_count; /* when used_count falls to this, the owner looks at the span */
+  struct lm_span *head_own; /* as below, for the owner, who needs only this line to free */
   struct lm_span *next, *previous;
   uint16_t extended_count;
   uint8_t state; /* enum lm_span_state */
@@ -47,10 +48,10 @@ struct lm_span {
    * `owner` is NULL for an orphan. Written by the owner, or under the orphans' lock; read by any
    * thread that sends a block back: a store here releases to the acquiring load in remote.c. */
   LM_CACHE_ALIGNED _Atomic(struct lm_heap *) owner;
+  struct lm_span *head; /* the record of the span's first slice, which is the span's */
   uint16_t capacity;
   uint8_t class_index;
   uint8_t slice_count;
-  uint8_t head_distance; /* slices back to the span's first one, whose record is the span's */
   /* The same as in the table of tags, for processes that have none; the current bit changes. */
   lm_tag tag;
 };

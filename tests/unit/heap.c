@@ -177,17 +177,14 @@ static void trim_gives_empty_current_spans_back_and_keeps_others(void) {
 
 static void a_tick_looks_at_a_few_classes_at_a_time(void) {
   begin();
-  take_blocks(0, 1);
+  heap_give(heap, heap_take(heap, TRIM_CLASSES_PER_TICK - 1));
   heap_give(heap, heap_take(heap, 100));
-  give_blocks(0, 1);
   heap->tick_ms = lm_os_clock_ms() - lm_options.purge_delay_ms;
   lm_heap_tick(heap);
-  CHECK_EQ(heap->trim_class, 4);
-  CHECK(heap->current[CLASS] != NULL);
-  lm_heap_tick(heap);
-  CHECK_EQ(heap->current[CLASS], NULL);
+  CHECK_EQ(heap->trim_class, TRIM_CLASSES_PER_TICK);
+  CHECK_EQ(heap->current[TRIM_CLASSES_PER_TICK - 1], NULL);
   CHECK(heap->current[100] != NULL);
-  for (int i = 0; i < 26; i++) lm_heap_tick(heap);
+  for (int i = 1; i < LM_CLASS_COUNT / TRIM_CLASSES_PER_TICK + 1; i++) lm_heap_tick(heap);
   CHECK_EQ(heap->current[100], NULL);
   CHECK_EQ(spans_in_use(), 0);
 }
