@@ -16,7 +16,6 @@ static __thread bool thread_ended;
 
 /* ---- A thread's begin and end ---- */
 
-void lm_thread_end(void *heap);
 void lm_thread_end(void *heap) {
   lm_this_heap = &lm_empty_heap;
   thread_ended = true;

@@ -56,6 +56,9 @@ size_t lm_raw_usable_bytes(const void *address);
 /* The tag of any address, with or without a table of tags. */
 uint32_t lm_tag_of(const void *address);
 
+/* The calling thread ends, and its heap with it. */
+void lm_thread_end(void *heap);
+
 /* Starts loam if that has not happened: any thread, any time. */
 void lm_process_start(void);
 

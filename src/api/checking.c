@@ -24,12 +24,9 @@ struct held_block {
   unsigned char *address;
   size_t bytes;
 };
-static struct lm_lock quarantine_lock = LM_LOCK_INIT(LM_RANK_QUARANTINE);
+struct lm_lock lm_quarantine_lock = LM_LOCK_INIT(LM_RANK_QUARANTINE);
 static struct held_block quarantine[QUARANTINE_BLOCKS]; /* these three under the lock */
 static size_t quarantine_first, quarantine_count;
-
-struct lm_lock *lm_quarantine_lock(void);
-struct lm_lock *lm_quarantine_lock(void) { return &quarantine_lock; }
 
 /* ---- Which blocks the program has ---- */
 
@@ -117,13 +114,13 @@ static void check_held(const struct held_block *held) {
 /* Takes the oldest block out if more than `keep` are held; false if not. */
 static bool release_one(size_t keep) {
   struct held_block held = {NULL, 0};
-  lm_lock_take(&quarantine_lock);
+  lm_lock_take(&lm_quarantine_lock);
   if (quarantine_count > keep) {
     held = quarantine[quarantine_first];
     quarantine_first = (quarantine_first + 1) % QUARANTINE_BLOCKS;
     quarantine_count--;
   }
-  lm_lock_free(&quarantine_lock);
+  lm_lock_free(&lm_quarantine_lock);
   if (held.address == NULL) return false;
   check_held(&held);
   lm_raw_free(held.address);
@@ -135,12 +132,12 @@ static void hold(void *block) {
   memset(block, FREE_PATTERN, held.bytes);
   while (release_one(QUARANTINE_BLOCKS - 1)) {}
   bool room = false;
-  lm_lock_take(&quarantine_lock);
+  lm_lock_take(&lm_quarantine_lock);
   if (quarantine_count < QUARANTINE_BLOCKS) {
     quarantine[(quarantine_first + quarantine_count++) % QUARANTINE_BLOCKS] = held;
     room = true;
   }
-  lm_lock_free(&quarantine_lock);
+  lm_lock_free(&lm_quarantine_lock);
   if (!room) lm_raw_free(block); /* other threads have filled it meanwhile */
 }
 

@@ -20,6 +20,7 @@ void *lm_checked_realloc(void *block, size_t size, void *caller);
 void lm_checked_free(void *block, void *caller);
 void lm_checked_free_sized(void *block, size_t size, void *caller);
 size_t lm_checked_usable_bytes(void *block, void *caller);
+extern struct lm_lock lm_quarantine_lock;
 /* Checks and frees the blocks held back. */
 void lm_checked_end(void);
 

@@ -8,9 +8,6 @@
 #include "pages/meta.h"
 #include "report/report.h"
 
-void lm_thread_end(void *heap);
-struct lm_lock *lm_quarantine_lock(void);
-
 static struct lm_lock start_lock = LM_LOCK_INIT(LM_RANK_START);
 /* Written under the lock, read without it: pairs the release in lm_process_start with the acquire
  * of whoever finds it set. */
@@ -50,7 +47,7 @@ void lm_process_start(void) {
 static void for_each_lock(void (*visit)(struct lm_lock *lock)) {
   visit(&start_lock);
 #if LM_CHECKING
-  visit(lm_quarantine_lock());
+  visit(&lm_quarantine_lock);
 #endif
   for (size_t i = 0; i < LM_CLASS_COUNT; i++) visit(&lm_orphan_locks[i]);
   visit(&lm_heaps_lock);

@@ -9,7 +9,7 @@
 #include "os/panic.h"
 #include "pages/meta.h"
 
-struct lm_heap lm_empty_heap = {.tag = LM_TAG_NO_HEAP, .ended = true, .pool = &lm_pools[0]};
+struct lm_heap lm_empty_heap = {.tag = LM_TAG_NO_HEAP, .pool = &lm_pools[0]};
 
 struct lm_lock lm_heaps_lock = LM_LOCK_INIT(LM_RANK_HEAPS);
 size_t lm_heap_live_count, lm_heap_made_count;
@@ -244,7 +244,6 @@ struct lm_heap *lm_heap_begin(void) {
   lm_lock_take(&lm_heaps_lock);
   lm_heap_live_count++;
   lm_lock_free(&lm_heaps_lock);
-  heap->ended = false;
   heap->trim_class = LM_CLASS_COUNT;
   heap->tick_ms = lm_os_clock_ms();
   /* Opens the inbox; pairs with the acquiring load of whoever sends next. */
@@ -280,7 +279,6 @@ void lm_heap_end(struct lm_heap *heap) {
   }
   leave_list(&heap->full);
   lm_remote_close(heap);
-  heap->ended = true;
   lm_lock_take(&lm_heaps_lock);
   heap->next = idle_heaps;
   idle_heaps = heap;

@@ -42,7 +42,6 @@ struct lm_parcel {
 struct lm_heap {
   struct lm_block *bins[LM_BIN_COUNT];
   uint32_t tag; /* the tag of its current spans, but for the class */
-  bool ended;   /* its thread has ended, and the heap waits for another */
   uint64_t tick_ms;            /* when the slow path last looked at the clock's purposes */
   uint32_t refill_count;
   size_t trim_class;           /* classes below have been looked at since the last tick */
