@@ -39,12 +39,13 @@ static struct lm_span *new_span(struct lm_heap *heap, size_t class_index) {
   for (size_t i = 0; i < class->slice_count; i++)
     span[i].head = span[i].head_own = span;
   span->free_list = NULL;
-  span->used_count = span->extended_count = 0;
+  span->used_count = span->extended_count = span->extended_count_seen = 0;
   span->notify_count = 0;
   span->capacity = class->block_count;
   span->class_index = (uint8_t)class_index;
   span->slice_count = class->slice_count;
   span->zero = zero;
+  span->unused_purged = false;
   lm_store_release(&span->owner, heap);
   return span;
 }
@@ -187,10 +188,26 @@ static void unload_current(struct lm_heap *heap, struct lm_span *span) {
   heap->current[span->class_index] = NULL;
 }
 
-/* Gives the class's current span back if all its blocks are free. */
+/* A span of slices that were used before has pages that it may not need for long: they go back
+ * once it has not grown for a while. */
+static void purge_unused(struct lm_span *span) {
+  bool grows = span->extended_count != span->extended_count_seen;
+  span->extended_count_seen = span->extended_count;
+  if (span->zero || span->unused_purged || grows || lm_options.purge_delay_ms == 0) return;
+  size_t used = (size_t)span->extended_count * lm_classes[span->class_index].block_bytes;
+  char *start = lm_span_start(span);
+  span->unused_purged =
+      lm_pool_purge_unused(start + used, start + ((size_t)span->slice_count << LM_SLICE_SHIFT));
+}
+
+/* Gives the class's current span back if all its blocks are free, else what it does not use. */
 static void trim_class(struct lm_heap *heap, size_t class_index) {
   struct lm_span *span = heap->current[class_index];
-  if (span == NULL || list_length(heap->bins[class_index]) != span->extended_count) return;
+  if (span == NULL) return;
+  if (list_length(heap->bins[class_index]) != span->extended_count) {
+    purge_unused(span);
+    return;
+  }
   unload_current(heap, span);
   lm_span_end(span);
 }

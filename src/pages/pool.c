@@ -94,9 +94,13 @@ static void narrow_search(struct lm_region *region, size_t count, size_t end) {
   if (end == 0) region->run_limit = (uint32_t)lm_min(region->run_limit, count - 1);
 }
 
-/* Marks used pages as free, the first `touched` of them as dirty. */
+/* Marks used pages as free, the first `touched` of them as dirty. Others that are dirty from before
+ * have been of no use for a while: they are due at the next turn of the clock. */
 static void give_pages(struct lm_region *region, size_t page, size_t count, size_t touched) {
   lm_bitmap_set(region->dirty_pages, page, page + touched);
+  for (size_t w = (page + touched) / 64; w * 64 < page + count; w++)
+    region->aged_pages[w] |=
+        region->dirty_pages[w] & lm_bitmap_mask(w, page + touched, page + count);
   lm_bitmap_clear(region->used_pages, page, page + count);
   size_t per_slice = pages_per_slice();
   for (size_t s = page / per_slice; s <= (page + count - 1) / per_slice; s++) {
@@ -238,6 +242,20 @@ void lm_pool_give_slices(void *start, size_t slice_count, size_t touched_bytes) 
   give_pages(region, page_of(start), slice_count * pages_per_slice(), touched);
   purge_early(region->pool);
   lm_lock_free(&region->pool->lock);
+}
+
+bool lm_pool_purge_unused(char *start, char *end) {
+  struct lm_region *region = lm_region_of(start);
+  start = (char *)lm_align_up((uintptr_t)start, lm_os.page_bytes);
+  if (start >= end) return true;
+  if (lm_os_purge(start, (size_t)(end - start)) != 0) return false;
+  size_t page = page_of(start), count = (size_t)(end - start) >> lm_os.page_shift;
+  lm_lock_take(&region->pool->lock);
+  lm_bitmap_clear(region->dirty_pages, page, page + count);
+  region->pool->purged_page_count += count;
+  region->pool->purge_count++;
+  lm_lock_free(&region->pool->lock);
+  return true;
 }
 
 /* ---- Large blocks ---- */

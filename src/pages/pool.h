@@ -24,7 +24,7 @@
 
 #define LM_POOL_MAX 16
 #define LM_CPUS_PER_POOL 4
-#define LM_POOL_KEEP_BYTES LM_MIB /* over all pools */
+#define LM_POOL_KEEP_BYTES (512 * LM_KIB) /* over all pools */
 #define LM_POOL_CREDIT_BYTES (4 * LM_MIB)
 #define LM_POOL_CREDIT_MS 1000
 
@@ -56,6 +56,10 @@ void *lm_pool_take_slices(struct lm_pool *pool, size_t slice_count, bool *zero);
 /* Gives a span's slices back, of which the first `touched_bytes` may have been written to. The
  * caller has cleared their tags. */
 void lm_pool_give_slices(void *start, size_t slice_count, size_t touched_bytes);
+
+/* Gives the OS pages within [start, end), which a span has but does not use yet, back to the
+ * system. False if it does not take them. */
+bool lm_pool_purge_unused(char *start, char *end);
 
 /* A large block of `page_count` pages, aligned to `alignment`, a power of two. `*zero` as above;
  * if it is not, lm_pool_clear_large clears it. NULL if out of memory. */

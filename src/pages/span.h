@@ -40,8 +40,10 @@ struct lm_span {
   struct lm_span *head_own; /* as below, for the owner, who needs only this line to free */
   struct lm_span *next, *previous;
   uint16_t extended_count;
+  uint16_t extended_count_seen; /* as it was when the owner last looked for what to give back */
   uint8_t state; /* enum lm_span_state */
   bool zero;     /* no block of it was ever written to before it was carved */
+  bool unused_purged; /* its pages that no block was carved of yet have been given back */
 
   /* On a line of their own, since other threads read them when they free blocks of the span: they
    * change only when the span begins, ends, is orphaned or adopted.
