@@ -12,7 +12,7 @@ static void check_peak(size_t size, int count) {
   CHECK_THAT(resident_bytes(), >, live + 90 * MIB);
   for (int i = 0; i < count; i++) free(blocks[i]);
   be_active(1.5);
-  CHECK_THAT(resident_bytes(), <, live + 2 * MIB);
+  CHECK_THAT(resident_bytes(), <, live + RETURN_SLACK_BYTES);
 }
 
 int main(void) {

@@ -23,6 +23,6 @@ int main(void) {
   for (int i = 0; i < THREADS; i++) threads[i] = start_thread(peak, (void *)(intptr_t)i);
   for (int i = 0; i < THREADS; i++) join_thread(threads[i]);
   be_active(1.5);
-  CHECK_THAT(resident_bytes(), <, live + 2 * MIB);
+  CHECK_THAT(resident_bytes(), <, live + RETURN_SLACK_BYTES);
   return 0;
 }

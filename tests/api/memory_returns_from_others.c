@@ -18,6 +18,6 @@ int main(void) {
   for (int i = 0; i < COUNT; i++) memset(blocks[i] = opaque(malloc(SIZE)), 1, SIZE);
   run_in_thread(free_all, NULL);
   be_active(1.5);
-  CHECK_THAT(resident_bytes(), <, live + 2 * MIB);
+  CHECK_THAT(resident_bytes(), <, live + RETURN_SLACK_BYTES);
   return 0;
 }
