@@ -6,7 +6,6 @@
 #include "heap/orphan.h"
 #include "heap/remote.h"
 #include "heap/span.h"
-#include "os/panic.h"
 #include "pages/meta.h"
 
 struct lm_heap lm_empty_heap = {.tag = LM_TAG_NO_HEAP, .pool = &lm_pools[0]};
@@ -34,10 +33,8 @@ static struct lm_span *new_span(struct lm_heap *heap, size_t class_index) {
   bool zero;
   char *start = lm_pool_take_slices(heap->pool, class->slice_count, &zero);
   if (start == NULL) return NULL;
-  struct lm_span *span =
-      &lm_region_of(start)->spans[lm_region_offset(start) >> LM_SLICE_SHIFT];
-  for (size_t i = 0; i < class->slice_count; i++)
-    span[i].head = span[i].head_own = span;
+  struct lm_span *span = lm_span_record_of(start);
+  for (size_t i = 0; i < class->slice_count; i++) span[i].head = span[i].head_own = span;
   span->free_list = NULL;
   span->used_count = span->extended_count = span->extended_count_seen = 0;
   span->notify_count = 0;

@@ -65,7 +65,7 @@ static void end_record(struct huge *huge) {
 /* Makes room in the address space of a process that has come to a limit. False if there is none
  * to be made. */
 static bool make_room(void) {
-  bool room = lm_os_address_space_limited() && lm_tags_give_up(lm_region_holds);
+  bool room = lm_region_make_room();
   return lm_pool_trim(0) || room;
 }
 

@@ -1,7 +1,7 @@
 /* A pool: regions with one lock, and the runs of OS pages in them.
  *
  * Spans take whole slices from the low end of a region, large blocks take pages from the high
- * end; both prefer pages that are dirty (the process has them already) to fresh ones.
+ * end; spans prefer slices with dirty pages (the process has them already) to fresh ones.
  *
  * When free dirty pages go back to the system:
  *   1. The purge clock, turned by any thread's slow path, gives back what has been free for

@@ -11,17 +11,20 @@ static void map_region(uintptr_t address, bool present) {
   else lm_and_relaxed(&lm_region_map[index / 64], ~bit);
 }
 
+bool lm_region_make_room(void) {
+  return lm_os_address_space_limited() && lm_tags_give_up(lm_region_holds);
+}
+
 int lm_region_map_memory(size_t size, size_t alignment, void **result) {
   int error = lm_os_map(size, alignment, result);
-  if (error != 0 && lm_os_address_space_limited() && lm_tags_give_up(lm_region_holds))
-    error = lm_os_map(size, alignment, result);
+  if (error != 0 && lm_region_make_room()) error = lm_os_map(size, alignment, result);
   return error;
 }
 
 /* Reserves; at the process's limit of address space, once more without the table of tags. */
 static int reserve_region(void **address) {
   int error = lm_os_reserve(LM_REGION_BYTES, LM_REGION_BYTES, address);
-  if (error != 0 && lm_os_address_space_limited() && lm_tags_give_up(lm_region_holds))
+  if (error != 0 && lm_region_make_room())
     error = lm_os_reserve(LM_REGION_BYTES, LM_REGION_BYTES, address);
   return error;
 }

@@ -93,6 +93,9 @@ LM_INLINE char *lm_span_start(const struct lm_span *span) {
   return (char *)region + ((size_t)(span - region->spans) << LM_SLICE_SHIFT);
 }
 
+/* At the process's limit of address space, gives up the table of tags. Whether that made room. */
+bool lm_region_make_room(void);
+
 /* As lm_os_map; at the process's limit of address space, once more without the table of tags. */
 int lm_region_map_memory(size_t size, size_t alignment, void **result);
 

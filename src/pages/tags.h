@@ -34,7 +34,6 @@ _Static_assert(LM_CLASS_COUNT <= 128, "a tag has 7 bits for the class");
 #define LM_TAG_OWN_LIMIT ((uint32_t)1 << 8)
 #define LM_TAG_OWNER_SHIFT 8
 
-#define LM_OWNER_NONE 0u
 #define LM_OWNER_LARGE 1u
 #define LM_OWNER_ORPHAN 2u
 #define LM_OWNER_FIRST_HEAP 3u
