@@ -192,11 +192,11 @@ pub struct BenchCommandArguments {
     pub server: Option<String>,
 
     /// The load on the server, run on the system's allocator
-    #[arg(long, value_name = "COMMAND", requires = "server")]
+    #[arg(long, value_name = "COMMAND", requires = "server", conflicts_with = "command")]
     pub client: Option<String>,
 
     /// Ends with status 0 once the server answers; tried until it does
-    #[arg(long, value_name = "COMMAND", requires = "server")]
+    #[arg(long, value_name = "COMMAND", requires = "server", conflicts_with = "command")]
     pub ready: Option<String>,
 
     /// The allocator that the others are compared with

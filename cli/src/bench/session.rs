@@ -131,9 +131,11 @@ impl<'a> Session<'a> {
 /// A long measurement must not end in a file that cannot be written.
 fn check_writable(path: &Path) -> Result<()> {
     let folder = folder_of(path);
-    tempfile::Builder::new()
-        .tempfile_in(folder)
+    // Its own text would name a file that only it knows.
+    let without_name = |cause: std::io::Error| std::io::Error::from(cause.kind());
+    tempfile::tempfile_in(folder)
         .map(drop)
+        .map_err(without_name)
         .with_context(|| format!("cannot write to {}", folder.display()))
 }
 
