@@ -1,6 +1,7 @@
 //! The `loam` command. Verbs: `run` and `verify`; each has a file of its own.
 
 mod arguments; // the command line: every verb, option and help text
+mod bench; // verbs: compare allocators, show what was measured
 mod binding; // to what a reference leads
 mod completions; // verb: shell completions
 mod deepbind; // which modules look in their own libraries first
