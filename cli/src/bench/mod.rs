@@ -1,5 +1,14 @@
 //! `loam bench`: what was measured, compared and shown.
 #![allow(dead_code)]
 
+mod agreement; // do two measurements say the same
+mod comparison; // results compared with one allocator's
+mod notes; // what one must know before believing the numbers
+mod numbers; // numbers as people read them
+mod report; // verb: show what was measured
 mod results; // what was measured, as data
 mod statistics; // medians, ratios, intervals
+#[cfg(test)]
+mod synthetic; // made-up results
+mod table; // the report for the terminal
+mod wording; // verdicts in words

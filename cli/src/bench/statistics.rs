@@ -75,6 +75,13 @@ pub enum Finding {
     NoRatio,
 }
 
+impl Pair {
+    /// For metrics that are better high: what a unit of it costs.
+    pub fn inverse(self) -> Pair {
+        Pair { baseline: self.baseline.recip(), candidate: self.candidate.recip() }
+    }
+}
+
 impl Ratio {
     /// The same comparison seen from the other side.
     pub fn inverse(self) -> Ratio {
@@ -160,10 +167,8 @@ pub fn ratio(pairs: &[Pair], seed: u64) -> Option<Ratio> {
         Some(percentile_interval(resampled))
     };
     // The mean of the rounds' ratios may lie away from the ratio of the medians.
-    let interval = interval.map(|interval| Interval {
-        low: interval.low.min(value),
-        high: interval.high.max(value),
-    });
+    let interval = interval
+        .map(|interval| Interval { low: interval.low.min(value), high: interval.high.max(value) });
     Some(Ratio { value, interval })
 }
 

@@ -1,10 +1,10 @@
 //! What is claimed of made-up measurements whose truth is known.
 
 use super::*;
-use rand_distr_free::Noise;
+use noise::Noise;
 
 /// Noise by the Box-Muller transform, so that the tests need no further crate.
-mod rand_distr_free {
+mod noise {
     use rand::{RngExt, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 
