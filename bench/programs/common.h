@@ -14,6 +14,10 @@
 #include <string.h>
 #include <time.h>
 
+#ifdef __cplusplus
+#define _Noreturn [[noreturn]]
+#endif
+
 /* A 64-bit xorshift-multiply generator; the state is any non-zero number. */
 static inline uint64_t random_next(uint64_t *state)
 {
