@@ -24,6 +24,7 @@ struct work {
     unsigned index;
     size_t turns, slots;
     uint64_t check;
+    APART;
 };
 
 static size_t random_size(uint64_t *random)

@@ -47,6 +47,7 @@ struct work {
     uint64_t random, check;
     struct block **blocks;
     struct times times;
+    APART;
 };
 
 static const size_t MARK = 0x5bd1e995;

@@ -17,6 +17,7 @@ struct work {
     unsigned index;
     size_t turns, size, live;
     uint64_t check;
+    APART;
 };
 
 static uint64_t *make(const struct work *work, uint64_t word)

@@ -33,6 +33,7 @@ struct worker {
     unsigned index;
     uint64_t random, operations, check, live_bytes;   /* live_bytes: modulo 2^64, of all the sum */
     struct entry **entries;
+    APART;
 };
 
 static size_t thread_count, entry_count, replacement_count, idle_ms;

@@ -31,6 +31,7 @@ struct work {
     _Atomic(struct batch *) handed;
     unsigned index;
     uint64_t random, operations, check;
+    APART;
 };
 
 enum { BLOCKS_PER_TURN = 8, JUMP = 8191 };   /* JUMP: a prime, so that all places are reached */

@@ -20,6 +20,7 @@ struct work {
     unsigned index;
     size_t turns, blocks;
     uint64_t check;
+    APART;
 };
 
 /* With u even in (0, 1], SMALLEST / u has a density that falls with the square of the size. */

@@ -9,6 +9,7 @@ struct writer {
     size_t turns, size, writes;
     volatile unsigned char *given;   /* from the main thread, or null */
     uint64_t check;
+    APART;
 };
 
 static void write_and_free(struct writer *writer, volatile unsigned char *block)
