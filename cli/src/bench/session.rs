@@ -7,7 +7,6 @@ use super::machine::{self, Moment};
 use super::progress::Progress;
 use super::results::{Results, Row, SCHEMA};
 use super::rounds::{Amount, Measurement, Stop};
-use super::runner;
 use super::table::{self, Style};
 use super::workload::Workload;
 use crate::arguments::MeasuringArguments;
@@ -18,9 +17,6 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Instant, SystemTime};
-
-/// As a shell has it for a command that SIGINT ended.
-const INTERRUPTED: u8 = 130;
 
 pub struct Session<'a> {
     arguments: &'a MeasuringArguments,
@@ -40,7 +36,6 @@ impl<'a> Session<'a> {
         baseline: &'a str,
         steps: usize,
     ) -> Result<Self> {
-        ctrlc::set_handler(runner::interrupt).context("cannot handle signals")?;
         for path in arguments.json.iter().chain(&arguments.html) {
             check_writable(path)?;
         }
@@ -120,9 +115,6 @@ impl<'a> Session<'a> {
     }
 
     fn status(&self) -> ExitCode {
-        if runner::is_interrupted() {
-            return ExitCode::from(INTERRUPTED);
-        }
         let matters = |name: &str| name == LOAM || name == self.baseline;
         let failed = self
             .results
