@@ -192,11 +192,11 @@ pub struct BenchCommandArguments {
     pub server: Option<String>,
 
     /// The load on the server, run on the system's allocator
-    #[arg(long, value_name = "COMMAND", requires = "server")]
+    #[arg(long, value_name = "COMMAND", requires = "server", conflicts_with = "command")]
     pub client: Option<String>,
 
     /// Ends with status 0 once the server answers; tried until it does
-    #[arg(long, value_name = "COMMAND", requires = "server")]
+    #[arg(long, value_name = "COMMAND", requires = "server", conflicts_with = "command")]
     pub ready: Option<String>,
 
     /// The allocator that the others are compared with
@@ -293,9 +293,9 @@ pub struct BenchReportArguments {
     #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
 
-    /// The allocator that the others are compared with
-    #[arg(long, value_name = "NAME", default_value = "loam")]
-    pub baseline: String,
+    /// The allocator that the others are compared with [default: loam for the suite, else glibc]
+    #[arg(long, value_name = "NAME")]
+    pub baseline: Option<String>,
 
     /// Write a page with plots to FILE
     #[arg(long, value_name = "PAGE", value_hint = ValueHint::FilePath)]

@@ -59,7 +59,8 @@ fn obstacle(target: &Target, allocator: &Allocator) -> Option<Trial> {
     };
     let brings_own = crate::reach::defines_malloc(image) || image.is_loam();
     if allocator.library.is_none() {
-        return brings_own.then(|| Trial::Partly(format!("{shown} uses a malloc of its own")));
+        let own = image.sanitizer().or(brings_own.then_some("a malloc of its own"))?;
+        return Some(Trial::Partly(format!("{shown} uses {own}")));
     }
     if image.interpreter.is_none() {
         return Some(Trial::NoEffect(format!("{shown} is statically linked: nothing to preload")));

@@ -2,16 +2,19 @@
 
 use super::allocators::{self, Allocator, LOAM};
 use super::command_line::Placeholders;
+use super::comparison::Comparison;
 use super::machine::{self, Moment};
 use super::progress::Progress;
 use super::results::{Results, Row, SCHEMA};
 use super::rounds::{Amount, Measurement, Stop};
 use super::runner;
+use super::table::{self, Style};
 use super::workload::Workload;
 use crate::arguments::MeasuringArguments;
 use anyhow::{Context, Result};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Instant, SystemTime};
@@ -109,7 +112,10 @@ impl<'a> Session<'a> {
     pub fn finish(mut self) -> Result<ExitCode> {
         self.progress.finish();
         self.save()?;
-        println!("{}", serde_json::to_string_pretty(&self.results)?);
+        let comparison = Comparison::new(&self.results, self.baseline)?;
+        let text = table::render(&comparison, Style::of_stdout());
+        let written = std::io::stdout().write_all(text.as_bytes());
+        written.context("cannot write to standard output")?;
         Ok(self.status())
     }
 
@@ -131,9 +137,11 @@ impl<'a> Session<'a> {
 /// A long measurement must not end in a file that cannot be written.
 fn check_writable(path: &Path) -> Result<()> {
     let folder = folder_of(path);
-    tempfile::Builder::new()
-        .tempfile_in(folder)
+    // Its own text would name a file that only it knows.
+    let without_name = |cause: std::io::Error| std::io::Error::from(cause.kind());
+    tempfile::tempfile_in(folder)
         .map(drop)
+        .map_err(without_name)
         .with_context(|| format!("cannot write to {}", folder.display()))
 }
 

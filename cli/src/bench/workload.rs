@@ -2,7 +2,7 @@
 
 use super::command_line;
 use super::results::{Better, Metric, metric};
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, anyhow, bail};
 use regex::Regex;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -47,8 +47,12 @@ pub struct Figure {
 impl Figure {
     /// Named by the pattern's named group, if it has one.
     pub fn new(pattern: &str, better: Better) -> Result<Figure> {
-        let regex =
-            Regex::new(pattern).with_context(|| format!("not a regular expression: {pattern}"))?;
+        let regex = Regex::new(pattern).map_err(|cause| {
+            // It shows the place over several lines, and says last what is wrong.
+            let cause = cause.to_string();
+            let last = cause.lines().last().unwrap_or_default().trim_start_matches("error: ");
+            anyhow!("not a regular expression: {pattern}: {last}")
+        })?;
         if regex.captures_len() != 2 {
             bail!("the expression needs one group, around the number: {pattern}");
         }
