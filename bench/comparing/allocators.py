@@ -8,7 +8,7 @@ import typing
 
 from . import paths
 
-DEFAULT_NAMES = ["loam", "glibc", "mimalloc3", "snmalloc", "jemalloc", "gperftools", "rpmalloc"]
+DEFAULT_NAMES = ["loam", "glibc", "mimalloc", "snmalloc", "jemalloc", "gperftools", "rpmalloc"]
 
 
 class UnknownAllocator(Exception):
