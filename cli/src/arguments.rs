@@ -293,9 +293,9 @@ pub struct BenchReportArguments {
     #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
 
-    /// The allocator that the others are compared with
-    #[arg(long, value_name = "NAME", default_value = "loam")]
-    pub baseline: String,
+    /// The allocator that the others are compared with [default: loam for the suite, else glibc]
+    #[arg(long, value_name = "NAME")]
+    pub baseline: Option<String>,
 
     /// Write a page with plots to FILE
     #[arg(long, value_name = "PAGE", value_hint = ValueHint::FilePath)]

@@ -63,6 +63,7 @@ impl Allocator {
         Allocator {
             name: name.into(),
             library: Some(found.library),
+            environment: found.environment,
             version: found.version,
             flags: found.flags,
             problem,
@@ -119,7 +120,6 @@ fn loam(asked_for: Option<&Path>) -> Allocator {
     match Library::locate(asked_for) {
         Ok(library) => {
             allocator.version = Some(env!("CARGO_PKG_VERSION").into());
-            allocator.flags = peers::notes(&library.path).1;
             allocator.library = Some(library.path);
         }
         Err(cause) => allocator.problem = Some(format!("{cause:#}")),

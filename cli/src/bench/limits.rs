@@ -22,7 +22,7 @@ const LIVE_TIME_LIMIT: Duration = Duration::from_secs(600);
 pub fn find(programs: &Path) -> Vec<Allocator> {
     let library = |name: &str, file: &str| {
         let library = programs.join(file).canonicalize().ok()?;
-        let found = Found { library, version: None, flags: None };
+        let found = Found { library, ..Found::default() };
         Some(Allocator { is_limit: true, ..Allocator::preloaded(name, found) })
     };
     [library(BUMP, "libbump.so"), library(LIVE, "liblive.so")].into_iter().flatten().collect()

@@ -2,6 +2,7 @@
 
 use crate::elf::Image;
 use anyhow::{Context, Result, bail};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,12 +20,14 @@ const KNOWN: [(&str, &[&str]); 9] = [
     ("scudo", &[]),
 ];
 
-/// A library that is there.
-#[derive(Debug)]
+/// A library that is there, and what is known about it.
+#[derive(Debug, Default)]
 pub struct Found {
     pub library: PathBuf,
     pub version: Option<String>,
     pub flags: Option<String>,
+    /// Variables that its documentation wants set.
+    pub environment: BTreeMap<String, String>,
 }
 
 /// The libraries in the folder of `make peers`, and what is installed under names that are not
@@ -36,8 +39,7 @@ pub fn find(folder: Option<&Path>) -> Vec<(String, Found)> {
         let built = folder.map(|folder| folder.join(format!("{name}.so")));
         let built = built.and_then(|path| path.canonicalize().ok().map(|real| (path, real)));
         if let Some((path, library)) = built {
-            let (version, flags) = notes(&path);
-            all.push((name.into(), Found { library, version, flags }));
+            all.push((name.into(), noted(library, &path)));
         } else if let Some(path) = files.iter().find_map(|file| installed(&cache, file)) {
             all.push((name.into(), found(path)));
         } else if name == "scudo"
@@ -47,9 +49,8 @@ pub fn find(folder: Option<&Path>) -> Vec<(String, Found)> {
         }
     }
     for (name, path) in others(folder) {
-        let (version, flags) = notes(&path);
         if let Ok(library) = path.canonicalize() {
-            all.push((name, Found { library, version, flags }));
+            all.push((name, noted(library, &path)));
         }
     }
     all
@@ -73,19 +74,30 @@ fn others(folder: Option<&Path>) -> Vec<(String, PathBuf)> {
 
 /// A library by path, with what the system's package manager knows about it.
 pub fn found(library: PathBuf) -> Found {
-    let (version, flags) = notes(&library);
-    let version = version.or_else(|| package_version(&library));
-    Found { library, version, flags }
+    let noted = noted(library.clone(), &library);
+    let version = noted.version.or_else(|| package_version(&library));
+    Found { version, ..noted }
 }
 
-/// The version and the flags noted in files beside a library.
-pub fn notes(library: &Path) -> (Option<String>, Option<String>) {
-    let note = |extension| {
-        let text = fs::read_to_string(library.with_extension(extension)).ok()?;
-        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        (!text.is_empty()).then_some(text)
+/// A library with what is noted in files beside it: NAME.version, NAME.flags, NAME.environment.
+/// `path` may be a link to it.
+pub fn noted(library: PathBuf, path: &Path) -> Found {
+    let note = |extension| fs::read_to_string(path.with_extension(extension)).ok();
+    let line = |text: String| {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        (!words.is_empty()).then(|| words.join(" "))
     };
-    (note("version"), note("flags"))
+    let variables = note("environment").unwrap_or_default();
+    Found {
+        library,
+        version: note("version").and_then(line),
+        flags: note("flags").and_then(line),
+        environment: variables
+            .lines()
+            .filter_map(|line| line.split_once('='))
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect(),
+    }
 }
 
 /// Why a file cannot be preloaded.
@@ -162,4 +174,21 @@ fn package_version(library: &Path) -> Option<String> {
         return run("dpkg-query", &["-W", "-f", "${Version}", &package]);
     }
     run("rpm", &["-qf", "--qf", "%{VERSION}-%{RELEASE}", path])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_noted_beside_a_library_is_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let library = folder.path().join("peer.so");
+        fs::write(library.with_extension("version"), "1.2\n").expect("a file");
+        fs::write(library.with_extension("environment"), "A=1:2=3\nB=\n").expect("a file");
+        let found = noted(library.clone(), &library);
+        assert_eq!((found.version.as_deref(), found.flags), (Some("1.2"), None));
+        assert_eq!(found.environment["A"], "1:2=3");
+        assert_eq!(found.environment["B"], "");
+    }
 }

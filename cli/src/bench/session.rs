@@ -2,16 +2,19 @@
 
 use super::allocators::{self, Allocator, LOAM};
 use super::command_line::Placeholders;
+use super::comparison::Comparison;
 use super::machine::{self, Moment};
 use super::progress::Progress;
 use super::results::{Results, Row, SCHEMA};
 use super::rounds::{Amount, Measurement, Stop};
 use super::runner;
+use super::table::{self, Style};
 use super::workload::Workload;
 use crate::arguments::MeasuringArguments;
 use anyhow::{Context, Result};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Instant, SystemTime};
@@ -109,7 +112,10 @@ impl<'a> Session<'a> {
     pub fn finish(mut self) -> Result<ExitCode> {
         self.progress.finish();
         self.save()?;
-        println!("{}", serde_json::to_string_pretty(&self.results)?);
+        let comparison = Comparison::new(&self.results, self.baseline)?;
+        let text = table::render(&comparison, Style::of_stdout());
+        let written = std::io::stdout().write_all(text.as_bytes());
+        written.context("cannot write to standard output")?;
         Ok(self.status())
     }
 

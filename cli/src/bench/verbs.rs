@@ -2,6 +2,7 @@
 
 use super::allocators::{self, Allocator, Places};
 use super::command_line::{self, Placeholders};
+use super::report::{self, Request};
 use super::results::Better;
 use super::rounds::Stop;
 use super::session::Session;
@@ -18,7 +19,16 @@ pub fn bench(arguments: BenchArguments) -> Result<ExitCode, Failure> {
     match arguments.verb {
         None => Ok(of_command(&arguments.command)?),
         Some(BenchVerb::Suite(suite)) => Ok(suite_run::run(&suite)?),
-        Some(BenchVerb::Report(_)) => todo!(),
+        Some(BenchVerb::Report(kept)) => {
+            report::report(&Request {
+                files: &kept.files,
+                html: kept.html.as_deref(),
+                baseline: kept.baseline.as_deref(),
+                docs: kept.update_docs.as_deref(),
+                agree: kept.agree.as_deref(),
+            })?;
+            Ok(ExitCode::SUCCESS)
+        }
     }
 }
 

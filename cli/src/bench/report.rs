@@ -1,0 +1,123 @@
+//! Verb `bench report`: shows what an earlier call measured.
+
+use super::agreement;
+use super::comparison::Comparison;
+use super::results::{Results, SCHEMA};
+use super::table::{self, Style};
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// What `report` does beside printing the table.
+#[derive(Debug, Default)]
+pub struct Request<'a> {
+    /// One or more; the table is printed of each.
+    pub files: &'a [PathBuf],
+    /// Where to write the page; for exactly one file.
+    pub html: Option<&'a Path>,
+    /// `None` for the usual one.
+    pub baseline: Option<&'a str>,
+    /// The checkout whose README and docs are to show these results.
+    pub docs: Option<&'a Path>,
+    /// Another measurement of the same suite, to be held against the one file.
+    pub agree: Option<&'a Path>,
+}
+
+/// Reads before it writes: if a file is wrong, nothing is printed or replaced.
+pub fn report(request: &Request) -> Result<()> {
+    let all = request.files.iter().map(|file| read(file)).collect::<Result<Vec<Results>>>()?;
+    let other = request.agree.map(read).transpose()?;
+    let needs_one = request.html.is_some() || other.is_some();
+    if needs_one && all.len() != 1 {
+        bail!("--html and --agree take exactly one file of results, not {}", all.len());
+    }
+    let mut out = std::io::stdout().lock();
+    let style = Style::of_stdout();
+    for results in &all {
+        let baseline = baseline_of(results, request.baseline);
+        let text = match &other {
+            None => table::render(&Comparison::new(results, baseline)?, style),
+            Some(other) => agreement::compare(results, other, baseline)?.render(),
+        };
+        out.write_all(text.as_bytes()).context("standard output")?;
+    }
+    Ok(())
+}
+
+/// Results in a file. What is wrong with it is one line that names it.
+pub fn read(path: &Path) -> Result<Results> {
+    #[derive(Deserialize)]
+    struct Outline {
+        schema: u32,
+    }
+    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    let name = path.display();
+    let outline: Outline = serde_json::from_str(&text)
+        .with_context(|| format!("{name}: these are no results of loam bench"))?;
+    if outline.schema != SCHEMA {
+        let found = outline.schema;
+        bail!("{name}: results of schema {found}; this command reads schema {SCHEMA}");
+    }
+    serde_json::from_str(&text).with_context(|| format!("{name}: the results are damaged"))
+}
+
+/// What others are compared with if nothing else is asked for: loam in a suite; the system's
+/// malloc for a command of the user's, or else the first allocator there is.
+pub fn baseline_of<'a>(results: &'a Results, asked: Option<&'a str>) -> &'a str {
+    const SUITE: &str = "loam";
+    const COMMAND: &str = "glibc";
+    if let Some(asked) = asked {
+        return asked;
+    }
+    let took_part = || results.allocators.iter().filter(|row| row.problem.is_none());
+    let is_suite = results.rows.iter().any(|row| row.group.is_some());
+    let usual = if is_suite { SUITE } else { COMMAND };
+    let first = took_part().find(|row| !row.is_limit).map_or(usual, |row| row.name.as_str());
+    if took_part().any(|row| row.name == usual) { usual } else { first }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::synthetic;
+    use super::*;
+
+    fn error_of(text: &str) -> String {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("results.json");
+        std::fs::write(&path, text).expect("a file");
+        let error = read(&path).expect_err("an error");
+        assert!(format!("{error:#}").contains("results.json"), "{error:#}");
+        format!("{error:#}")
+    }
+
+    #[test]
+    fn files_that_are_no_results_are_told_apart() {
+        for text in ["", "hello", "[1, 2]", "{\"name\": 1}"] {
+            assert!(error_of(text).contains("no results of loam bench"), "{}", error_of(text));
+        }
+        assert!(error_of("{\"schema\": 99}").contains("results of schema 99"));
+        assert!(error_of("{\"schema\": 1, \"loam\": 3}").contains("damaged"));
+        assert!(!error_of("{\n").contains('\n'));
+    }
+
+    #[test]
+    fn results_survive_being_written_and_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("results.json");
+        let json = serde_json::to_string(&synthetic::suite(3)).expect("JSON");
+        std::fs::write(&path, &json).expect("a file");
+        let again = serde_json::to_string(&read(&path).expect("results")).expect("JSON");
+        assert!(json == again, "a value has changed");
+    }
+
+    #[test]
+    fn the_usual_baseline_is_loam_for_suites_and_the_systems_for_commands() {
+        assert_eq!(baseline_of(&synthetic::suite(1), None), "loam");
+        assert_eq!(baseline_of(&synthetic::command(1), None), "glibc");
+        assert_eq!(baseline_of(&synthetic::command(1), Some("loam")), "loam");
+        let mut without = synthetic::command(1);
+        without.allocators.retain(|row| row.name != "glibc");
+        assert_eq!(baseline_of(&without, None), "loam");
+    }
+}
