@@ -4,6 +4,7 @@ use super::agreement;
 use super::comparison::Comparison;
 use super::results::{Results, SCHEMA};
 use super::table::{self, Style};
+use super::{html, markdown};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use std::io::Write;
@@ -41,8 +42,14 @@ pub fn report(request: &Request) -> Result<()> {
             Some(other) => agreement::compare(results, other, baseline)?.render(),
         };
         out.write_all(text.as_bytes()).context("standard output")?;
+        if let Some(path) = request.html {
+            html::write(&Comparison::new(results, baseline)?, path)?;
+        }
     }
-    Ok(())
+    match request.docs {
+        Some(root) => markdown::update_checkout(&all, root),
+        None => Ok(()),
+    }
 }
 
 /// Results in a file. What is wrong with it is one line that names it.

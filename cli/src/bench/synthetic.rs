@@ -220,5 +220,10 @@ fn write_examples() {
         let comparison = Comparison::new(&results, baseline).expect("a baseline");
         let text = render(&comparison, Style { width: Some(110), is_colored: false });
         std::fs::write(folder.join(format!("{name}.txt")), text).expect("a file");
+        super::html::write(&comparison, &folder.join(format!("{name}.html"))).expect("a page");
     }
+    std::fs::create_dir_all(folder.join("docs")).expect("a folder");
+    let markers = "# loam\n\n<!-- bench:begin -->\n<!-- bench:end -->\n";
+    std::fs::write(folder.join("README.md"), markers).expect("a file");
+    super::markdown::update_checkout(&[suite(1)], &folder).expect("documents");
 }

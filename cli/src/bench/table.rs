@@ -172,14 +172,6 @@ fn judged_of<'a>(
     row.judged().filter(fits).map(move |compared| (row, compared))
 }
 
-fn row_label(row: &ComparedRow, compared: &ComparedMetric) -> String {
-    if compared.needs_naming() {
-        format!("{}: {}", row.row.name, wording::title(compared.name))
-    } else {
-        row.row.name.clone()
-    }
-}
-
 fn matrix_row(
     comparison: &Comparison,
     row: &ComparedRow,
@@ -200,7 +192,7 @@ fn matrix_row(
         let place = if mark.is_empty() { " " } else { "" };
         colored(number(&format!("{content}{place}")), entry.verdict)
     };
-    [text(&row_label(row, compared)), number(figure.as_deref().unwrap_or("!"))]
+    [text(&wording::row_label(row, compared)), number(figure.as_deref().unwrap_or("!"))]
         .into_iter()
         .chain(names.iter().map(ratio))
         .collect()
@@ -216,7 +208,8 @@ fn columns_that_fit<'n>(
     const NARROWEST: usize = 6;
     const BASELINE: usize = 10;
     let Some(width) = width else { return vec![names] };
-    let labels = shown.iter().map(|(row, compared)| row_label(row, compared).chars().count());
+    let labels =
+        shown.iter().map(|(row, compared)| wording::row_label(row, compared).chars().count());
     let label_width = labels.max().unwrap_or(0).max(20) + GAP + BASELINE + GAP;
     let mut groups = Vec::new();
     let mut start = 0;

@@ -1,6 +1,6 @@
 //! Verdicts and metrics in words that leave no doubt which way round they are meant.
 
-use super::comparison::{Comparison, Entry, Verdict};
+use super::comparison::{ComparedMetric, ComparedRow, Comparison, Entry, Verdict};
 use super::numbers;
 use super::results::{Better, Metric, Results, metric};
 use super::statistics::Ratio;
@@ -112,6 +112,15 @@ pub const MARKS: [(&str, &str); 5] = [
     ("!", "failed"),
     ("-", "not measured"),
 ];
+
+/// The row, and the metric where the aspect does not say which it is.
+pub fn row_label(row: &ComparedRow, compared: &ComparedMetric) -> String {
+    if compared.needs_naming() {
+        format!("{}: {}", row.row.name, title(compared.name))
+    } else {
+        row.row.name.clone()
+    }
+}
 
 /// Which way round the ratios of a suite are.
 pub fn direction(comparison: &Comparison) -> String {
