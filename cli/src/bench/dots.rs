@@ -1,6 +1,6 @@
 //! All rows of a suite in one picture: a dot per row and allocator, on a logarithmic scale.
 
-use super::canvas::{Canvas, Look, Paint, Picture, shortened};
+use super::canvas::{Canvas, Look, Paint, Picture, SERIES_COLORS, shortened};
 use super::comparison::{Aspect, ComparedMetric, ComparedRow, Comparison, Entry, Verdict};
 use super::numbers;
 use anyhow::Result;
@@ -101,7 +101,7 @@ impl<'a> Plot<'a> {
 
     fn top(&self) -> i32 {
         let lines = (self.names.len() as i32 + LEGEND_COLUMNS - 1) / LEGEND_COLUMNS;
-        20 * lines + 72
+        20 * lines + 76
     }
 
     fn bottom(&self) -> i32 {
@@ -137,7 +137,9 @@ impl<'a> Plot<'a> {
             // Labels that would touch are left out; that of 1 is always there.
             let near_one = (x - self.x(1.0)).abs() < 30 && !is_one;
             if x >= label_start && !near_one {
-                canvas.text(&tick_label(tick), (x, bottom + 12), HPos::Center, SMALL)?;
+                for y in [top - 10, bottom + 12] {
+                    canvas.text(&tick_label(tick), (x, y), HPos::Center, SMALL)?;
+                }
                 label_start = x + 30;
             }
         }
@@ -145,9 +147,9 @@ impl<'a> Plot<'a> {
         let name = shortened(baseline, 14);
         let less = format!("◀ less than {name}");
         let more = format!("more than {name} ▶");
-        canvas.text(&less, ((one - 8).max(LEFT + 120), top - 12), HPos::Right, SMALL)?;
+        canvas.text(&less, ((one - 8).max(LEFT + 120), top - 28), HPos::Right, SMALL)?;
         let more_start = (one + 8).max(LEFT + 136);
-        canvas.text(&more, (more_start, top - 12), HPos::Left, SMALL)?;
+        canvas.text(&more, (more_start, top - 28), HPos::Left, SMALL)?;
         let caption = "filled: a difference beyond chance and 2 %; hollow: none seen; \
                        line: 95 % interval";
         canvas.text(caption, ((LEFT + RIGHT) / 2, bottom + 30), HPos::Center, SMALL)
@@ -198,7 +200,8 @@ impl<'a> Plot<'a> {
 /// Shapes tell apart what colours may not.
 fn marker(canvas: &Canvas, at: usize, (x, y): (i32, i32), is_filled: bool) -> Result<()> {
     let paint = Paint::Series(at);
-    let points = match at % 4 {
+    // From the ninth on a colour comes again, with another shape.
+    let points = match (at + at / SERIES_COLORS) % 4 {
         0 => {
             return match is_filled {
                 true => canvas.circle((x, y), 5, paint),

@@ -9,7 +9,10 @@ use serde::Serialize;
 use std::path::Path;
 
 const PAGE: &str = include_str!("page.html");
+/// The others are folded away.
+const NOTES_SHOWN: usize = 10;
 const COLORS: &str = include_str!("colors.css");
+const STYLE: &str = include_str!("page.css");
 
 /// Writes the page in place of what was there.
 pub fn write(comparison: &Comparison, path: &Path) -> Result<()> {
@@ -23,18 +26,21 @@ pub fn render(comparison: &Comparison) -> Result<String> {
     // The name's ending turns escaping on.
     environment.add_template("page.html", PAGE).context("the page's template")?;
     let template = environment.get_template("page.html").context("the page's template")?;
-    template.render(context! { page, colors => COLORS }).context("the page's template")
+    let values = context! { page, colors => COLORS, style => STYLE };
+    template.render(values).context("the page's template")
 }
 
 #[derive(Serialize)]
 struct Page<'a> {
     title: String,
     is_suite: bool,
+    allocator_count: usize,
     baseline: &'a str,
     command: String,
     direction: String,
     facts: Vec<(&'static str, String)>,
     notes: Vec<String>,
+    more_notes: Vec<String>,
     allocators: Vec<AllocatorFacts<'a>>,
     overview: Vec<String>,
     totals: Vec<TotalLine<'a>>,
@@ -139,14 +145,18 @@ impl<'a> Page<'a> {
             _ => format!("Allocators compared on {} programs", comparison.rows.len()),
         };
         let rows = comparison.rows.iter().enumerate();
+        let mut notes = notes::notes(comparison);
+        let more_notes = notes.split_off(notes.len().min(NOTES_SHOWN));
         Ok(Page {
             title,
             is_suite,
+            allocator_count: comparison.allocators.len(),
             baseline: comparison.baseline,
             command: wording::command_line(&comparison.results.command),
             direction: wording::direction(comparison),
             facts: wording::machine_facts(comparison.results),
-            notes: notes::notes(comparison),
+            notes,
+            more_notes,
             allocators: comparison.results.allocators.iter().map(allocator_facts).collect(),
             overview: if is_suite { overview(comparison)? } else { Vec::new() },
             totals: comparison.totals.iter().map(total_line).collect(),

@@ -118,8 +118,8 @@ fn block(comparison: &Comparison, links: &Links) -> String {
     let _ = writeln!(
         out,
         "Time and memory of each, divided by {baseline}'s: above 1 {baseline} is better, **bold** \
-         where the other is better beyond chance and 2 %. `~` no difference seen, `=` the same \
-         within 2 %, `?` too few runs to tell, `!` failed.\n"
+         where the other is better, in rows beyond chance and 2 %. `~` no difference seen, `=` the \
+         same within 2 %, `?` too few runs to tell, `!` failed.\n"
     );
     for aspect in [Aspect::Time, Aspect::Memory] {
         let _ = ratio_table(&mut out, comparison, aspect, &names);
@@ -391,7 +391,7 @@ fn figure_cells(compared: &ComparedMetric, entry: &super::comparison::Entry) -> 
 fn allocators(out: &mut String, comparison: &Comparison) -> std::fmt::Result {
     writeln!(out, "## Allocators\n\n| | version | flags | environment |\n|---|---|---|---|")?;
     for row in &comparison.results.allocators {
-        let set = row.environment.iter().map(|(name, value)| code(&format!("{name}={value}")));
+        let set = row.environment.iter().map(|(name, value)| code_cell(&format!("{name}={value}")));
         let version = match &row.problem {
             Some(problem) => format!("left out: {problem}"),
             None => row.version.clone().unwrap_or_default(),
@@ -401,7 +401,7 @@ fn allocators(out: &mut String, comparison: &Comparison) -> std::fmt::Result {
             "| {} | {} | {} | {} |",
             cell(&row.name),
             cell(&version),
-            row.flags.as_deref().map(code).unwrap_or_default(),
+            row.flags.as_deref().map(code_cell).unwrap_or_default(),
             set.collect::<Vec<_>>().join(" ")
         )?;
     }
@@ -433,8 +433,12 @@ fn code(text: &str) -> String {
     let longest = text.split(|one| one != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
     let space = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
-    // In tables a bar ends the cell, even in code.
-    format!("{fence}{space}{}{space}{fence}", text.replace('|', "\\|"))
+    format!("{fence}{space}{text}{space}{fence}")
+}
+
+/// The same in a table, where a bar ends the cell even in code.
+fn code_cell(text: &str) -> String {
+    code(text).replace('|', "\\|")
 }
 
 #[cfg(test)]

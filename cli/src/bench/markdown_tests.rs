@@ -73,7 +73,8 @@ fn names_are_only_text() {
     }
     assert_eq!(cell("a|b_c"), "a\\|b\\_c");
     assert_eq!(code("a`b"), "``a`b``");
-    assert_eq!(code("plain"), "`plain`");
+    assert_eq!(code("a | b"), "`a | b`");
+    assert_eq!(code_cell("a | b"), "`a \\| b`");
 }
 
 #[test]

@@ -83,6 +83,20 @@ pub fn large_suite(seed: u64) -> Results {
             results.rows.push(row);
         }
     }
+    for (name, model) in [("rpmalloc", 2), ("tcmalloc", 3), ("gperftools", 4), ("tbb", 1)] {
+        results.allocators.retain(|row| row.name != name);
+        let mut allocator = results.allocators[model].clone();
+        allocator.name = name.into();
+        results.allocators.insert(6, allocator);
+        for row in results.rows.iter_mut().filter(|row| row.skipped.is_none()) {
+            let mut cell = row.cells[model].clone();
+            cell.allocator = name.into();
+            for run in &mut cell.runs {
+                run.values.values_mut().for_each(|value| *value *= 1.1);
+            }
+            row.cells.insert(6, cell);
+        }
+    }
     results
 }
 
@@ -208,6 +222,7 @@ fn jitter(noise: &mut ChaCha8Rng, share: f64) -> f64 {
 #[test]
 #[ignore = "writes files to look at"]
 fn write_examples() {
+    assert!(large_suite(1).rows.len() > 40);
     use super::comparison::Comparison;
     use super::table::{Style, render};
     let folder = std::env::temp_dir().join("loam-bench-examples");
