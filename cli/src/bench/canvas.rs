@@ -9,7 +9,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 /// Plotters' font sizes are this much larger than the SVG's.
 const FONT_FACTOR: f64 = 1.24;
 /// Series beyond these repeat the colours, dashed.
-pub const SERIES_COLORS: usize = 8;
+pub const SERIES_COLORS: usize = 10;
 
 /// What is drawn, by its meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -247,7 +247,7 @@ mod tests {
         };
         let svg = picture
             .draw(|canvas| {
-                canvas.line(&[(0, 0), (9, 9)], Paint::Series(9), 1)?;
+                canvas.line(&[(0, 0), (9, 9)], Paint::Series(SERIES_COLORS + 1), 1)?;
                 canvas.text("<b>", (1, 1), HPos::Left, Look::new(10, Paint::Ink))
             })
             .expect("a picture");

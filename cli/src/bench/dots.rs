@@ -200,7 +200,7 @@ impl<'a> Plot<'a> {
 /// Shapes tell apart what colours may not.
 fn marker(canvas: &Canvas, at: usize, (x, y): (i32, i32), is_filled: bool) -> Result<()> {
     let paint = Paint::Series(at);
-    // From the ninth on a colour comes again, with another shape.
+    // Where a colour comes again it has another shape.
     let points = match (at + at / SERIES_COLORS) % 4 {
         0 => {
             return match is_filled {

@@ -45,7 +45,7 @@ pub fn verdict(entry: &Entry, name: &str, metric: &Metric) -> String {
         Verdict::NoDifference => "no difference seen".into(),
         Verdict::TooFew => "too few runs to tell".into(),
         Verdict::NoRatio => "no ratio: one of them has values of 0".into(),
-        Verdict::Baseline => "what the others are compared with".into(),
+        Verdict::Baseline => "the baseline".into(),
         Verdict::NotJudged => "a limit, not judged".into(),
         Verdict::Failed(problem) => format!("failed: {problem}"),
         Verdict::BaselineFailed(problem) => format!("nothing to compare with: {problem}"),
