@@ -6,7 +6,7 @@ GENERATOR := $(if $(shell command -v ninja 2>/dev/null),Ninja,Unix Makefiles)
 JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
 CONFIG  ?= RelWithDebInfo
 
-.PHONY: all lib cli test run bench peers clean help
+.PHONY: all lib cli test run programs bench peers clean help
 
 all: lib cli ## Build build/lib/libloam.so, libloam.a, loam.o and build/bin/loam
 
@@ -29,6 +29,13 @@ run: all ## Prove that CMD='program arguments' gets loam's malloc, and run it
 
 test: ## Install what the tests need and run all of them
 	tests/run-all.sh
+
+programs: ## Build the benchmark programs into build/bench
+	$(CMAKE) -S bench/programs -B $(BUILD)/bench-cmake -G "$(GENERATOR)" \
+	  -DLOAM_BENCH_OUTPUT=$(CURDIR)/$(BUILD)/bench > /dev/null
+	$(CMAKE) --build $(BUILD)/bench-cmake --parallel $(JOBS)
+	cargo build --release --locked --quiet --package dictionary-rust
+	install -m 755 target/release/dictionary-rust $(BUILD)/bench/dictionary-rust
 
 bench: all ## A first comparison with other allocators
 	bench/compare.py

@@ -20,6 +20,7 @@ struct work {
     unsigned index;
     size_t rounds, batch;
     uint64_t operations, check;
+    APART;
 };
 
 static void release(struct work *work, uint64_t *block, size_t number)

@@ -14,6 +14,16 @@
 #include <string.h>
 #include <time.h>
 
+#ifdef __cplusplus
+#define _Noreturn [[noreturn]]
+#endif
+
+/*
+ * The last member of what a thread keeps writing to, where such structures lie side by side: keeps
+ * them off each other's cache lines, wherever the allocator puts them.
+ */
+#define APART char apart[128]
+
 /* A 64-bit xorshift-multiply generator; the state is any non-zero number. */
 static inline uint64_t random_next(uint64_t *state)
 {

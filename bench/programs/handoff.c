@@ -25,6 +25,7 @@ struct pair {
     size_t length, limit, batches, blocks;
     unsigned index;
     uint64_t check;
+    APART;
 };
 
 static void push(struct pair *pair, struct batch *batch)

@@ -28,6 +28,7 @@ struct session {
     unsigned index;
     pthread_mutex_t lock;
     pthread_cond_t done;
+    APART;
 };
 
 static void fill(struct session *session, size_t slot)

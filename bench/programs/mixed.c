@@ -28,6 +28,7 @@ struct work {
     unsigned index;
     size_t blocks;
     uint64_t operations, check;
+    APART;
 };
 
 /* Bytes: 16 to 255 usually; each of four doublings of the range is an eighth as likely. */

@@ -3,47 +3,29 @@
  *
  *   probes NAME      one probe in this process (each needs a fresh one); without NAME, the list
  *
- * Prints one number: KiB of anonymous resident memory of the process ("Anonymous" in
- * /proc/self/smaps_rollup), but for "holes" (resident over live memory) and the two of "realloc"
- * (milliseconds; moves of 64).
+ * Prints the anonymous resident memory of the process ("Anonymous" in /proc/self/smaps_rollup)
+ * and how much of what the program asked for is live then; "holes" leaves out what was resident
+ * before, and "realloc" adds milliseconds and moves of 64.
  */
-#include "common.h"
-#include <fcntl.h>
-#include <unistd.h>
+#include "resident.h"
+#include <stdatomic.h>
 
 static const size_t MIB = 1024 * 1024;
-
-/* KiB; reads without malloc, so that measuring does not change what is measured. */
-static size_t anonymous_kib(void)
-{
-    char text[4096];
-    int file = open("/proc/self/smaps_rollup", O_RDONLY);
-    ssize_t length = file < 0 ? -1 : read(file, text, sizeof text - 1);
-    if (length <= 0)
-        fail("cannot read /proc/self/smaps_rollup");
-    close(file);
-    text[length] = 0;
-    const char *line = strstr(text, "\nAnonymous:");
-    if (!line)
-        fail("no line Anonymous in /proc/self/smaps_rollup");
-    return (size_t)strtoull(line + sizeof "\nAnonymous:" - 1, NULL, 10);
-}
-
-static void print_resident(void)
-{
-    printf("%zu\n", anonymous_kib());
-}
-
-static void sleep_ms(long milliseconds)
-{
-    struct timespec t = {milliseconds / 1000, milliseconds % 1000 * 1000000};
-    nanosleep(&t, NULL);
-}
+static _Atomic uint64_t live_bytes;   /* of the lists of all threads */
 
 /* Written-to blocks of the given sizes, linked in the order of allocation. */
 struct link {
     struct link *next;
+    size_t size;
 };
+
+static struct link *make_link(size_t size)
+{
+    struct link *block = allocate(size);
+    memset(block, 0x55, size);
+    *block = (struct link){.size = size};
+    return block;
+}
 
 static struct link *allocate_sizes(size_t bytes, size_t smallest, size_t largest, unsigned seed)
 {
@@ -51,12 +33,10 @@ static struct link *allocate_sizes(size_t bytes, size_t smallest, size_t largest
     struct link *first = NULL, **last = &first;
     for (size_t total = 0; total < bytes;) {
         size_t size = random_between(&random, smallest, largest);
-        struct link *block = allocate(size);
-        memset(block, 0x55, size);
-        block->next = NULL;
-        *last = block;
-        last = &block->next;
+        *last = make_link(size);
+        last = &(*last)->next;
         total += size;
+        live_bytes += size;
     }
     return first;
 }
@@ -76,8 +56,8 @@ static struct link *allocate_list_with_end(size_t bytes, unsigned seed)
     struct link *first = allocate_list(bytes, seed), *last = first;
     while (last->next)
         last = last->next;
-    last->next = allocate(END_BYTES);
-    memset(last->next, 0, END_BYTES);
+    last->next = make_link(END_BYTES);
+    live_bytes += END_BYTES;
     return first;
 }
 
@@ -85,6 +65,7 @@ static void free_list(struct link *first)
 {
     while (first) {
         struct link *next = first->next;
+        live_bytes -= first->size;
         free(first);
         first = next;
     }
@@ -151,28 +132,34 @@ static void *hold_1_mb(void *index)
     return NULL;
 }
 
+static void print_now(void)
+{
+    print_resident("now", anonymous_kib(), live_bytes);
+}
+
 static void probe_nothing(void)
 {
-    print_resident();
+    print_now();
 }
 
 static void probe_one_malloc(void)
 {
     *(volatile char *)allocate(100) = 1;
-    print_resident();
+    live_bytes += 100;
+    print_now();
 }
 
 static void probe_threads_ended(void)
 {
     four_threads_ended();
-    print_resident();
+    print_now();
 }
 
 static void probe_threads_ended_then_calls(void)
 {
     four_threads_ended();
     small_calls(2000);
-    print_resident();
+    print_now();
 }
 
 static void probe_idle_calls(void)
@@ -182,13 +169,29 @@ static void probe_idle_calls(void)
         sleep_ms(50);
         small_calls(1);
     }
-    print_resident();
+    print_now();
+}
+
+static void probe_idle(void)
+{
+    free_list(allocate_list_with_end(100 * 1000 * 1000, 0));
+    sleep_ms(1500);
+    print_now();
+}
+
+static void probe_reuse_half(void)
+{
+    free_list(allocate_list_with_end(100 * 1000 * 1000, 0));
+    struct link *list = allocate_list(50 * 1000 * 1000, 1);
+    sleep_ms(1500);
+    print_now();
+    free_list(list);
 }
 
 static void probe_orphans_freed(void)
 {
     freed_for_an_ended_thread();
-    print_resident();
+    print_now();
 }
 
 static void probe_orphans_reused(void)
@@ -196,7 +199,7 @@ static void probe_orphans_reused(void)
     freed_for_an_ended_thread();
     struct link *list = NULL;
     pthread_join(start_thread(allocate_59_mb, &list), NULL);
-    print_resident();
+    print_now();
     free_list(list);
 }
 
@@ -205,9 +208,9 @@ static void probe_calloc_untouched(void)
     volatile char *block = calloc(64 * MIB + 1, 1);
     if (!block || block[0])
         fail("calloc failed or was not zero");
-    size_t with = anonymous_kib();
+    live_bytes += 64 * MIB + 1;
+    print_now();
     free((void *)block);
-    printf("%zu\n", with);
 }
 
 static void probe_many_threads(void)
@@ -218,19 +221,19 @@ static void probe_many_threads(void)
     for (uintptr_t t = 0; t < THREADS; t++)
         threads[t] = start_thread(hold_1_mb, (void *)t);
     pthread_barrier_wait(&barrier);
-    print_resident();
+    print_now();
     pthread_barrier_wait(&barrier);
     for (size_t t = 0; t < THREADS; t++)
         pthread_join(threads[t], NULL);
 }
 
-/* Ten phases of 20 MB in growing sizes, of which an eighth survives: resident over live. */
+/* Ten phases of 20 MB in growing sizes, of which an eighth survives. */
 static void probe_holes(void)
 {
     enum { PHASES = 10, PHASE_BYTES = 20 * 1000 * 1000, SMALLEST = 24 };
     static struct link *phase_blocks[PHASE_BYTES / SMALLEST];
     uint64_t random = random_seed(0);
-    size_t live = 0, before = anonymous_kib();
+    size_t before = anonymous_kib();
     for (size_t phase = 0, size = SMALLEST; phase < PHASES; phase++, size += size / 2) {
         size_t count = PHASE_BYTES / size;
         for (size_t i = 0; i < count; i++) {
@@ -241,11 +244,11 @@ static void probe_holes(void)
             if (random_next(&random) >> 61)
                 free(phase_blocks[i]);
             else
-                live += size;
+                live_bytes += size;
         }
     }
     size_t table = sizeof phase_blocks / 1024;   /* all of it was written to */
-    printf("%.2f\n", (double)(anonymous_kib() - before - table) * 1024 / (double)live);
+    print_resident("added", anonymous_kib() - before - table, live_bytes);
 }
 
 static void probe_realloc(void)
@@ -264,7 +267,10 @@ static void probe_realloc(void)
         memset(block + size, 1, grown - size);
         size = grown;
     }
-    printf("%.0f %zu\n", (double)(now_ns() - start_ns) / 1e6, moves);
+    double milliseconds = (double)(now_ns() - start_ns) / 1e6;
+    live_bytes += size;
+    print_now();
+    printf("took %.0f ms, moves %zu of 64\n", milliseconds, moves);
     free(block);
 }
 
@@ -278,15 +284,18 @@ static const struct probe {
     {"threads-ended", probe_threads_ended,
      "4 threads allocated 20 MB each, freed all, ended; 1.5 s later"},
     {"threads-ended-calls", probe_threads_ended_then_calls, "the same, and 2,000 small calls more"},
+    {"idle", probe_idle, "one thread freed 100 MB, then nothing for 1.5 s"},
     {"idle-calls", probe_idle_calls,
      "one thread freed 100 MB, then a call every 50 ms for 1.5 s"},
+    {"reuse-half", probe_reuse_half,
+     "one thread freed 100 MB and allocated half as much; 1.5 s later"},
     {"orphans-freed", probe_orphans_freed,
      "a thread allocated 59 MB and ended, another freed it"},
     {"orphans-reused", probe_orphans_reused, "and then allocated as much again"},
     {"calloc-untouched", probe_calloc_untouched, "calloc of 64 MiB and a byte, untouched"},
     {"many-threads", probe_many_threads, "32 threads with 1.1 MB each"},
-    {"holes", probe_holes, "holes of changing sizes: resident over live"},
-    {"realloc", probe_realloc, "realloc 1 to 256 MiB by 4 MiB: ms, moves of 64"},
+    {"holes", probe_holes, "holes of changing sizes"},
+    {"realloc", probe_realloc, "realloc 1 to 256 MiB by 4 MiB"},
 };
 
 int main(int argc, char **argv)

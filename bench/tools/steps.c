@@ -3,11 +3,12 @@
  *
  *   steps LIBRARY|- COUNT LIVE [bytes 32]
  *
- * Runs itself again with the library preloaded. That child COUNT times frees the oldest of LIVE
- * blocks and allocates one, all by one thread; this process executes it step by step and counts
- * those in malloc and in free. Exact, and unlike a simulator it runs what reserves much address
- * space. Prints for each of the two calls: the most frequent count (the fast path, with the return
- * and without the call), its share of the calls in percent, and the mean.
+ * Runs itself again with the library preloaded; "-": with what is preloaded already. That child
+ * COUNT times frees the oldest of LIVE blocks and allocates one, all by one thread; this process
+ * executes it step by step and counts those in malloc and in free. Exact, and unlike a simulator
+ * it runs what reserves much address space. Prints for each of the two calls: the most frequent
+ * count (the fast path, with the return and without the call), its share of the calls, and the
+ * mean.
  */
 #define _GNU_SOURCE
 #include <elf.h>
@@ -100,15 +101,15 @@ static void count_steps(pid_t child, struct counts *counts)
     }
 }
 
-static void print_counts(const struct counts *counts)
+static void print_counts(const char *call, const struct counts *counts)
 {
     long mode = 0;
     for (long i = 1; i < STEPS_MAX; i++)
         if (counts->of[i] > counts->of[mode])
             mode = i;
     double calls = counts->calls ? (double)counts->calls : 1;
-    printf("%ld %.1f %.1f\n", mode, 100.0 * (double)counts->of[mode] / calls,
-           (double)counts->total / calls);
+    printf("%s: %ld instructions in %.1f%% of %ld calls, mean %.1f\n", call, mode,
+           100.0 * (double)counts->of[mode] / calls, counts->calls, (double)counts->total / calls);
 }
 
 static pid_t start_child(char **argv)
@@ -143,7 +144,7 @@ int main(int argc, char **argv)
     if (live < 1 || live > LIVE_MAX)
         return 64;
     count_steps(start_child(argv), counts);
-    print_counts(&counts[1]);
-    print_counts(&counts[2]);
+    print_counts("malloc", &counts[1]);
+    print_counts("free", &counts[2]);
     return counts[1].calls ? 0 : 1;
 }

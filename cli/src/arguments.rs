@@ -7,13 +7,15 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
   loam run -- redis-server --port 7000    run it on loam
   loam run --stats -- make -j8            and print statistics at the end
   loam verify python3                     would python3 run on loam, all of it?
-  loam verify 4711                        does the running process 4711?";
+  loam verify 4711                        does the running process 4711?
+  loam bench -- make -j8                  compare allocators on it";
 
 const RUN_EXAMPLES: &str = "\
 Examples:
@@ -35,6 +37,20 @@ Examples:
 Exit status: 0 if every allocation function of every module is loam's, 1 if not, 2 if it cannot
 be found out.";
 
+const BENCH_EXAMPLES: &str = "\
+Examples:
+  loam bench -- clang -O2 -c file.c
+  loam bench --with loam,glibc,jemalloc --time 2min --html page.html -- ./job
+  loam bench --rate '([0-9.]+) requests/s' -- ./load-test
+  loam bench --server 'redis-server --port {port}' --ready 'redis-cli -p {port} ping' \\
+             --client 'redis-benchmark -q -p {port}'
+  loam bench suite --quick                 the suite of this checkout
+
+In commands, {dir} is an empty folder made for each run, {port} a free TCP port.
+
+Exit status: 0; 1 if a run failed under the baseline or under loam; 2 if nothing could be measured;
+130 if interrupted, after printing what was measured.";
+
 /// Run programs on the loam memory allocator, and prove that they do
 #[derive(Debug, Parser)]
 #[command(name = "loam", version, after_help = EXAMPLES, arg_required_else_help = true)]
@@ -47,6 +63,7 @@ struct CommandLine {
 pub enum Verb {
     Run(RunArguments),
     Verify(VerifyArguments),
+    Bench(Box<BenchArguments>),
     Man(ManArguments),
     Completions(CompletionsArguments),
 }
@@ -118,6 +135,181 @@ pub struct LibraryArguments {
     pub library: Option<PathBuf>,
 }
 
+/// Compare allocators on a command, or on a suite of programs
+///
+/// Finds the allocators there are (--list shows them), checks that the command really gets each,
+/// and runs it under all of them in shuffled rounds. Prints medians with their spread, the ratio
+/// to a baseline with a 95 % interval, and in words whether there is a difference.
+#[derive(Debug, Args)]
+#[command(after_help = BENCH_EXAMPLES, args_conflicts_with_subcommands = true)]
+#[command(subcommand_negates_reqs = true)]
+pub struct BenchArguments {
+    #[command(subcommand)]
+    pub verb: Option<BenchVerb>,
+
+    #[command(flatten)]
+    pub command: BenchCommandArguments,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum BenchVerb {
+    Suite(BenchSuiteArguments),
+    Report(BenchReportArguments),
+}
+
+/// What `loam bench -- COMMAND` takes.
+#[derive(Debug, Args)]
+pub struct BenchCommandArguments {
+    /// Measured rounds: in each, every allocator runs once
+    #[arg(long, value_name = "N", default_value = "10", value_parser = rounds)]
+    pub runs: usize,
+
+    /// Measure for this long instead, and at least three rounds
+    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
+    #[arg(conflicts_with = "runs")]
+    pub time: Option<Duration>,
+
+    /// Take a figure from the program's output; less is better. REGEX has one group, around the
+    /// number; if it has a name, (?<name>...), the figure gets it
+    #[arg(long = "metric", value_name = "REGEX")]
+    pub metrics: Vec<String>,
+
+    /// The same, where more is better
+    #[arg(long = "rate", value_name = "REGEX")]
+    pub rates: Vec<String>,
+
+    /// A command before each run, not measured, on the system's allocator
+    #[arg(long, value_name = "COMMAND")]
+    pub setup: Option<String>,
+
+    /// A file for standard input; without it there is none
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub input: Option<PathBuf>,
+
+    /// Measure a server: started, loaded by --client, stopped by SIGTERM. Wall time is the
+    /// client's, all else the server's
+    #[arg(long, value_name = "COMMAND", requires = "client", conflicts_with = "command")]
+    pub server: Option<String>,
+
+    /// The load on the server, run on the system's allocator
+    #[arg(long, value_name = "COMMAND", requires = "server", conflicts_with = "command")]
+    pub client: Option<String>,
+
+    /// Ends with status 0 once the server answers; tried until it does
+    #[arg(long, value_name = "COMMAND", requires = "server", conflicts_with = "command")]
+    pub ready: Option<String>,
+
+    /// The allocator that the others are compared with
+    #[arg(long, value_name = "NAME", default_value = "glibc")]
+    pub baseline: String,
+
+    /// List the allocators there are
+    #[arg(long)]
+    pub list: bool,
+
+    #[command(flatten)]
+    pub measuring: MeasuringArguments,
+
+    /// The command and its arguments
+    #[arg(last = true, required_unless_present_any = ["server", "list"])]
+    #[arg(value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
+    pub command: Vec<OsString>,
+}
+
+/// What measuring a command and measuring the suite share.
+#[derive(Debug, Args)]
+pub struct MeasuringArguments {
+    /// Which allocators, separated by commas; without it all there are
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub with: Option<Vec<String>>,
+
+    /// One more allocator: a library to preload
+    #[arg(long = "allocator", value_name = "NAME=PATH", value_parser = named_path)]
+    pub allocators: Vec<(String, PathBuf)>,
+
+    /// The folder with the libraries that 'make peers' builds
+    #[arg(long, value_name = "FOLDER", env = "LOAM_PEERS", hide_env_values = true)]
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub peers: Option<PathBuf>,
+
+    /// A run that takes longer has failed [default: 20 times the first run, at least 20s]
+    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
+    pub timeout: Option<Duration>,
+
+    /// Of the order of runs and of the intervals
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub seed: u64,
+
+    /// Write every single run to FILE
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub json: Option<PathBuf>,
+
+    /// Write a page with plots to FILE
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub html: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub library: LibraryArguments,
+}
+
+/// Run the suite of a checkout of loam: programs of its own, and real ones
+///
+/// Rows whose program is not installed are left out, and listed. What a row needs beside that is
+/// made once and kept in build/bench-data.
+#[derive(Debug, Args)]
+pub struct BenchSuiteArguments {
+    /// Fewer rounds of shorter runs: within 10 minutes on two processors
+    #[arg(long)]
+    pub quick: bool,
+
+    /// Measured rounds of each row, instead of what the suite has
+    #[arg(long, value_name = "N", value_parser = rounds)]
+    pub runs: Option<usize>,
+
+    /// The allocator that the others are compared with
+    #[arg(long, value_name = "NAME", default_value = "loam")]
+    pub baseline: String,
+
+    /// The folder with suite.toml [default: bench in the checkout that this command is in]
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub suite: Option<PathBuf>,
+
+    /// List rows and allocators
+    #[arg(long)]
+    pub list: bool,
+
+    #[command(flatten)]
+    pub measuring: MeasuringArguments,
+
+    /// Rows, or groups of rows; without any, all
+    #[arg(value_name = "NAME")]
+    pub names: Vec<String>,
+}
+
+/// Print results again that were kept by --json, or draw them as a page
+#[derive(Debug, Args)]
+pub struct BenchReportArguments {
+    /// Files written by --json
+    #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub files: Vec<PathBuf>,
+
+    /// The allocator that the others are compared with [default: loam for the suite, else glibc]
+    #[arg(long, value_name = "NAME")]
+    pub baseline: Option<String>,
+
+    /// Write a page with plots to FILE
+    #[arg(long, value_name = "PAGE", value_hint = ValueHint::FilePath)]
+    pub html: Option<PathBuf>,
+
+    /// Compare the verdicts with those of another run of the same rows
+    #[arg(long, value_name = "OTHER", value_hint = ValueHint::FilePath)]
+    pub agree: Option<PathBuf>,
+
+    /// Write README.md's table, docs/benchmarks.md and the plots of the checkout in FOLDER
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub update_docs: Option<PathBuf>,
+}
+
 /// Write the man pages into a folder
 #[derive(Debug, Args)]
 pub struct ManArguments {
@@ -158,6 +350,24 @@ fn option_pair(text: &str) -> Result<String, String> {
         Some(_) if text.contains(',') => Err("give each NAME=VALUE an --option of its own".into()),
         Some((_, value)) if !value.is_empty() => Ok(text.into()),
         _ => Err("the value is missing: write NAME=VALUE".into()),
+    }
+}
+
+/// A number of rounds.
+fn rounds(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(rounds) if rounds > 0 => Ok(rounds),
+        _ => Err("not a positive number".into()),
+    }
+}
+
+/// NAME=PATH.
+fn named_path(text: &str) -> Result<(String, PathBuf), String> {
+    match text.split_once('=') {
+        Some((name, path)) if !name.is_empty() && !path.is_empty() && !name.contains(',') => {
+            Ok((name.into(), path.into()))
+        }
+        _ => Err("write NAME=PATH".into()),
     }
 }
 

@@ -1,7 +1,7 @@
-//! The `loam` command. Verbs: `run` and `verify`; each has a file of its own.
+//! The `loam` command. Verbs: `run`, `verify`, `bench`; each has a file or folder of its own.
 
 mod arguments; // the command line: every verb, option and help text
-mod bench; // verbs: compare allocators, show what was measured
+mod bench; // verb: compare allocators
 mod binding; // to what a reference leads
 mod completions; // verb: shell completions
 mod deepbind; // which modules look in their own libraries first
@@ -26,6 +26,10 @@ use arguments::Verb;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    let mut words = std::env::args_os().skip(1);
+    if words.next().is_some_and(|word| word == bench::LAUNCH) {
+        return bench::launch(words);
+    }
     let verb = match arguments::parse() {
         Ok(verb) => verb,
         Err(status) => return status,
@@ -33,6 +37,7 @@ fn main() -> ExitCode {
     let outcome = match verb {
         Verb::Run(arguments) => run::run(&arguments),
         Verb::Verify(arguments) => verify::verify(&arguments),
+        Verb::Bench(arguments) => bench::bench(*arguments),
         Verb::Man(arguments) => man::write(&arguments),
         Verb::Completions(arguments) => completions::write(&arguments),
     };

@@ -83,7 +83,7 @@ pub fn obstacle(program: &Path, image: &Image, library: &Library) -> Option<Obst
 
 /// Whether the executable itself holds malloc, visible to others or not. Loam's own is no
 /// obstacle.
-fn defines_malloc(image: &Image) -> bool {
+pub fn defines_malloc(image: &Image) -> bool {
     let defines = |name| image.export(name).is_some() || image.has_internal(name);
     !image.is_loam() && (defines("malloc") || defines("free"))
 }

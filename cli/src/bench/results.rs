@@ -76,7 +76,7 @@ pub struct Row {
     pub judged: Vec<String>,
     /// Every metric of `values`, by name.
     pub metrics: BTreeMap<String, Metric>,
-    /// One per allocator, in the order of `Results::allocators`.
+    /// At most one per allocator, in the order of `Results::allocators`.
     pub cells: Vec<Cell>,
 }
 

@@ -1,0 +1,161 @@
+//! One measurement, from its start to what is printed and kept.
+
+use super::allocators::{self, Allocator, LOAM};
+use super::command_line::Placeholders;
+use super::comparison::Comparison;
+use super::machine::{self, Moment};
+use super::progress::Progress;
+use super::results::{Results, Row, SCHEMA};
+use super::rounds::{Amount, Measurement, Stop};
+use super::runner;
+use super::table::{self, Style};
+use super::workload::Workload;
+use crate::arguments::MeasuringArguments;
+use anyhow::{Context, Result};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Instant, SystemTime};
+
+/// As a shell has it for a command that SIGINT ended.
+const INTERRUPTED: u8 = 130;
+
+pub struct Session<'a> {
+    arguments: &'a MeasuringArguments,
+    baseline: &'a str,
+    results: Results,
+    random: ChaCha8Rng,
+    start: Instant,
+    processor_start: Option<Moment>,
+    pub progress: Progress,
+}
+
+impl<'a> Session<'a> {
+    /// `allocators`: the columns, limits included. `steps`: runs to be made, if that is known.
+    pub fn start(
+        arguments: &'a MeasuringArguments,
+        allocators: &[Allocator],
+        baseline: &'a str,
+        steps: usize,
+    ) -> Result<Self> {
+        ctrlc::set_handler(runner::interrupt).context("cannot handle signals")?;
+        for path in arguments.json.iter().chain(&arguments.html) {
+            check_writable(path)?;
+        }
+        let results = Results {
+            schema: SCHEMA,
+            loam: env!("CARGO_PKG_VERSION").into(),
+            commit: allocators::commit(),
+            command: std::env::args().collect(),
+            started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+            seconds: 0.0,
+            seed: arguments.seed,
+            machine: machine::describe(),
+            allocators: allocators.iter().map(Allocator::row).collect(),
+            rows: Vec::new(),
+        };
+        Ok(Session {
+            arguments,
+            baseline,
+            results,
+            random: ChaCha8Rng::seed_from_u64(arguments.seed),
+            start: Instant::now(),
+            processor_start: machine::now(),
+            progress: Progress::new(steps),
+        })
+    }
+
+    /// Measures the allocators on a workload, and keeps the row.
+    pub fn measure(
+        &mut self,
+        workload: &Workload,
+        allocators: &[Allocator],
+        placeholders: &Placeholders,
+        stop: Stop,
+    ) -> Result<&mut Row> {
+        let amount = Amount { stop, time_limit: self.arguments.timeout };
+        let measurement = Measurement {
+            workload,
+            allocators,
+            placeholders,
+            amount,
+            random: &mut self.random,
+            progress: &self.progress,
+        };
+        let row = measurement.run()?;
+        Ok(self.keep(row))
+    }
+
+    pub fn keep(&mut self, row: Row) -> &mut Row {
+        self.results.rows.push(row);
+        let last = self.results.rows.len() - 1;
+        &mut self.results.rows[last]
+    }
+
+    /// Writes what there is so far, so that a long measurement is not lost.
+    pub fn save(&mut self) -> Result<()> {
+        self.results.seconds = self.start.elapsed().as_secs_f64();
+        let now = machine::now();
+        self.results.machine.taken_by_others = self
+            .processor_start
+            .zip(now)
+            .and_then(|(start, now)| machine::taken_by_others(start, now));
+        match &self.arguments.json {
+            Some(path) => write_json(path, &self.results),
+            None => Ok(()),
+        }
+    }
+
+    /// Prints the results and writes what was asked for.
+    pub fn finish(mut self) -> Result<ExitCode> {
+        self.progress.finish();
+        self.save()?;
+        let comparison = Comparison::new(&self.results, self.baseline)?;
+        let text = table::render(&comparison, Style::of_stdout());
+        let written = std::io::stdout().write_all(text.as_bytes());
+        written.context("cannot write to standard output")?;
+        Ok(self.status())
+    }
+
+    fn status(&self) -> ExitCode {
+        if runner::is_interrupted() {
+            return ExitCode::from(INTERRUPTED);
+        }
+        let matters = |name: &str| name == LOAM || name == self.baseline;
+        let failed = self
+            .results
+            .rows
+            .iter()
+            .flat_map(|row| &row.cells)
+            .any(|cell| matters(&cell.allocator) && cell.problem.is_some());
+        ExitCode::from(u8::from(failed))
+    }
+}
+
+/// A long measurement must not end in a file that cannot be written.
+fn check_writable(path: &Path) -> Result<()> {
+    let folder = folder_of(path);
+    // Its own text would name a file that only it knows.
+    let without_name = |cause: std::io::Error| std::io::Error::from(cause.kind());
+    tempfile::tempfile_in(folder)
+        .map(drop)
+        .map_err(without_name)
+        .with_context(|| format!("cannot write to {}", folder.display()))
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Replaces the file at once.
+fn write_json(path: &Path, results: &Results) -> Result<()> {
+    let write = || -> Result<()> {
+        let mut file = tempfile::Builder::new().tempfile_in(folder_of(path))?;
+        serde_json::to_writer(&mut file, results)?;
+        file.persist(path)?;
+        Ok(())
+    };
+    write().with_context(|| format!("cannot write {}", path.display()))
+}

@@ -1,0 +1,147 @@
+//! `loam bench suite`.
+
+use super::allocators::{Allocator, LOAM};
+use super::limits::{self, BUMP, LIVE};
+use super::results::{Row, metric};
+use super::rounds::Stop;
+use super::runner;
+use super::session::Session;
+use super::suite::{self, Places, RowDefinition};
+use super::verbs::{find_allocators, list_allocators, with_baseline};
+use crate::arguments::BenchSuiteArguments;
+use anyhow::{Result, bail};
+use std::process::ExitCode;
+use std::time::Instant;
+
+const ROUNDS_FULL: usize = 5;
+const ROUNDS_QUICK: usize = 3;
+
+/// The allocators of a suite, of those that there are, unless told otherwise.
+const QUICK: [&str; 7] =
+    [LOAM, "glibc", "mimalloc", "rpmalloc", "snmalloc", "jemalloc", "tcmalloc"];
+const FULL: [&str; 12] = [
+    LOAM,
+    "glibc",
+    "glibc-tuned",
+    "mimalloc",
+    "mimalloc2",
+    "rpmalloc",
+    "snmalloc",
+    "jemalloc",
+    "tcmalloc",
+    "gperftools",
+    "tbb",
+    "scudo",
+];
+
+/// What the rows are measured with.
+struct Suite<'a> {
+    arguments: &'a BenchSuiteArguments,
+    places: Places,
+    allocators: Vec<Allocator>,
+    limits: Vec<Allocator>,
+}
+
+pub fn run(arguments: &BenchSuiteArguments) -> Result<ExitCode> {
+    let places = Places::locate(arguments.suite.as_deref())?;
+    let rows = suite::choose(suite::read(&places.bench)?, &arguments.names)?;
+    let rows: Vec<_> = rows.into_iter().filter(|row| row.is_in(arguments.quick)).collect();
+    let all = find_allocators(&arguments.measuring);
+    if arguments.list {
+        for row in &rows {
+            println!("{:<24} {:<10} {}", row.name, row.group, row.title);
+        }
+        println!();
+        return list_allocators(&all);
+    }
+    if rows.is_empty() {
+        bail!("none of these rows has a quick form: leave out --quick");
+    }
+    let allocators = choose_allocators(arguments, all)?;
+    suite::build_programs(&places)?;
+    let limits = limits::find(&places.programs);
+    let suite = Suite { arguments, places, allocators, limits };
+    let columns = [&suite.allocators[..], &suite.limits[..]].concat();
+    let steps = rows.iter().map(|row| suite.steps(row)).sum();
+    let measuring = &arguments.measuring;
+    let mut session = Session::start(measuring, &columns, &arguments.baseline, steps)?;
+    for row in &rows {
+        suite.measure(row, &mut session)?;
+        session.save()?;
+        if runner::is_interrupted() {
+            break;
+        }
+    }
+    session.finish()
+}
+
+fn choose_allocators(
+    arguments: &BenchSuiteArguments,
+    all: Vec<Allocator>,
+) -> Result<Vec<Allocator>> {
+    let measuring = &arguments.measuring;
+    let usual: &[&str] = if arguments.quick { &QUICK } else { &FULL };
+    let is_there = |name: &&str| all.iter().any(|allocator| allocator.name == **name);
+    let added = measuring.allocators.iter().map(|(name, _)| name.as_str());
+    let usual: Vec<String> =
+        usual.iter().copied().filter(is_there).chain(added).map(str::to_owned).collect();
+    let names = measuring.with.as_ref().unwrap_or(&usual);
+    with_baseline(all, Some(names), &arguments.baseline)
+}
+
+impl Suite<'_> {
+    fn rounds(&self, row: &RowDefinition) -> usize {
+        let usual = if self.arguments.quick { ROUNDS_QUICK } else { ROUNDS_FULL };
+        self.arguments.runs.or(row.rounds(self.arguments.quick)).unwrap_or(usual)
+    }
+
+    /// The allocators of a row, the bump allocator included where it can run.
+    fn allocators(&self, row: &RowDefinition) -> Vec<Allocator> {
+        let bump = self.limits.iter().filter(|limit| row.bump && limit.name == BUMP);
+        self.allocators.iter().chain(bump).cloned().collect()
+    }
+
+    fn steps(&self, row: &RowDefinition) -> usize {
+        self.rounds(row) * self.allocators(row).len()
+    }
+
+    /// Measures a row, or keeps why it was left out.
+    fn measure(&self, row: &RowDefinition, session: &mut Session) -> Result<()> {
+        let start = Instant::now();
+        session.progress.show(&row.name, "preparing");
+        let workload = row.workload(self.arguments.quick)?;
+        if let Some(reason) = row.prepare(&self.places)? {
+            session.progress.line(&format!("{}: left out: {reason}", row.name));
+            session.progress.drop_steps(self.steps(row));
+            session.keep(left_out(&workload, reason));
+            return Ok(());
+        }
+        let placeholders = self.places.placeholders(row);
+        let counter = self.limits.iter().find(|limit| limit.name == LIVE);
+        let judges_memory = workload.judged.iter().any(|name| name == metric::PEAK);
+        let live = match counter.filter(|_| judges_memory) {
+            Some(counter) => Some(limits::count_live(&workload, counter, &placeholders)?),
+            None => None,
+        };
+        let stop = Stop::Rounds(self.rounds(row));
+        let measured = session.measure(&workload, &self.allocators(row), &placeholders, stop)?;
+        measured.cells.extend(live);
+        let seconds = start.elapsed().as_secs_f64();
+        session.progress.line(&format!("{}: measured in {seconds:.0} s", row.name));
+        Ok(())
+    }
+}
+
+fn left_out(workload: &super::workload::Workload, reason: String) -> Row {
+    Row {
+        name: workload.name.clone(),
+        group: workload.group.clone(),
+        title: workload.title.clone(),
+        about: workload.about.clone(),
+        command: workload.kind.shown(),
+        skipped: Some(reason),
+        judged: workload.judged.clone(),
+        metrics: workload.metrics(),
+        cells: Vec::new(),
+    }
+}
