@@ -3,7 +3,7 @@
 #
 #   bench/peers.sh [--quick] [NAME...]
 #
-# Without names: all of them, 6 minutes on two processors. --quick leaves out the two that take
+# Without names: all of them, 3 to 6 minutes on two processors. --quick leaves out the two that take
 # most of it (jemalloc, tcmalloc); then it is half a minute. What is there already in the version
 # pinned below is left alone. Each peer succeeds or fails on its own, and is checked: a program
 # that is started with it must get its malloc. The exit status is the number of peers missing.
@@ -48,7 +48,7 @@ pinned() {
 # takes NAME: how long it takes, for those who wait.
 takes() {
     case $1 in
-    tcmalloc) echo "about 4 minutes" ;;
+    tcmalloc) echo "2 to 4 minutes" ;;
     jemalloc) echo "about a minute" ;;
     *) echo "seconds" ;;
     esac

@@ -278,6 +278,10 @@ pub struct BenchSuiteArguments {
     #[arg(long)]
     pub list: bool,
 
+    /// List the Debian packages that the rows need
+    #[arg(long)]
+    pub packages: bool,
+
     #[command(flatten)]
     pub measuring: MeasuringArguments,
 

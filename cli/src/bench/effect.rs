@@ -9,7 +9,7 @@ use crate::process::Process;
 use crate::trace::Stopped;
 use anyhow::{Context, Result};
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What a trial has shown.
 #[derive(Debug, PartialEq, Eq)]
@@ -19,6 +19,9 @@ pub enum Trial {
     Partly(String),
     /// Not a measurement of this allocator.
     NoEffect(String),
+    /// The system's own is wanted, and a library that the program is linked with has another: the
+    /// C library has to be preloaded before it.
+    Behind(PathBuf),
 }
 
 /// The functions that decide.
@@ -79,8 +82,7 @@ fn looked_at(process: &Process, allocator: &Allocator) -> Result<Trial> {
         let module = resolver.look_up(entry).and_then(|target| target.module);
         let holder = module.map(|module| module.path.as_path());
         let Some(library) = &allocator.library else {
-            // The system's own: whatever the program has, but not a preload that slipped in.
-            continue;
+            return Ok(of_system(process, &resolver, holder));
         };
         if holder != Some(library.as_path()) {
             let actual = holder.map_or("nobody".into(), |path| path.display().to_string());
@@ -96,6 +98,17 @@ fn looked_at(process: &Process, allocator: &Allocator) -> Result<Trial> {
         }
         _ => Trial::Works,
     })
+}
+
+/// The system's own, by the file that malloc leads to.
+fn of_system(process: &Process, resolver: &Resolver, holder: Option<&Path>) -> Trial {
+    let libc = resolver.definer("fopen").map(|module| module.path.clone());
+    match (holder, libc) {
+        (Some(holder), Some(libc)) if holder != libc && holder != process.executable => {
+            Trial::Behind(libc)
+        }
+        _ => Trial::Works,
+    }
 }
 
 /// Modules whose calls lead elsewhere, in words.

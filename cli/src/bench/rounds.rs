@@ -52,15 +52,15 @@ pub struct Measurement<'a> {
 }
 
 /// A cell in the making.
-struct Candidate<'a> {
-    allocator: &'a Allocator,
+struct Candidate {
+    allocator: Allocator,
     effect: Effect,
     /// Why it does not take part, before any run.
     obstacle: Option<String>,
     runs: Vec<Run>,
 }
 
-impl Candidate<'_> {
+impl Candidate {
     fn failures(&self) -> usize {
         self.runs.iter().filter(|run| run.problem.is_some()).count()
     }
@@ -132,21 +132,26 @@ impl<'a> Measurement<'a> {
     }
 
     /// Whether each allocator takes effect.
-    fn tried(&self) -> Result<Vec<Candidate<'a>>> {
+    fn tried(&self) -> Result<Vec<Candidate>> {
         let command = self.placeholders.fill_words(self.workload.kind.measured());
         let variable = |(name, value): (&String, &String)| {
             (OsString::from(name), OsString::from(self.placeholders.fill(value)))
         };
         let environment: Vec<_> = self.workload.environment.iter().map(variable).collect();
         let mut candidates = Vec::new();
-        for allocator in self.allocators {
-            let (effect, obstacle) = match &allocator.problem {
-                Some(problem) => (Effect::Unchecked, Some(problem.clone())),
-                None => match effect::trial(&command, &environment, allocator)? {
-                    Trial::Works => (Effect::Full, None),
-                    Trial::Partly(text) => (Effect::Partial(vec![text]), None),
-                    Trial::NoEffect(text) => (Effect::Unchecked, Some(text)),
-                },
+        for mut allocator in self.allocators.iter().cloned() {
+            let mut trial = match &allocator.problem {
+                Some(problem) => Trial::NoEffect(problem.clone()),
+                None => effect::trial(&command, &environment, &allocator)?,
+            };
+            if let Trial::Behind(libc) = trial {
+                allocator.library = Some(libc);
+                trial = effect::trial(&command, &environment, &allocator)?;
+            }
+            let (effect, obstacle) = match trial {
+                Trial::Works | Trial::Behind(_) => (Effect::Full, None),
+                Trial::Partly(text) => (Effect::Partial(vec![text]), None),
+                Trial::NoEffect(text) => (Effect::Unchecked, Some(text)),
             };
             candidates.push(Candidate { allocator, effect, obstacle, runs: Vec::new() });
         }
@@ -211,7 +216,7 @@ impl<'a> Measurement<'a> {
     fn one(&self, candidate: &mut Candidate, round: usize, time_limit: Duration) -> Result<Run> {
         let name = &candidate.allocator.name;
         self.progress.show(&self.workload.name, name);
-        match runner::run(self.workload, candidate.allocator, self.placeholders, time_limit) {
+        match runner::run(self.workload, &candidate.allocator, self.placeholders, time_limit) {
             Ok(outcome) => {
                 candidate.note_strangers(outcome.strangers);
                 let resident = Some(outcome.resident);
@@ -239,7 +244,8 @@ mod tests {
             problem: problem.map(str::to_owned),
         };
         let runs = problems.iter().enumerate().map(run).collect();
-        Candidate { allocator, effect: Effect::Full, obstacle: None, runs }.into_cell()
+        Candidate { allocator: allocator.clone(), effect: Effect::Full, obstacle: None, runs }
+            .into_cell()
     }
 
     #[test]

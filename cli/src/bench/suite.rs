@@ -82,7 +82,7 @@ pub struct RowDefinition {
     #[serde(default)]
     needs: Vec<String>,
     #[serde(default)]
-    packages: Vec<String>,
+    pub packages: Vec<String>,
     prepare: Option<String>,
     #[serde(default)]
     pub bump: bool,

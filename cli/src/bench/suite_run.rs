@@ -10,6 +10,7 @@ use super::suite::{self, Places, RowDefinition};
 use super::verbs::{find_allocators, list_allocators, with_baseline};
 use crate::arguments::BenchSuiteArguments;
 use anyhow::{Result, bail};
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -46,13 +47,12 @@ pub fn run(arguments: &BenchSuiteArguments) -> Result<ExitCode> {
     let places = Places::locate(arguments.suite.as_deref())?;
     let rows = suite::choose(suite::read(&places.bench)?, &arguments.names)?;
     let rows: Vec<_> = rows.into_iter().filter(|row| row.is_in(arguments.quick)).collect();
+    if arguments.packages {
+        return list_packages(&rows);
+    }
     let all = find_allocators(&arguments.measuring);
     if arguments.list {
-        for row in &rows {
-            println!("{:<24} {:<10} {}", row.name, row.group, row.title);
-        }
-        println!();
-        return list_allocators(&all);
+        return list(&rows, &all);
     }
     if rows.is_empty() {
         bail!("none of these rows has a quick form: leave out --quick");
@@ -73,6 +73,20 @@ pub fn run(arguments: &BenchSuiteArguments) -> Result<ExitCode> {
         }
     }
     session.finish()
+}
+
+fn list(rows: &[RowDefinition], allocators: &[Allocator]) -> Result<ExitCode> {
+    for row in rows {
+        println!("{:<24} {:<10} {}", row.name, row.group, row.title);
+    }
+    println!();
+    list_allocators(allocators)
+}
+
+fn list_packages(rows: &[RowDefinition]) -> Result<ExitCode> {
+    let packages: BTreeSet<&String> = rows.iter().flat_map(|row| &row.packages).collect();
+    packages.iter().for_each(|package| println!("{package}"));
+    Ok(ExitCode::SUCCESS)
 }
 
 fn choose_allocators(
