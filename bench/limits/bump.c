@@ -149,7 +149,7 @@ static void *allocate_aligned(size_t alignment, size_t size)
     return allocate_slow(size, alignment);
 }
 
-/* ---- C and POSIX ------------------------------------------------------------------------------ */
+/* ---- C and POSIX ---------------------------------------------------------------------------- */
 
 EXPORT void *malloc(size_t size)
 {
@@ -277,7 +277,7 @@ EXPORT int malloc_trim(size_t pad)
     return 0;
 }
 
-/* ---- C++: operators new and delete under their mangled names ---------------------------------- */
+/* ---- C++: operators new and delete under their mangled names -------------------------------- */
 
 typedef struct nothrow nothrow_t;
 

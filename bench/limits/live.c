@@ -110,7 +110,7 @@ __attribute__((constructor)) static void start(void)
     pthread_atfork(NULL, NULL, start_child);
 }
 
-/* ---- headers ----------------------------------------------------------------------------------- */
+/* ---- headers --------------------------------------------------------------------------------- */
 
 static struct header *header(const void *block)
 {
@@ -173,7 +173,7 @@ static void *allocate_aligned(size_t alignment, size_t size)
     return counted(wrap(__libc_memalign(distance, size + distance), distance, size), size);
 }
 
-/* ---- the family -------------------------------------------------------------------------------- */
+/* ---- the family ------------------------------------------------------------------------------ */
 
 EXPORT void *malloc(size_t size)
 {

@@ -32,7 +32,8 @@ static size_t random_size(uint64_t *random)
     size_t doubling = 0;
     while (doubling < DOUBLINGS - 1 && random_between(random, 0, 9) < 7)
         doubling++;
-    return random_between(random, (size_t)SMALLEST << doubling, ((size_t)2 * SMALLEST << doubling) - 1);
+    size_t smallest = (size_t)SMALLEST << doubling;
+    return random_between(random, smallest, 2 * smallest - 1);
 }
 
 static void fill(struct slot *slot, uint64_t *random)
