@@ -79,7 +79,9 @@ fn block(
     style: Style,
 ) -> std::fmt::Result {
     writeln!(out, "\n{}: {}", printable(&row.row.name), printable(&row.row.title))?;
-    writeln!(out, "  {}", printable(&row.row.command))?;
+    if row.row.title != row.row.command {
+        writeln!(out, "  {}", printable(&row.row.command))?;
+    }
     for compared in row.judged() {
         let mut table = new_table(style);
         table.set_header(vec![

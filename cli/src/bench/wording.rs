@@ -177,7 +177,11 @@ pub fn command_line(words: &[String]) -> String {
 pub fn allocator_versions(comparison: &Comparison) -> Vec<String> {
     let shown = comparison.allocators.iter().chain(&comparison.limits);
     let text = |row: &&super::results::AllocatorRow| {
-        let version = row.version.as_ref().map(|version| format!(" {version}"));
+        let version = row.version.as_deref().map(|version| {
+            // Some versions name their library themselves.
+            let bare = version.strip_prefix(row.name.as_str()).unwrap_or(version);
+            format!(" {}", bare.trim_start())
+        });
         let limit = if row.is_limit { " (limit)" } else { "" };
         let set = |(name, value): (&String, &String)| format!(", {name}={value}");
         let variables: String = row.environment.iter().map(set).collect();
