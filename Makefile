@@ -6,7 +6,7 @@ GENERATOR := $(if $(shell command -v ninja 2>/dev/null),Ninja,Unix Makefiles)
 JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
 CONFIG  ?= RelWithDebInfo
 
-.PHONY: all lib cli test run programs bench peers clean help
+.PHONY: all lib cli test run programs bench report peers clean help
 
 all: lib cli ## Build build/lib/libloam.so, libloam.a, loam.o and build/bin/loam
 
@@ -37,8 +37,14 @@ programs: ## Build the benchmark programs into build/bench
 	cargo build --release --locked --quiet --package dictionary-rust
 	install -m 755 target/release/dictionary-rust $(BUILD)/bench/dictionary-rust
 
-bench: all ## A first comparison with other allocators
-	bench/compare.py
+bench: all ## Compare with the other allocators: the quick suite
+	$(BUILD)/bin/loam bench suite --quick --json $(BUILD)/bench-quick.json \
+	  --html $(BUILD)/bench-quick.html
+
+# The results that README and docs/benchmarks.md are made from: the newest full measurement.
+RESULTS ?= $(lastword $(sort $(wildcard bench/results/*-full.json)))
+report: cli ## Write README's table, docs/benchmarks.md and its plots from RESULTS
+	$(BUILD)/bin/loam bench report $(RESULTS) --update-docs . > /dev/null
 
 peers: ## Build or fetch the other allocators to compare with
 	bench/peers.sh

@@ -168,8 +168,8 @@ get_tcmalloc() {
     built tcmalloc g++ "$flags"
 }
 
-# complete NAME: all its files are there, in the pinned version.
-complete() {
+# is_complete NAME: all its files are there, in the pinned version.
+is_complete() {
     [ -e "$out/$1.so" ] && [ -s "$out/$1.flags" ] && [ -s "$out/$1.version" ] || return 1
     [ -z "$(pinned "$1")" ] || [ "$(cat "$out/$1.version")" = "$(pinned "$1")" ]
 }
@@ -182,13 +182,13 @@ takes_effect() {
     wanted=$(readlink -f "$out/$1.so")
     echo "$files" | while read -r file; do
         [ "$(readlink -f "$file")" = "$wanted" ] || exit 1
-    done || { echo "no effect: malloc and free are in" $files; return 1; }
+    done || { echo "no effect: malloc and free are in $(echo "$files" | tr '\n' ' ')"; return 1; }
 }
 
 # get NAME: makes it if need be; a line when that starts, and one with the version and the path, or
 # why it is missing.
 get() {
-    if ! complete "$1"; then
+    if ! is_complete "$1"; then
         echo "$1: being made ($(takes "$1"))"
         rm -f "$out/$1.so" "$out/$1.so.part" "$out/$1.flags" "$out/$1.version"
         "get_$1" >"$log_dir/$1" 2>&1 || { missing_peer "$1"; return 1; }

@@ -17,7 +17,7 @@ fail() {
 # packages NAME...: installed, or this is the end. What apt says is for those who watch.
 packages() {
     for package; do
-        need_package "$package" >&2 || fail "needs the package $package"
+        need_package "$package" >&2 || fail "needs the package $package: apt-get install $package"
     done
 }
 

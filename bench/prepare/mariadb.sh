@@ -21,6 +21,7 @@ mariadb-install-db --no-defaults --user="$user" --datadir="$part/data" --skip-te
     >"$part/log" 2>&1 &
 server_pid=$!
 trap 'kill "$server_pid" 2>/dev/null; rm -rf "$socket_folder"' EXIT
+trap 'exit 1' HUP INT TERM
 ask() { mariadb --no-defaults -u root -S "$socket" -e "$1" >/dev/null 2>&1; }
 tries=0
 until ask 'select 1'; do

@@ -50,10 +50,10 @@ link() {
     sed -i "s|$part/|$folder/|g" "$part/$name.link"
 }
 
-# shellcheck disable=SC2046 # no spaces in the names
+rm -f "$lua/lua.c" "$lua/luac.c"   # programs of their own, where the crate has them
 compile decompressor "$zstd"/common/*.c "$zstd"/decompress/*.c
 compile compressor "$zstd"/compress/*.c "$zstd"/dictBuilder/*.c
-compile lua $(ls "$lua"/*.c | grep -v '/luac\?\.c$')
+compile lua "$lua"/*.c
 compile sqlite "$sqlite/sqlite3.c"
 link quick '' "$part"/decompressor/*.o
 link full -DWITH_ALL "$part"/*or/*.o "$part"/lua/*.o

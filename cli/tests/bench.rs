@@ -229,16 +229,20 @@ fn setup_runs_before_each_run_and_its_failure_ends_the_measurement() {
 #[test]
 fn an_interrupted_measurement_keeps_what_it_has_and_leaves_nothing_running() {
     let workshop = Workshop::new();
-    let json = workshop.path("results.json");
+    let (json, count) = (workshop.path("results.json"), workshop.path("count"));
     let mark = "0.20423";
+    let script = format!("echo >> {}; sleep {mark}", shown(&count));
     let mut child = loam_process()
         .args(["bench", "--runs", "1000", "--with", "glibc", "--json"])
         .arg(&json)
-        .args(["--", "sleep", mark])
+        .args(["--", "sh", "-c", &script])
         .stdout(std::process::Stdio::null())
         .spawn()
         .expect("it starts");
-    std::thread::sleep(Duration::from_millis(1500));
+    let runs = || std::fs::read_to_string(&count).map_or(0, |text| text.lines().count());
+    while runs() < 5 {
+        std::thread::sleep(Duration::from_millis(20));
+    }
     let pid = nix::unistd::Pid::from_raw(child.id().cast_signed());
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).expect("a signal");
     let status = child.wait().expect("it ends");

@@ -129,15 +129,15 @@ fn loam(asked_for: Option<&Path>) -> Allocator {
 
 fn system() -> Allocator {
     let version = super::machine::libc_version();
-    let name = SYSTEM.into();
-    Allocator { name, version, ..Allocator::default() }
+    let version = version.map(|text| text.trim_start_matches("glibc ").to_owned());
+    Allocator { name: SYSTEM.into(), version, ..Allocator::default() }
 }
 
 /// The system's with settings; not there if its C library is another than glibc. With a problem if
 /// this glibc does not take all of them.
 fn system_tuned() -> Option<Allocator> {
+    super::machine::libc_version().filter(|version| version.starts_with("glibc"))?;
     let plain = system();
-    plain.version.as_deref().filter(|version| version.starts_with("glibc"))?;
     let settings: Vec<String> =
         TUNABLES.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let environment = BTreeMap::from([("GLIBC_TUNABLES".to_owned(), settings.join(":"))]);

@@ -2,16 +2,22 @@
 
 mod agreement; // do two measurements say the same
 mod allocators; // the allocators there are
+mod canvas; // pictures as SVG with named colours
 mod command_line; // commands as text: words, placeholders
 mod comparison; // results compared with one allocator's
+mod dots; // all rows of a suite in one picture
 mod effect; // does a program really get an allocator's malloc
+mod html; // the report as a page
 mod launcher; // the small process that starts a program and measures it
 mod limits; // the lines that no allocator can beat
 mod machine; // what we measure on, and what others take of it
+mod markdown; // the figures in the repository's documents
 mod notes; // what one must know before believing the numbers
 mod numbers; // numbers as people read them
 mod peers; // where libraries of other allocators are, and their versions
+mod plots; // bars, and memory over time
 mod progress; // how far the measurement is
+mod replace; // files that take the place of others
 mod report; // loam bench report
 mod results; // what was measured, as data
 mod rounds; // shuffled rounds of one workload

@@ -4,6 +4,7 @@ use super::agreement;
 use super::comparison::Comparison;
 use super::results::{Results, SCHEMA};
 use super::table::{self, Style};
+use super::{html, markdown};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use std::io::Write;
@@ -41,8 +42,14 @@ pub fn report(request: &Request) -> Result<()> {
             Some(other) => agreement::compare(results, other, baseline)?.render(),
         };
         out.write_all(text.as_bytes()).context("standard output")?;
+        if let Some(path) = request.html {
+            html::write(&Comparison::new(results, baseline)?, path)?;
+        }
     }
-    Ok(())
+    match request.docs {
+        Some(root) => markdown::update_checkout(&all, root),
+        None => Ok(()),
+    }
 }
 
 /// Results in a file. What is wrong with it is one line that names it.
@@ -119,5 +126,44 @@ mod tests {
         let mut without = synthetic::command(1);
         without.allocators.retain(|row| row.name != "glibc");
         assert_eq!(baseline_of(&without, None), "loam");
+    }
+
+    /// The text, the page and the documents, which must come about whatever is missing.
+    fn show(results: &Results, baseline: &str) -> String {
+        let comparison = Comparison::new(results, baseline).expect("a baseline");
+        let style = Style { width: Some(80), is_colored: true };
+        let page = html::render(&comparison).expect("a page");
+        assert!(!page.contains("NaN") && !page.contains("inf"), "{page}");
+        table::render(&comparison, style)
+            + &table::render(&comparison, Style { width: None, ..style })
+    }
+
+    #[test]
+    fn results_with_holes_are_shown_all_the_same() {
+        let whole = synthetic::suite(1);
+        let mut no_rows = whole.clone();
+        no_rows.rows.clear();
+        show(&no_rows, "loam");
+        let mut all_skipped = whole.clone();
+        all_skipped.rows.iter_mut().for_each(|row| row.skipped = Some("no time".into()));
+        assert!(show(&all_skipped, "loam").contains("no time"));
+        let mut baseline_failed = whole.clone();
+        baseline_failed.rows[0].cells[0].problem = Some("it fell over".into());
+        baseline_failed.rows[0].cells[0].runs.clear();
+        assert!(show(&baseline_failed, "loam").contains("factor with loam failed: it fell over"));
+        let mut one_run = whole.clone();
+        let cells = one_run.rows.iter_mut().flat_map(|row| &mut row.cells);
+        cells.for_each(|cell| cell.runs.truncate(1));
+        assert!(show(&one_run, "loam").contains('?'));
+        let mut zeros = whole.clone();
+        let runs = zeros.rows.iter_mut().flat_map(|row| &mut row.cells).flat_map(|c| &mut c.runs);
+        runs.for_each(|run| run.values.values_mut().for_each(|value| *value = 0.0));
+        show(&zeros, "glibc");
+        let mut bare = whole;
+        for row in &mut bare.rows {
+            row.cells.clear();
+            row.metrics.retain(|name, _| name == "wall");
+        }
+        show(&bare, "loam");
     }
 }

@@ -3,11 +3,12 @@
 use super::allocators::{self, Allocator, LOAM};
 use super::command_line::Placeholders;
 use super::comparison::Comparison;
+use super::html;
 use super::machine::{self, Moment};
 use super::progress::Progress;
+use super::replace;
 use super::results::{Results, Row, SCHEMA};
 use super::rounds::{Amount, Measurement, Stop};
-use super::runner;
 use super::table::{self, Style};
 use super::workload::Workload;
 use crate::arguments::MeasuringArguments;
@@ -18,9 +19,6 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Instant, SystemTime};
-
-/// As a shell has it for a command that SIGINT ended.
-const INTERRUPTED: u8 = 130;
 
 pub struct Session<'a> {
     arguments: &'a MeasuringArguments,
@@ -40,7 +38,6 @@ impl<'a> Session<'a> {
         baseline: &'a str,
         steps: usize,
     ) -> Result<Self> {
-        ctrlc::set_handler(runner::interrupt).context("cannot handle signals")?;
         for path in arguments.json.iter().chain(&arguments.html) {
             check_writable(path)?;
         }
@@ -103,7 +100,10 @@ impl<'a> Session<'a> {
             .zip(now)
             .and_then(|(start, now)| machine::taken_by_others(start, now));
         match &self.arguments.json {
-            Some(path) => write_json(path, &self.results),
+            Some(path) => {
+                let text = serde_json::to_string(&self.results).context("cannot write JSON")?;
+                replace::file(path, &text)
+            }
             None => Ok(()),
         }
     }
@@ -116,13 +116,13 @@ impl<'a> Session<'a> {
         let text = table::render(&comparison, Style::of_stdout());
         let written = std::io::stdout().write_all(text.as_bytes());
         written.context("cannot write to standard output")?;
+        if let Some(path) = &self.arguments.html {
+            html::write(&comparison, path)?;
+        }
         Ok(self.status())
     }
 
     fn status(&self) -> ExitCode {
-        if runner::is_interrupted() {
-            return ExitCode::from(INTERRUPTED);
-        }
         let matters = |name: &str| name == LOAM || name == self.baseline;
         let failed = self
             .results
@@ -147,15 +147,4 @@ fn check_writable(path: &Path) -> Result<()> {
 
 fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-/// Replaces the file at once.
-fn write_json(path: &Path, results: &Results) -> Result<()> {
-    let write = || -> Result<()> {
-        let mut file = tempfile::Builder::new().tempfile_in(folder_of(path))?;
-        serde_json::to_writer(&mut file, results)?;
-        file.persist(path)?;
-        Ok(())
-    };
-    write().with_context(|| format!("cannot write {}", path.display()))
 }

@@ -21,6 +21,8 @@ use statrs::statistics::{Data, Distribution, OrderStatistics};
 pub const ROUNDS_MIN: usize = 3;
 /// From this many rounds on the interval is the bootstrap's.
 pub const BOOTSTRAP_ROUNDS_MIN: usize = 8;
+/// The same for the rows of a mean, where the bootstrap covers 90 % at 8 rows.
+const BOOTSTRAP_ROWS_MIN: usize = 20;
 /// The smallest difference that matters, as a share.
 pub const DIFFERENCE_MIN: f64 = 0.02;
 const RESAMPLES: usize = 2000;
@@ -173,7 +175,8 @@ pub fn ratio(pairs: &[Pair], seed: u64) -> Option<Ratio> {
 }
 
 /// The geometric mean of the rows' ratios. Its interval says what other rows of this kind would
-/// give: rows are resampled, and rounds within them. None of the rows may hold a value of 0.
+/// give: Student's for few rows; for many, rows are resampled, and rounds within them. None of the
+/// rows may hold a value of 0.
 pub fn geometric_mean(rows: &[Vec<Pair>], seed: u64) -> Option<Ratio> {
     let logs: Vec<f64> = rows
         .iter()
@@ -186,7 +189,7 @@ pub fn geometric_mean(rows: &[Vec<Pair>], seed: u64) -> Option<Ratio> {
     let value = mean(&logs).exp();
     let interval = if logs.len() < ROUNDS_MIN {
         None
-    } else if logs.len() < BOOTSTRAP_ROUNDS_MIN {
+    } else if logs.len() < BOOTSTRAP_ROWS_MIN {
         student_interval(logs)
     } else {
         let mut generator = ChaCha8Rng::seed_from_u64(seed);

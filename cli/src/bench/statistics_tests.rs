@@ -180,3 +180,29 @@ fn the_geometric_mean_is_that_of_the_rows() {
     let inverse = mean.inverse();
     assert!((inverse.value * mean.value - 1.0).abs() < 1e-9);
 }
+
+/// Rows whose true ratios lie about a true mean, as widely as in a real suite.
+#[test]
+fn the_interval_of_the_mean_holds_what_other_rows_would_give() {
+    const MEAN: f64 = 1.2;
+    const MEASUREMENTS: usize = 200;
+    let machine = Machine { run: 0.02, round: 0.05, outliers: 0.05 };
+    for rows in [4, 8, 20, 40] {
+        let mut noise = Noise::new(rows as u64);
+        let mut covered = 0;
+        for seed in 0..MEASUREMENTS {
+            let measured: Vec<Vec<Pair>> = (0..rows)
+                .map(|_| {
+                    let truth = MEAN * (0.3 * noise.normal()).exp();
+                    measure(machine, 5, truth, &mut noise)
+                })
+                .collect();
+            let mean = geometric_mean(&measured, seed as u64).expect("rows");
+            let interval = mean.interval.expect("enough rows");
+            covered += usize::from(interval.low <= MEAN && MEAN <= interval.high);
+        }
+        let share = covered as f64 / MEASUREMENTS as f64;
+        eprintln!("mean of {rows} rows: {share:.3}");
+        assert!(share >= 0.90, "{rows} rows: covers {share}");
+    }
+}

@@ -3,7 +3,7 @@
 use super::command_line::{self, Placeholders, is_there};
 use super::results::{Better, Metric};
 use super::workload::{Figure, Kind, Server, Workload};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs;
@@ -36,7 +36,7 @@ impl Places {
         let mut placeholders = Placeholders::default();
         placeholders.set("programs", &self.programs);
         placeholders.set("bench", &self.bench);
-        placeholders.set("data", self.data.join(row.data_name()));
+        placeholders.set("data", self.data.join(row.prepare.as_deref().unwrap_or(&row.name)));
         placeholders
     }
 }
@@ -109,8 +109,12 @@ enum Rounds {
 pub fn read(bench: &Path) -> Result<Vec<RowDefinition>> {
     let path = bench.join(FILE);
     let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-    let file: SuiteFile = toml::from_str(&text)
-        .with_context(|| format!("{} is not as its head describes it", path.display()))?;
+    let file: SuiteFile = toml::from_str(&text).map_err(|cause| {
+        let before = cause.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+        let line = before.matches('\n').count() + 1;
+        let message = cause.message().replace('\n', " ");
+        anyhow!("{}, line {line}: {message}", path.display())
+    })?;
     for (index, row) in file.row.iter().enumerate() {
         if file.row[..index].iter().any(|other| other.name == row.name) {
             bail!("{}: two rows are called {}", path.display(), row.name);
@@ -134,13 +138,6 @@ pub fn choose(rows: Vec<RowDefinition>, names: &[String]) -> Result<Vec<RowDefin
 }
 
 impl RowDefinition {
-    /// Rows with the same preparation share what it keeps.
-    fn data_name(&self) -> String {
-        let script = self.prepare.as_deref().and_then(|prepare| prepare.split(' ').next());
-        let stem = script.and_then(|script| Path::new(script).file_stem()?.to_str());
-        stem.unwrap_or(&self.name).to_owned()
-    }
-
     pub fn is_in(&self, quick: bool) -> bool {
         !quick || self.quick.is_some() || self.quick_client.is_some()
     }
@@ -202,15 +199,10 @@ impl RowDefinition {
     /// Makes what the row needs, if it is not there; gives why it cannot run.
     pub fn prepare(&self, places: &Places) -> Result<Option<String>> {
         let placeholders = places.placeholders(self);
-        let folder = places.data.join(self.data_name());
-        if let Some(prepare) = &self.prepare
-            && !folder.exists()
+        if let Some(name) = &self.prepare
+            && let Some(problem) = run_preparation(places, name)?
         {
-            fs::create_dir_all(&places.data)
-                .with_context(|| format!("cannot make {}", places.data.display()))?;
-            if let Some(problem) = run_preparation(&placeholders.fill(prepare), &places.bench)? {
-                return Ok(Some(problem));
-            }
+            return Ok(Some(problem));
         }
         let missing =
             self.needs.iter().map(|need| placeholders.fill(need)).find(|need| !is_there(need));
@@ -238,15 +230,20 @@ pub fn build_programs(places: &Places) -> Result<()> {
     bail!("cannot build the suite's programs: make programs\n{}", text.trim_end())
 }
 
-/// Runs a preparation; gives its last words if it fails.
-fn run_preparation(command: &str, bench: &Path) -> Result<Option<String>> {
-    let words = command_line::split(command)?;
-    let output = Command::new(&words[0])
-        .args(&words[1..])
-        .current_dir(bench)
+/// Runs a preparation, if it has not been run; gives its last words if it fails.
+fn run_preparation(places: &Places, name: &str) -> Result<Option<String>> {
+    let folder = places.data.join(name);
+    if folder.exists() {
+        return Ok(None);
+    }
+    let parent = places.data.display();
+    fs::create_dir_all(&places.data).with_context(|| format!("cannot make {parent}"))?;
+    let script = places.bench.join("prepare").join(format!("{name}.sh"));
+    let output = Command::new(&script)
+        .arg(&folder)
         .stdin(Stdio::null())
         .output()
-        .with_context(|| format!("cannot run {command}"))?;
+        .with_context(|| format!("cannot run {}", script.display()))?;
     if output.status.success() {
         return Ok(None);
     }
@@ -295,7 +292,7 @@ mod tests {
     fn a_row_becomes_a_workload() {
         let rows = rows(TWO).expect("valid");
         let workload = rows[0].workload(true).expect("valid");
-        assert_eq!(workload.kind.shown(), "'{programs}/a' 1");
+        assert_eq!(workload.kind.shown(), "{programs}/a 1");
         assert_eq!(workload.judged, ["rate"]);
         assert_eq!((rows[0].rounds(true), rows[0].rounds(false)), (Some(1), Some(3)));
         assert!(rows[0].is_in(true) && !rows[1].is_in(true));

@@ -126,9 +126,30 @@ impl Suite<'_> {
         let stop = Stop::Rounds(self.rounds(row));
         let measured = session.measure(&workload, &self.allocators(row), &placeholders, stop)?;
         measured.cells.extend(live);
+        keep_typical_samples(measured);
         let seconds = start.elapsed().as_secs_f64();
         session.progress.line(&format!("{}: measured in {seconds:.0} s", row.name));
         Ok(())
+    }
+}
+
+/// Memory over time of all runs of a suite would be megabytes: the run of each allocator with the
+/// median peak keeps its samples.
+fn keep_typical_samples(row: &mut Row) {
+    for cell in &mut row.cells {
+        let mut peaks: Vec<(f64, usize)> = cell
+            .runs
+            .iter()
+            .enumerate()
+            .filter_map(|(index, run)| Some((*run.values.get(metric::PEAK)?, index)))
+            .collect();
+        peaks.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let typical = peaks.get(peaks.len() / 2).map(|(_, index)| *index);
+        for (index, run) in cell.runs.iter_mut().enumerate() {
+            if Some(index) != typical {
+                run.resident = None;
+            }
+        }
     }
 }
 

@@ -83,6 +83,20 @@ pub fn large_suite(seed: u64) -> Results {
             results.rows.push(row);
         }
     }
+    for (name, model) in [("rpmalloc", 2), ("tcmalloc", 3), ("gperftools", 4), ("tbb", 1)] {
+        results.allocators.retain(|row| row.name != name);
+        let mut allocator = results.allocators[model].clone();
+        allocator.name = name.into();
+        results.allocators.insert(6, allocator);
+        for row in results.rows.iter_mut().filter(|row| row.skipped.is_none()) {
+            let mut cell = row.cells[model].clone();
+            cell.allocator = name.into();
+            for run in &mut cell.runs {
+                run.values.values_mut().for_each(|value| *value *= 1.1);
+            }
+            row.cells.insert(6, cell);
+        }
+    }
     results
 }
 
@@ -208,6 +222,7 @@ fn jitter(noise: &mut ChaCha8Rng, share: f64) -> f64 {
 #[test]
 #[ignore = "writes files to look at"]
 fn write_examples() {
+    assert!(large_suite(1).rows.len() > 40);
     use super::comparison::Comparison;
     use super::table::{Style, render};
     let folder = std::env::temp_dir().join("loam-bench-examples");
@@ -220,5 +235,10 @@ fn write_examples() {
         let comparison = Comparison::new(&results, baseline).expect("a baseline");
         let text = render(&comparison, Style { width: Some(110), is_colored: false });
         std::fs::write(folder.join(format!("{name}.txt")), text).expect("a file");
+        super::html::write(&comparison, &folder.join(format!("{name}.html"))).expect("a page");
     }
+    std::fs::create_dir_all(folder.join("docs")).expect("a folder");
+    let markers = "# loam\n\n<!-- bench:begin -->\n<!-- bench:end -->\n";
+    std::fs::write(folder.join("README.md"), markers).expect("a file");
+    super::markdown::update_checkout(&[suite(1)], &folder).expect("documents");
 }

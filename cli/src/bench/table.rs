@@ -1,6 +1,7 @@
 //! The report for the terminal: one block per judged metric for a command, one matrix per aspect
 //! for a suite, then the means and what one must know.
 
+use super::canvas::shortened;
 use super::comparison::{Aspect, AspectTotal, ComparedMetric, ComparedRow, Comparison, Verdict};
 use super::notes;
 use super::numbers;
@@ -10,6 +11,9 @@ use comfy_table::{
 };
 use std::fmt::Write;
 use std::io::IsTerminal;
+
+/// Of an allocator's in the head of a column.
+const NAME_LENGTH: usize = 16;
 
 /// What is written to.
 #[derive(Debug, Clone, Copy)]
@@ -153,7 +157,8 @@ fn matrix(
         let header = [text(&head), number(comparison.baseline)].into_iter();
         let columns = names.iter().map(|name| {
             let is_limit = comparison.limits.iter().any(|row| row.name == *name);
-            number(&if is_limit { format!("{name} (limit)") } else { (*name).to_owned() })
+            let name = shortened(name, NAME_LENGTH);
+            number(&if is_limit { format!("{name} (limit)") } else { name })
         });
         table.set_header(header.chain(columns).collect::<Vec<_>>());
         for (row, compared) in &shown {
@@ -170,14 +175,6 @@ fn judged_of<'a>(
 ) -> impl Iterator<Item = (&'a ComparedRow<'a>, &'a ComparedMetric<'a>)> {
     let fits = move |compared: &&ComparedMetric| compared.metric.aspect() == aspect;
     row.judged().filter(fits).map(move |compared| (row, compared))
-}
-
-fn row_label(row: &ComparedRow, compared: &ComparedMetric) -> String {
-    if compared.needs_naming() {
-        format!("{}: {}", row.row.name, wording::title(compared.name))
-    } else {
-        row.row.name.clone()
-    }
 }
 
 fn matrix_row(
@@ -200,7 +197,7 @@ fn matrix_row(
         let place = if mark.is_empty() { " " } else { "" };
         colored(number(&format!("{content}{place}")), entry.verdict)
     };
-    [text(&row_label(row, compared)), number(figure.as_deref().unwrap_or("!"))]
+    [text(&wording::row_label(row, compared)), number(figure.as_deref().unwrap_or("!"))]
         .into_iter()
         .chain(names.iter().map(ratio))
         .collect()
@@ -216,13 +213,14 @@ fn columns_that_fit<'n>(
     const NARROWEST: usize = 6;
     const BASELINE: usize = 10;
     let Some(width) = width else { return vec![names] };
-    let labels = shown.iter().map(|(row, compared)| row_label(row, compared).chars().count());
+    let labels =
+        shown.iter().map(|(row, compared)| wording::row_label(row, compared).chars().count());
     let label_width = labels.max().unwrap_or(0).max(20) + GAP + BASELINE + GAP;
     let mut groups = Vec::new();
     let mut start = 0;
     let mut used = label_width;
     for (at, name) in names.iter().enumerate() {
-        let wanted = name.chars().count().max(NARROWEST) + GAP;
+        let wanted = name.chars().count().clamp(NARROWEST, NAME_LENGTH) + GAP;
         if used + wanted > usize::from(width) && at > start {
             groups.push(&names[start..at]);
             (start, used) = (at, label_width);

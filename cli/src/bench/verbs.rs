@@ -5,31 +5,45 @@ use super::command_line::{self, Placeholders};
 use super::report::{self, Request};
 use super::results::Better;
 use super::rounds::Stop;
+use super::runner;
 use super::session::Session;
 use super::suite_run;
 use super::workload::{Figure, Kind, Server, Workload};
-use crate::arguments::{BenchArguments, BenchCommandArguments, BenchVerb, MeasuringArguments};
+use crate::arguments::{
+    BenchArguments, BenchCommandArguments, BenchReportArguments, BenchVerb, MeasuringArguments,
+};
 use crate::failure::Failure;
 use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+/// As a shell has it for a command that SIGINT ended.
+const INTERRUPTED: u8 = 130;
+
 pub fn bench(arguments: BenchArguments) -> Result<ExitCode, Failure> {
-    match arguments.verb {
-        None => Ok(of_command(&arguments.command)?),
-        Some(BenchVerb::Suite(suite)) => Ok(suite_run::run(&suite)?),
-        Some(BenchVerb::Report(kept)) => {
-            report::report(&Request {
-                files: &kept.files,
-                html: kept.html.as_deref(),
-                baseline: kept.baseline.as_deref(),
-                docs: kept.update_docs.as_deref(),
-                agree: kept.agree.as_deref(),
-            })?;
-            Ok(ExitCode::SUCCESS)
-        }
+    ctrlc::set_handler(runner::interrupt).context("cannot handle signals")?;
+    let outcome = match arguments.verb {
+        None => of_command(&arguments.command),
+        Some(BenchVerb::Suite(suite)) => suite_run::run(&suite),
+        Some(BenchVerb::Report(kept)) => of_kept(&kept),
+    };
+    match outcome {
+        Err(cause) if runner::is_interrupted() => Err(Failure { status: INTERRUPTED, cause }),
+        Ok(_) if runner::is_interrupted() => Ok(ExitCode::from(INTERRUPTED)),
+        outcome => Ok(outcome?),
     }
+}
+
+fn of_kept(arguments: &BenchReportArguments) -> Result<ExitCode> {
+    report::report(&Request {
+        files: &arguments.files,
+        html: arguments.html.as_deref(),
+        baseline: arguments.baseline.as_deref(),
+        docs: arguments.update_docs.as_deref(),
+        agree: arguments.agree.as_deref(),
+    })?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn of_command(arguments: &BenchCommandArguments) -> Result<ExitCode> {

@@ -24,6 +24,8 @@ pub struct Watch<'a> {
     interval: Duration,
     kib: Vec<u64>,
     processes: BTreeMap<(i32, PathBuf), Sighting>,
+    /// The executable of the launcher.
+    itself: Option<PathBuf>,
 }
 
 #[derive(Default)]
@@ -44,6 +46,7 @@ impl<'a> Watch<'a> {
             interval: INTERVAL_START,
             kib: Vec::new(),
             processes: BTreeMap::new(),
+            itself: std::env::current_exe().ok(),
         }
     }
 
@@ -80,6 +83,9 @@ impl<'a> Watch<'a> {
 
     fn note(&mut self, pid: i32) {
         let Ok(executable) = fs::read_link(format!("/proc/{pid}/exe")) else { return };
+        if Some(&executable) == self.itself.as_ref() {
+            return; // between fork and exec
+        }
         let sighting = self.processes.entry((pid, executable)).or_default();
         sighting.count += 1;
         if !sighting.has_library

@@ -1,6 +1,6 @@
 //! Verdicts and metrics in words that leave no doubt which way round they are meant.
 
-use super::comparison::{Comparison, Entry, Verdict};
+use super::comparison::{ComparedMetric, ComparedRow, Comparison, Entry, Verdict};
 use super::numbers;
 use super::results::{Better, Metric, Results, metric};
 use super::statistics::Ratio;
@@ -45,7 +45,7 @@ pub fn verdict(entry: &Entry, name: &str, metric: &Metric) -> String {
         Verdict::NoDifference => "no difference seen".into(),
         Verdict::TooFew => "too few runs to tell".into(),
         Verdict::NoRatio => "no ratio: one of them has values of 0".into(),
-        Verdict::Baseline => "what the others are compared with".into(),
+        Verdict::Baseline => "the baseline".into(),
         Verdict::NotJudged => "a limit, not judged".into(),
         Verdict::Failed(problem) => format!("failed: {problem}"),
         Verdict::BaselineFailed(problem) => format!("nothing to compare with: {problem}"),
@@ -112,6 +112,15 @@ pub const MARKS: [(&str, &str); 5] = [
     ("!", "failed"),
     ("-", "not measured"),
 ];
+
+/// The row, and the metric where the aspect does not say which it is.
+pub fn row_label(row: &ComparedRow, compared: &ComparedMetric) -> String {
+    if compared.needs_naming() {
+        format!("{}: {}", row.row.name, title(compared.name))
+    } else {
+        row.row.name.clone()
+    }
+}
 
 /// Which way round the ratios of a suite are.
 pub fn direction(comparison: &Comparison) -> String {
