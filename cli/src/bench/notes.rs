@@ -1,6 +1,7 @@
 //! What a reader must know before believing the numbers.
 
 use super::comparison::Comparison;
+use super::limits::{BUMP, LIVE};
 use super::numbers;
 use super::results::{Cell, Effect, Row};
 
@@ -33,12 +34,21 @@ pub fn notes(comparison: &Comparison) -> Vec<String> {
         }
     }
     for limit in &comparison.limits {
-        notes.push(format!(
-            "{} is a limit that none can beat, not an allocator to use; it is not judged.",
-            limit.name
-        ));
+        notes.push(format!("{} {}; it is not judged.", limit.name, limit_in_words(&limit.name)));
     }
     notes
+}
+
+/// What a reference line is.
+fn limit_in_words(name: &str) -> &'static str {
+    match name {
+        BUMP => {
+            "never frees: its calls cost next to nothing, but all its memory is fresh, which costs \
+             page faults and cache misses where others use memory again"
+        }
+        LIVE => "is the peak of what the program had asked for and not freed",
+        _ => "is a limit, not an allocator to use",
+    }
 }
 
 fn cell_notes(row: &Row, cell: &Cell, notes: &mut Vec<String>) {

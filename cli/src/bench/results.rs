@@ -53,7 +53,7 @@ pub struct AllocatorRow {
     pub library: Option<String>,
     /// Variables set for it beside LD_PRELOAD.
     pub environment: BTreeMap<String, String>,
-    /// Not an allocator to use, but a limit that none can beat.
+    /// Not an allocator to use, but a line to compare with.
     pub is_limit: bool,
     /// Why it takes no part in any row.
     pub problem: Option<String>,
