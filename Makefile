@@ -46,11 +46,11 @@ RESULTS ?= $(lastword $(sort $(wildcard bench/results/*-full.json)))
 report: cli ## Write README's table, docs/benchmarks.md and its plots from RESULTS
 	$(BUILD)/bin/loam bench report $(RESULTS) --update-docs . > /dev/null
 
-peers: cli ## Fetch and build the other allocators and, as root, install the suite's real programs
+peers: all ## Fetch and build all that is compared: other allocators and, as root, real programs
+	if [ "$$(id -u)" = 0 ]; then apt-get install -y -q --no-install-recommends \
+	  $$($(BUILD)/bin/loam bench suite --packages) > /dev/null; fi
 	bench/peers.sh
-	if [ "$$(id -u)" = 0 ]; then \
-	  apt-get install -y -q --no-install-recommends \
-	    $$($(BUILD)/bin/loam bench suite --packages) > $(BUILD)/peers/logs/packages; fi
+	$(BUILD)/bin/loam bench suite --prepare
 
 clean: ## Remove everything that was built
 	rm -rf $(BUILD) target

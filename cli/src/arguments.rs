@@ -278,6 +278,10 @@ pub struct BenchSuiteArguments {
     #[arg(long)]
     pub list: bool,
 
+    /// Make what the rows need, and measure nothing
+    #[arg(long)]
+    pub prepare: bool,
+
     /// List the Debian packages that the rows need
     #[arg(long)]
     pub packages: bool,

@@ -165,6 +165,10 @@ impl<'a> Measurement<'a> {
             candidates.iter_mut().filter(|candidate| candidate.takes_part()).collect();
         order.sort_by_key(|candidate| candidate.allocator.library.is_some());
         let mut limit = self.amount.time_limit;
+        // Where one round is wanted, so is little else.
+        if matches!(self.amount.stop, Stop::Rounds(1)) {
+            return Ok(limit.unwrap_or(FIRST_LIMIT));
+        }
         let mut is_short = true;
         for candidate in order {
             if !is_short {

@@ -8,7 +8,7 @@ use super::machine::{self, Moment};
 use super::progress::Progress;
 use super::replace;
 use super::results::{Results, Row, SCHEMA};
-use super::rounds::{Amount, Measurement, Stop};
+use super::rounds::{Amount, Measurement};
 use super::table::{self, Style};
 use super::workload::Workload;
 use crate::arguments::MeasuringArguments;
@@ -70,9 +70,8 @@ impl<'a> Session<'a> {
         workload: &Workload,
         allocators: &[Allocator],
         placeholders: &Placeholders,
-        stop: Stop,
+        amount: Amount,
     ) -> Result<&mut Row> {
-        let amount = Amount { stop, time_limit: self.arguments.timeout };
         let measurement = Measurement {
             workload,
             allocators,

@@ -3,7 +3,7 @@
 use super::allocators::{Allocator, LOAM};
 use super::limits::{self, BUMP, LIVE};
 use super::results::{Row, metric};
-use super::rounds::Stop;
+use super::rounds::{Amount, Stop};
 use super::runner;
 use super::session::Session;
 use super::suite::{self, Places, RowDefinition};
@@ -12,18 +12,20 @@ use crate::arguments::BenchSuiteArguments;
 use anyhow::{Result, bail};
 use std::collections::BTreeSet;
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 const ROUNDS_FULL: usize = 5;
 const ROUNDS_QUICK: usize = 3;
 
+/// For rows of one round, which have no run to take a limit from.
+const ONLY_RUN_LIMIT: Duration = Duration::from_secs(20);
+
 /// The allocators of a suite, of those that there are, unless told otherwise.
 const QUICK: [&str; 7] =
     [LOAM, "glibc", "mimalloc", "rpmalloc", "snmalloc", "jemalloc", "tcmalloc"];
-const FULL: [&str; 12] = [
+const FULL: [&str; 11] = [
     LOAM,
     "glibc",
-    "glibc-tuned",
     "mimalloc",
     "mimalloc2",
     "rpmalloc",
@@ -49,6 +51,9 @@ pub fn run(arguments: &BenchSuiteArguments) -> Result<ExitCode> {
     let rows: Vec<_> = rows.into_iter().filter(|row| row.is_in(arguments.quick)).collect();
     if arguments.packages {
         return list_packages(&rows);
+    }
+    if arguments.prepare {
+        return prepare(&rows, &places);
     }
     let all = find_allocators(&arguments.measuring);
     if arguments.list {
@@ -81,6 +86,18 @@ fn list(rows: &[RowDefinition], allocators: &[Allocator]) -> Result<ExitCode> {
     }
     println!();
     list_allocators(allocators)
+}
+
+/// Says what is there; fails if anything is missing.
+fn prepare(rows: &[RowDefinition], places: &Places) -> Result<ExitCode> {
+    suite::build_programs(places)?;
+    let mut is_complete = true;
+    for row in rows {
+        let problem = row.prepare(places)?;
+        is_complete &= problem.is_none();
+        println!("{}: {}", row.name, problem.as_deref().unwrap_or("ready"));
+    }
+    Ok(ExitCode::from(u8::from(!is_complete)))
 }
 
 fn list_packages(rows: &[RowDefinition]) -> Result<ExitCode> {
@@ -137,8 +154,11 @@ impl Suite<'_> {
             Some(counter) => Some(limits::count_live(&workload, counter, &placeholders)?),
             None => None,
         };
-        let stop = Stop::Rounds(self.rounds(row));
-        let measured = session.measure(&workload, &self.allocators(row), &placeholders, stop)?;
+        let rounds = self.rounds(row);
+        let usual = (rounds == 1).then_some(ONLY_RUN_LIMIT);
+        let time_limit = self.arguments.measuring.timeout.or(usual);
+        let amount = Amount { stop: Stop::Rounds(rounds), time_limit };
+        let measured = session.measure(&workload, &self.allocators(row), &placeholders, amount)?;
         for cell in measured.cells.iter_mut().filter(|cell| cell.allocator == BUMP) {
             // What never frees says nothing about memory.
             cell.runs.iter_mut().for_each(|run| run.values.retain(|name, _| name != metric::PEAK));

@@ -4,7 +4,7 @@ use super::allocators::{self, Allocator, Places};
 use super::command_line::{self, Placeholders};
 use super::report::{self, Request};
 use super::results::Better;
-use super::rounds::Stop;
+use super::rounds::{Amount, Stop};
 use super::runner;
 use super::session::Session;
 use super::suite_run;
@@ -57,7 +57,8 @@ fn of_command(arguments: &BenchCommandArguments) -> Result<ExitCode> {
     let stop = arguments.time.map_or(Stop::Rounds(arguments.runs), Stop::After);
     let steps = if arguments.time.is_none() { arguments.runs * chosen.len() } else { 0 };
     let mut session = Session::start(measuring, &chosen, &arguments.baseline, steps)?;
-    session.measure(&workload, &chosen, &Placeholders::default(), stop)?;
+    let amount = Amount { stop, time_limit: measuring.timeout };
+    session.measure(&workload, &chosen, &Placeholders::default(), amount)?;
     session.finish()
 }
 
