@@ -87,7 +87,7 @@ fn an_allocator_that_crashes_hangs_or_is_none_is_reported_as_that() {
     let program = workshop.compile("sometimes.c", &["-DSTEADY"]);
     let arguments = [
         "--runs",
-        "2",
+        "3",
         "--timeout",
         "1s",
         "--with",
@@ -107,14 +107,15 @@ fn an_allocator_that_crashes_hangs_or_is_none_is_reported_as_that() {
     let (status, results) = measure(&workshop, &arguments);
     // The baseline went well.
     assert_eq!(status, 0);
-    assert!(problem(&results, "crashes").starts_with("killed by SIG"));
-    assert_eq!(problem(&results, "hangs"), "hangs: it had not ended after 1 s");
+    assert!(problem(&results, "crashes").starts_with("2 of 2 runs: killed by SIG"));
+    assert_eq!(problem(&results, "hangs"), "2 of 2 runs: hangs: it had not ended after 1 s");
     assert!(problem(&results, "none").starts_with("cannot be preloaded: "));
     assert!(problem(&results, "gone").starts_with("/does/not/exist.so: "));
-    for name in ["crashes", "hangs", "none", "gone"] {
+    for name in ["none", "gone"] {
         assert_eq!(run_count(&results, name), 0, "{name}");
     }
-    assert_eq!(run_count(&results, "glibc"), 2);
+    assert_eq!(run_count(&results, "crashes"), 2, "two failures are enough");
+    assert_eq!(run_count(&results, "glibc"), 3);
 }
 
 #[test]

@@ -8,7 +8,7 @@
 #include "base/compiler.h"
 #include "heap/heap.h"
 
-#define LM_LARGE_MAX_BYTES (LM_REGION_BYTES / 4)
+#define LM_LARGE_MAX_BYTES (LM_REGION_BYTES / 2)
 
 /* A block of at least `size` bytes, aligned to `alignment`, a power of two; NULL if out of memory.
  * With `clear` it reads as zero. `heap` is the calling thread's, here and below; it may be the

@@ -1,7 +1,7 @@
 //! One workload under all allocators, in rounds: in each, every allocator runs once, in random
 //! order, so that whatever else happens on the machine strikes all alike.
 
-use super::allocators::Allocator;
+use super::allocators::{Allocator, SYSTEM};
 use super::command_line::Placeholders;
 use super::effect::{self, Trial};
 use super::progress::Progress;
@@ -36,9 +36,6 @@ const FIRST_LIMIT: Duration = Duration::from_secs(3600);
 /// A run that takes so many times as long as the first one hangs.
 const LIMIT_FACTOR: u32 = 20;
 const LIMIT_MIN: Duration = Duration::from_secs(20);
-/// Where one run takes longer than this, only the first allocator has a warm-up: what it warms,
-/// files mostly, is then warm for all.
-const WARM_UP_FOR_EACH_BELOW: Duration = Duration::from_secs(4);
 /// An allocator under which so many runs have failed is not tried again.
 const FAILURES_MAX: usize = 2;
 
@@ -158,30 +155,26 @@ impl<'a> Measurement<'a> {
         Ok(candidates)
     }
 
-    /// A run of each that is not counted; gives the time limit for all that follow. The system's
-    /// own allocator goes first, as the one that the program surely works with.
+    /// A run that is not counted: what it warms, files mostly, is then warm for all. Gives the time
+    /// limit for those that follow. It is made under the system's own allocator, as the one that the
+    /// program surely works with.
     fn warm_up(&mut self, candidates: &mut [Candidate]) -> Result<Duration> {
-        let mut order: Vec<&mut Candidate> =
+        let limit = self.amount.time_limit;
+        let mut able: Vec<&mut Candidate> =
             candidates.iter_mut().filter(|candidate| candidate.takes_part()).collect();
-        order.sort_by_key(|candidate| candidate.allocator.library.is_some());
-        let mut limit = self.amount.time_limit;
+        able.sort_by_key(|candidate| candidate.allocator.name != SYSTEM);
         // Where one round is wanted, so is little else.
         if matches!(self.amount.stop, Stop::Rounds(1)) {
             return Ok(limit.unwrap_or(FIRST_LIMIT));
         }
-        let mut is_short = true;
-        for candidate in order {
-            if !is_short {
-                break;
-            }
+        for candidate in able {
             let start = Instant::now();
             let one = self.one(candidate, 0, limit.unwrap_or(FIRST_LIMIT))?;
-            let elapsed = start.elapsed();
-            is_short = elapsed < WARM_UP_FOR_EACH_BELOW;
             match one.problem {
                 Some(problem) => candidate.obstacle = Some(problem),
                 None => {
-                    limit.get_or_insert_with(|| (elapsed * LIMIT_FACTOR).max(LIMIT_MIN));
+                    let usual = (start.elapsed() * LIMIT_FACTOR).max(LIMIT_MIN);
+                    return Ok(limit.unwrap_or(usual));
                 }
             }
         }

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// Where the parts of the suite are.
 pub struct Places {
@@ -79,6 +80,7 @@ pub struct RowDefinition {
     metrics: Vec<MetricDefinition>,
     judged: Option<Vec<String>>,
     rounds: Option<Rounds>,
+    limit_s: Option<u64>,
     #[serde(default)]
     needs: Vec<String>,
     #[serde(default)]
@@ -153,6 +155,10 @@ impl RowDefinition {
                 }
             }
         })
+    }
+
+    pub fn time_limit(&self) -> Option<Duration> {
+        self.limit_s.map(Duration::from_secs)
     }
 
     pub fn workload(&self, quick: bool) -> Result<Workload> {

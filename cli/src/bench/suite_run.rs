@@ -12,13 +12,9 @@ use crate::arguments::BenchSuiteArguments;
 use anyhow::{Result, bail};
 use std::collections::BTreeSet;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-const ROUNDS_FULL: usize = 5;
-const ROUNDS_QUICK: usize = 3;
-
-/// For rows of one round, which have no run to take a limit from.
-const ONLY_RUN_LIMIT: Duration = Duration::from_secs(20);
+const ROUNDS: usize = 5;
 
 /// The allocators of a suite, of those that there are, unless told otherwise.
 const QUICK: [&str; 7] =
@@ -122,8 +118,7 @@ fn choose_allocators(
 
 impl Suite<'_> {
     fn rounds(&self, row: &RowDefinition) -> usize {
-        let usual = if self.arguments.quick { ROUNDS_QUICK } else { ROUNDS_FULL };
-        self.arguments.runs.or(row.rounds(self.arguments.quick)).unwrap_or(usual)
+        self.arguments.runs.or(row.rounds(self.arguments.quick)).unwrap_or(ROUNDS)
     }
 
     /// The allocators of a row, the bump allocator included where it can run.
@@ -154,10 +149,8 @@ impl Suite<'_> {
             Some(counter) => Some(limits::count_live(&workload, counter, &placeholders)?),
             None => None,
         };
-        let rounds = self.rounds(row);
-        let usual = (rounds == 1).then_some(ONLY_RUN_LIMIT);
-        let time_limit = self.arguments.measuring.timeout.or(usual);
-        let amount = Amount { stop: Stop::Rounds(rounds), time_limit };
+        let time_limit = self.arguments.measuring.timeout.or(row.time_limit());
+        let amount = Amount { stop: Stop::Rounds(self.rounds(row)), time_limit };
         let measured = session.measure(&workload, &self.allocators(row), &placeholders, amount)?;
         for cell in measured.cells.iter_mut().filter(|cell| cell.allocator == BUMP) {
             // What never frees says nothing about memory.
