@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Runs the quick command of each row of bench/suite.toml that is a program of our own, once, with
-a library preloaded, and checks its status and that its output has every figure the row names.
+"""Runs the quick command of each row of bench/suite.toml that is a program of our own and has one,
+once, with a library preloaded, and checks its status and that its output has every figure that the
+row names.
 
 The programs check what they write, so this is also a test of the library.
 """
@@ -20,7 +21,7 @@ PROGRAMS = "{programs}/"
 def own_rows(suite):
     with open(suite, "rb") as file:
         rows = tomllib.load(file)["row"]
-    return [row for row in rows if row.get("command", "").startswith(PROGRAMS)]
+    return [row for row in rows if row.get("quick", "").startswith(PROGRAMS)]
 
 
 def problem(row, programs, library):
