@@ -50,7 +50,7 @@ impl Allocator {
             name: self.name.clone(),
             version: self.version.clone(),
             flags: self.flags.clone(),
-            library: self.library.as_ref().map(|path| path.display().to_string()),
+            library: self.library.as_deref().map(shown),
             environment: self.environment.clone(),
             is_limit: self.is_limit,
             problem: self.problem.clone(),
@@ -70,6 +70,13 @@ impl Allocator {
             ..Allocator::default()
         }
     }
+}
+
+/// A path as results show it: relative where it lies below the current folder.
+fn shown(path: &Path) -> String {
+    let here = std::env::current_dir().ok();
+    let below = here.and_then(|here| path.strip_prefix(here).ok().map(Path::to_path_buf));
+    below.as_deref().unwrap_or(path).display().to_string()
 }
 
 /// Where to look, beside the system.
