@@ -139,11 +139,7 @@ impl One<'_> {
             }
         }
         if !process.launched.is_running() {
-            let usage = process.launched.usage()?;
-            let how = bad_end(process.launched.program, usage.wait_status);
-            let how = how.unwrap_or_else(|| "ended".into());
-            let words = process.last_words();
-            return Err(RunError::Failed(format!("the server {how} under load{words}")));
+            return Err(process.server_ended("under load")?);
         }
         let load = client.launched.usage()?;
         if let Some(how) = bad_end(client.launched.program, load.wait_status) {
@@ -171,11 +167,7 @@ impl One<'_> {
                 return Ok(());
             }
             if !process.launched.is_running() {
-                let usage = process.launched.usage()?;
-                let how = bad_end(process.launched.program, usage.wait_status);
-                let how = how.unwrap_or_else(|| "ended".into());
-                let words = process.last_words();
-                return Err(RunError::Failed(format!("the server {how} at its start{words}")));
+                return Err(process.server_ended("at its start")?);
             }
             if Instant::now() >= deadline {
                 let limit = SERVER_START_LIMIT.as_secs();
@@ -280,6 +272,14 @@ impl Process {
             None => Ok(usage),
             Some(how) => Err(RunError::Failed(format!("{how}{}", self.last_words()))),
         }
+    }
+
+    /// The failure of a server that was not asked to end.
+    fn server_ended(&mut self, when: &str) -> Result<RunError> {
+        let usage = self.launched.usage()?;
+        let how = bad_end(self.launched.program, usage.wait_status);
+        let how = how.unwrap_or_else(|| "ended".into());
+        Ok(RunError::Failed(format!("the server {how} {when}{}", self.last_words())))
     }
 
     fn printed(&self) -> String {
