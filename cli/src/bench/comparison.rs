@@ -178,6 +178,12 @@ impl<'a> Comparison<'a> {
         Ok(comparison)
     }
 
+    /// The names of all that is held against the baseline: allocators, then limits.
+    pub fn others(&self) -> Vec<&'a str> {
+        let columns = self.allocators.iter().chain(&self.limits);
+        columns.map(|row| row.name.as_str()).filter(|name| *name != self.baseline).collect()
+    }
+
     pub fn is_suite(&self) -> bool {
         self.results.rows.len() > 1
     }

@@ -14,19 +14,9 @@ const NOTICE: &str = "<!-- Made by `loam bench report --update-docs`; do not edi
 const TIME_PLOT: &str = "time.svg";
 const MEMORY_PLOT: &str = "memory.svg";
 
-/// Those that the README has room for. Where one of them is missing, the next name in its group
-/// takes its place; all others are in docs/benchmarks.md.
-const MAIN_PEERS: [&[&str]; 9] = [
-    &["glibc"],
-    &["musl"],
-    &["mimalloc3", "mimalloc"],
-    &["snmalloc"],
-    &["rpmalloc"],
-    &["jemalloc531", "jemalloc"],
-    &["tcmalloc"],
-    &["gperftools"],
-    &["tbb"],
-];
+/// Those that the README has room for; all others are in docs/benchmarks.md.
+const MAIN_PEERS: [&str; 8] =
+    ["glibc", "mimalloc", "snmalloc", "rpmalloc", "jemalloc", "tcmalloc", "gperftools", "tbb"];
 
 /// The documents of a checkout.
 pub fn update_checkout(results: &[Results], root: &Path) -> Result<()> {
@@ -104,8 +94,7 @@ fn main_peers<'a>(comparison: &'a Comparison) -> Vec<&'a str> {
         names.filter(|name| *name != comparison.baseline)
     };
     let there = |wanted: &&str| peers().find(|name| name == wanted);
-    let main: Vec<&str> =
-        MAIN_PEERS.iter().filter_map(|group| group.iter().find_map(there)).collect();
+    let main: Vec<&str> = MAIN_PEERS.iter().filter_map(there).collect();
     if main.is_empty() { peers().collect() } else { main }
 }
 
@@ -252,13 +241,7 @@ fn page_of(
 ) -> std::fmt::Result {
     writeln!(out, "{}\n", how_measured(comparison))?;
     how_to_read(out, comparison)?;
-    let peers: Vec<&str> = comparison
-        .allocators
-        .iter()
-        .chain(&comparison.limits)
-        .map(|row| row.name.as_str())
-        .filter(|name| *name != comparison.baseline)
-        .collect();
+    let peers = comparison.others();
     writeln!(out, "## All rows together\n")?;
     totals(out, comparison)?;
     for (aspect, file) in [(Aspect::Time, TIME_PLOT), (Aspect::Memory, MEMORY_PLOT)] {

@@ -90,6 +90,10 @@ impl<'a> Session<'a> {
         &mut self.results.rows[last]
     }
 
+    pub fn has_rows(&self) -> bool {
+        !self.results.rows.is_empty()
+    }
+
     /// Writes what there is so far, so that a long measurement is not lost.
     pub fn save(&mut self) -> Result<()> {
         self.results.seconds = self.start.elapsed().as_secs_f64();

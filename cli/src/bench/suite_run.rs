@@ -67,7 +67,11 @@ pub fn run(arguments: &BenchSuiteArguments) -> Result<ExitCode> {
     let measuring = &arguments.measuring;
     let mut session = Session::start(measuring, &columns, &arguments.baseline, steps)?;
     for row in &rows {
-        suite.measure(row, &mut session)?;
+        match suite.measure(row, &mut session) {
+            // The rows before it are printed and kept.
+            Err(_) if runner::is_interrupted() && session.has_rows() => break,
+            outcome => outcome?,
+        }
         session.save()?;
         if runner::is_interrupted() {
             break;

@@ -146,13 +146,7 @@ fn matrix(
     if shown.is_empty() {
         return Ok(());
     }
-    let names: Vec<&str> = comparison
-        .allocators
-        .iter()
-        .chain(&comparison.limits)
-        .map(|row| row.name.as_str())
-        .filter(|name| *name != comparison.baseline)
-        .collect();
+    let names = comparison.others();
     for names in columns_that_fit(&shown, &names, style.width) {
         let mut table = new_table(style);
         let head = format!("{}: NAME / {}", aspect.name(), comparison.baseline);
