@@ -13,13 +13,17 @@
 
 #include "sizeclass/sizeclass.c"
 
+#include "pages/chunk.c"
 #include "pages/meta.c"
 #include "pages/pool.c"
+#include "pages/purge.c"
 #include "pages/region.c"
+#include "pages/runs.c"
 #include "pages/tags.c"
 
 #include "heap/heap.c"
-#include "heap/large_cache.c"
+#include "heap/lifetime.c"
+#include "heap/middle.c"
 #include "heap/orphan.c"
 #include "heap/remote.c"
 

@@ -5,6 +5,7 @@
 
 #include "api/foreign.h"
 #include "api/misuse.h"
+#include "heap/middle.h"
 #include "heap/orphan.h"
 #include "heap/remote.h"
 #include "large/large.h"
@@ -44,10 +45,7 @@ static struct lm_heap *heap_or_empty(void) {
 /* ---- malloc ---- */
 
 static void *take(struct lm_heap *heap, size_t size, bool clear) {
-  if (size > LM_CLASSED_MAX_BYTES) {
-    lm_heap_tick(heap);
-    return lm_large_take(heap, size, lm_os.page_bytes, clear);
-  }
+  if (size > lm_classed_max_bytes) return lm_large_take(heap, size, lm_os.page_bytes, clear);
   bool zero = false;
   size_t class_index = lm_sizeclass_of(size == 0 ? 1 : size);
   void *block = lm_heap_pop(heap, class_index);
@@ -111,17 +109,29 @@ uint32_t lm_tag_of(const void *address) {
 
 static bool is_span_tag(uint32_t tag) { return tag >= LM_OWNER_ORPHAN << LM_TAG_OWNER_SHIFT; }
 
-static void free_remote(void *block) {
+/* Not a block: says what is wrong as well as can be told. */
+static LM_COLD void free_invalid(void *address, void *caller) {
+  if (lm_region_holds((uintptr_t)address) && lm_large_is_free(address))
+    lm_misuse_double_free(address, caller);
+  lm_foreign_free(address, caller);
+}
+
+static bool is_middle_tag(uint32_t tag) {
+  return is_span_tag(tag) && (tag & LM_TAG_CLASS_MASK) == LM_CLASS_MIDDLE;
+}
+
+static void free_remote(void *block, size_t class_index, void *caller) {
+  if (LM_UNLIKELY(class_index == LM_CLASS_MIDDLE) && !lm_middle_send(block)) {
+    free_invalid(block, caller);
+    return;
+  }
   struct lm_heap *heap = this_heap();
-  if (LM_LIKELY(heap != NULL)) lm_remote_free(heap, block);
+  if (LM_LIKELY(heap != NULL)) lm_remote_free(heap, block, class_index);
   else lm_remote_free_now(block);
 }
 
-/* Not a block: says what is wrong as well as can be told. */
-static LM_COLD void free_invalid(void *address, void *caller) {
-  if (lm_region_holds((uintptr_t)address) && lm_pool_is_free(address))
-    lm_misuse_double_free(address, caller);
-  lm_foreign_free(address, caller);
+static void free_own_middle(void *block, void *caller) {
+  if (LM_UNLIKELY(!lm_middle_give(lm_this_heap, block))) free_invalid(block, caller);
 }
 
 /* A block of another heap, of none, a large one, or no block. */
@@ -131,25 +141,32 @@ static LM_NOINLINE void free_other(void *address, void *caller) {
   struct lm_heap *heap = lm_this_heap;
   uint32_t difference = tag ^ heap->tag;
   if (LM_LIKELY(is_span_tag(tag) && difference >= LM_TAG_OWN_LIMIT)) {
-    free_remote(address);
-  } else if (difference < LM_TAG_OWN_LIMIT) { /* only where there is no table of tags */
+    free_remote(address, tag & LM_TAG_CLASS_MASK, caller);
+  } else if (difference >= LM_TAG_OWN_LIMIT) {
+    if (!lm_large_give(address)) free_invalid(address, caller);
+  } else if (is_middle_tag(tag)) { /* this and the next only where there is no table of tags */
+    free_own_middle(address, caller);
+  } else {
     struct lm_block *block = address;
     lm_heap_put_back(heap, lm_span_of(block), block, block, 1);
-  } else if (!lm_large_give(heap, address)) {
-    free_invalid(address, caller);
   }
 }
 
+/* What an own chunk's tag differs in from the heap's. */
+#define OWN_MIDDLE (LM_TAG_NOT_CURRENT | LM_CLASS_MIDDLE)
+
 LM_NOINLINE void lm_free_slow(void *block, uint32_t difference, void *caller) {
-  if (LM_LIKELY(difference < LM_TAG_OWN_LIMIT)) lm_heap_free_own(lm_this_heap, block);
-  else free_other(block, caller);
+  if (LM_UNLIKELY(difference >= LM_TAG_OWN_LIMIT)) free_other(block, caller);
+  else if (LM_LIKELY(difference != OWN_MIDDLE)) lm_heap_free_own(lm_this_heap, block);
+  else free_own_middle(block, caller);
 }
 
 /* ---- Sizes ---- */
 
 size_t lm_raw_usable_bytes(const void *address) {
-  if (is_span_tag(lm_tag_of(address)))
-    return lm_classes[lm_span_of(address)->class_index].block_bytes;
+  uint32_t tag = lm_tag_of(address);
+  if (is_span_tag(tag) && !is_middle_tag(tag))
+    return lm_classes[tag & LM_TAG_CLASS_MASK].block_bytes;
   return lm_large_usable_bytes(address);
 }
 
@@ -159,7 +176,7 @@ size_t lm_raw_usable_bytes(const void *address) {
 void *lm_raw_realloc(void *block, size_t size) {
   size_t old_bytes = lm_raw_usable_bytes(block);
   if (size > PTRDIFF_MAX - LM_REGION_BYTES) return NULL;
-  if (old_bytes > LM_CLASSED_MAX_BYTES && size > LM_CLASSED_MAX_BYTES) {
+  if (old_bytes > lm_classed_max_bytes && size > lm_classed_max_bytes) {
     void *moved = lm_large_resize(heap_or_empty(), block, size);
     if (moved != NULL) return moved;
   } else if (size <= old_bytes && (size > old_bytes / 2 || old_bytes <= KEEP_MAX_BYTES)) {

@@ -56,9 +56,10 @@ static bool is_live(const void *block, bool end) {
 /* In a region and not live: nothing but a block's start can have been freed before. */
 static bool is_block_start(const void *address) {
   uint32_t tag = lm_tag_of(address);
-  if (tag >> LM_TAG_OWNER_SHIFT <= LM_OWNER_LARGE) return lm_pool_is_free(address);
+  if (tag >> LM_TAG_OWNER_SHIFT <= LM_OWNER_LARGE) return lm_large_is_free(address);
   struct lm_span *span = lm_span_of(address);
   size_t offset = (size_t)((const char *)address - lm_span_start(span));
+  if (span->class_index == LM_CLASS_MIDDLE) return lm_large_is_free(address);
   return offset % lm_classes[span->class_index].block_bytes == 0;
 }
 
@@ -201,7 +202,7 @@ void *lm_checked_realloc(void *block, size_t size, void *caller) {
   if (size > PTRDIFF_MAX - TRAILER_BYTES) return NULL;
   /* Large blocks as in the fast build, so that their growth in place is tested; small ones always
    * move, so that whoever kept the old address is found out. */
-  if (lm_min(old_size, size) > LM_CLASSED_MAX_BYTES) {
+  if (lm_min(old_size, size) > lm_classed_max_bytes) {
     is_live(block, true);
     void *moved = lm_raw_realloc(block, size + TRAILER_BYTES);
     if (moved != NULL) return finish(moved, size);

@@ -139,11 +139,11 @@ LM_EXPORT struct loam_mallinfo2 loam_mallinfo2(void) {
   lm_process_start();
   lm_report_gather(&totals);
   struct loam_mallinfo2 info = {
-      .arena = totals.span_bytes + totals.large_bytes + totals.free_bytes,
+      .arena = totals.span_bytes + totals.middle_bytes + totals.large_bytes + totals.free_bytes,
       .ordblks = totals.free_run_count,
       .hblks = totals.huge_count,
       .hblkhd = totals.huge_bytes,
-      .uordblks = totals.span_bytes + totals.large_bytes,
+      .uordblks = totals.span_bytes + totals.middle_bytes + totals.large_bytes,
       .fordblks = totals.free_bytes,
       .keepcost = totals.free_bytes,
   };

@@ -30,7 +30,7 @@ void lm_process_start(void) {
   if (!lm_load_relaxed(&started)) {
     lm_os_start();
     read_options();
-    lm_sizeclass_start();
+    lm_sizeclass_start(lm_os.page_bytes);
     lm_tags_start();
     lm_pool_start();
     lm_orphan_start();
@@ -49,7 +49,7 @@ static void for_each_lock(void (*visit)(struct lm_lock *lock)) {
 #if LM_CHECKING
   visit(&lm_quarantine_lock);
 #endif
-  for (size_t i = 0; i < LM_CLASS_COUNT; i++) visit(&lm_orphan_locks[i]);
+  for (size_t i = 0; i < LM_ORPHAN_CLASSES; i++) visit(&lm_orphan_locks[i]);
   visit(&lm_heaps_lock);
   visit(&lm_huge_lock);
   for (size_t i = 0; i < LM_POOL_MAX; i++) visit(&lm_pools[i].lock);

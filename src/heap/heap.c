@@ -2,23 +2,19 @@
 #include "heap/heap.h"
 
 #include "config/options.h"
-#include "heap/large_cache.h"
+#include "heap/middle.h"
 #include "heap/orphan.h"
 #include "heap/remote.h"
 #include "heap/span.h"
-#include "pages/meta.h"
 
 struct lm_heap lm_empty_heap = {.tag = LM_TAG_NO_HEAP, .pool = &lm_pools[0]};
-
-struct lm_lock lm_heaps_lock = LM_LOCK_INIT(LM_RANK_HEAPS);
-size_t lm_heap_live_count, lm_heap_made_count;
-static struct lm_heap *idle_heaps; /* without a thread; under lm_heaps_lock */
 
 /* Reading the clock costs as much as the rest of a refill, so that only some look at it. */
 #define REFILLS_PER_TICK 8
 
-/* A span grows by a page, and later by a quarter of what it has: by then its class is in demand. */
-#define EXTEND_BYTES 4096
+/* A span grows by a page, and later by a quarter of what it has: by then its class is in demand,
+ * and for so long no other blocks are looked for. */
+#define CARVE_BYTES 4096
 #define EXTEND_FRACTION 4
 
 static uint32_t tag_of(const struct lm_heap *heap, const struct lm_span *span, uint32_t bits) {
@@ -27,32 +23,32 @@ static uint32_t tag_of(const struct lm_heap *heap, const struct lm_span *span, u
 
 /* ---- A span's life ---- */
 
+/* Gives an empty span of the heap's back; it is on no list. */
+static void end_span(struct lm_heap *heap, struct lm_span *span) {
+  heap->span_slice_count -= span->slice_count;
+  lm_span_end(span);
+}
+
 /* A new span for the heap, on none of its lists, without blocks. */
 static struct lm_span *new_span(struct lm_heap *heap, size_t class_index) {
   const struct lm_class *class = &lm_classes[class_index];
   bool zero;
-  char *start = lm_pool_take_slices(heap->pool, class->slice_count, &zero);
+  bool huge = heap->span_slice_count >= LM_HUGE_HEAP_BYTES >> LM_SLICE_SHIFT;
+  char *start = lm_pool_take_slices(heap->pool, class->slice_count, heap->tag, huge, &zero);
   if (start == NULL) return NULL;
-  struct lm_span *span = lm_span_record_of(start);
-  for (size_t i = 0; i < class->slice_count; i++) span[i].head = span[i].head_own = span;
-  span->free_list = NULL;
-  span->used_count = span->extended_count = span->extended_count_seen = 0;
-  span->notify_count = 0;
+  heap->span_slice_count += class->slice_count;
+  struct lm_span *span = lm_span_begin(start, heap, class_index, class->slice_count);
   span->capacity = class->block_count;
-  span->class_index = (uint8_t)class_index;
-  span->slice_count = class->slice_count;
   span->zero = zero;
-  span->unused_purged = false;
-  lm_store_release(&span->owner, heap);
   return span;
 }
 
-/* Carves blocks for the current span's empty bin and returns one more. */
-static void *extend(struct lm_heap *heap, struct lm_span *span) {
+/* Carves blocks for the current span's empty bin, up to the end of a page, and returns one more.
+ * No more at once: each page that is touched for the first time costs a page fault. */
+static void *carve(struct lm_heap *heap, struct lm_span *span) {
   size_t block_bytes = lm_classes[span->class_index].block_bytes;
   char *first = lm_span_start(span) + (size_t)span->extended_count * block_bytes;
-  size_t extend_bytes = (size_t)span->extended_count * block_bytes / EXTEND_FRACTION;
-  char *stop = (char *)lm_align_up((uintptr_t)first + 1 + extend_bytes, EXTEND_BYTES);
+  char *stop = (char *)lm_align_up((uintptr_t)first + 1, CARVE_BYTES);
   size_t count = (size_t)(stop - first) / block_bytes;
   count = lm_min(lm_max(count, 1), (size_t)(span->capacity - span->extended_count));
   struct lm_block **link = &heap->bins[span->class_index];
@@ -65,6 +61,13 @@ static void *extend(struct lm_heap *heap, struct lm_span *span) {
   span->extended_count = (uint16_t)(span->extended_count + count);
   span->used_count = span->extended_count;
   return first;
+}
+
+/* Lets the current span grow, and returns a block. */
+static void *extend(struct lm_heap *heap, struct lm_span *span) {
+  size_t limit = span->extended_count + 1 + span->extended_count / EXTEND_FRACTION;
+  span->carve_limit = (uint16_t)lm_min(limit, span->capacity);
+  return carve(heap, span);
 }
 
 /* The heap's current span of the class, whose bin is empty, is current no longer. */
@@ -100,7 +103,7 @@ static LM_NOINLINE void notify(struct lm_heap *heap, struct lm_span *span) {
   struct lm_span_list *usable = &heap->usable[span->class_index];
   lm_span_list_remove(span->state == LM_SPAN_FULL ? &heap->full : usable, span);
   if (span->used_count == 0) {
-    lm_span_end(span);
+    end_span(heap, span);
     lm_heap_tick(heap); /* a thread that only frees must see the clock too */
     return;
   }
@@ -117,6 +120,7 @@ static void *take_from_usable(struct lm_heap *heap, size_t class_index) {
   if (span == NULL || span->free_list == NULL) {
     span = lm_orphan_adopt(heap, class_index);
     if (span == NULL) return NULL;
+    heap->span_slice_count += span->slice_count;
   } else {
     lm_span_list_remove(&heap->usable[class_index], span);
   }
@@ -126,6 +130,11 @@ static void *take_from_usable(struct lm_heap *heap, size_t class_index) {
 }
 
 void *lm_heap_take_slow(struct lm_heap *heap, size_t class_index, bool *zero) {
+  struct lm_span *span = heap->current[class_index];
+  if (span != NULL && span->extended_count < span->carve_limit) {
+    *zero = span->zero;
+    return carve(heap, span);
+  }
   *zero = false;
   if (++heap->refill_count % REFILLS_PER_TICK == 0) lm_heap_tick(heap);
   lm_remote_collect(heap);
@@ -134,7 +143,7 @@ void *lm_heap_take_slow(struct lm_heap *heap, size_t class_index, bool *zero) {
   block = take_from_usable(heap, class_index);
   if (block != NULL) return block;
 
-  struct lm_span *span = heap->current[class_index];
+  span = heap->current[class_index];
   if (span == NULL || span->extended_count == span->capacity) {
     span = heap->usable[class_index].first;
     if (span != NULL) lm_span_list_remove(&heap->usable[class_index], span);
@@ -158,6 +167,10 @@ void lm_heap_free_own(struct lm_heap *heap, struct lm_block *block) {
 
 void lm_heap_put_back(struct lm_heap *heap, struct lm_span *span, struct lm_block *first,
                       struct lm_block *last, size_t count) {
+  if (LM_UNLIKELY(span->class_index == LM_CLASS_MIDDLE)) {
+    lm_middle_put_back(heap, first, count);
+    return;
+  }
   if (span->state == LM_SPAN_CURRENT) {
     last->next = heap->bins[span->class_index];
     heap->bins[span->class_index] = first;
@@ -177,8 +190,7 @@ static size_t list_length(const struct lm_block *block) {
   return length;
 }
 
-/* Takes the bin's blocks back into the current span, which is then on no list. */
-static void unload_current(struct lm_heap *heap, struct lm_span *span) {
+void lm_heap_unload(struct lm_heap *heap, struct lm_span *span) {
   span->free_list = heap->bins[span->class_index];
   heap->bins[span->class_index] = NULL;
   span->used_count = span->extended_count - (uint32_t)list_length(span->free_list);
@@ -205,15 +217,17 @@ static void trim_class(struct lm_heap *heap, size_t class_index) {
     purge_unused(span);
     return;
   }
-  unload_current(heap, span);
-  lm_span_end(span);
+  lm_heap_unload(heap, span);
+  end_span(heap, span);
 }
 
 static LM_NOINLINE void tick_slow(struct lm_heap *heap, uint64_t now_ms) {
+  lm_middle_tick(heap, now_ms - heap->tick_ms);
   heap->tick_ms = now_ms;
   if (heap->trim_class >= LM_CLASS_COUNT) heap->trim_class = 0;
   lm_remote_flush(heap);
-  lm_large_cache_flush(heap);
+  lm_heap_end_kept(now_ms - lm_options.purge_delay_ms);
+  lm_orphan_tick(now_ms);
   lm_pool_tick(now_ms);
 }
 
@@ -228,75 +242,9 @@ void lm_heap_tick(struct lm_heap *heap) {
 }
 
 void lm_heap_trim(struct lm_heap *heap) {
-  lm_large_cache_flush(heap);
   lm_remote_flush(heap);
   lm_remote_collect(heap);
   for (size_t i = 1; i < LM_CLASS_COUNT; i++) trim_class(heap, i);
-}
-
-/* ---- A thread's begin and end ---- */
-
-static struct lm_heap *make_heap(void) {
-  struct lm_heap *heap = lm_meta_take(sizeof *heap);
-  if (heap == NULL) return NULL;
-  lm_lock_take(&lm_heaps_lock);
-  uint32_t id = LM_OWNER_FIRST_HEAP + (uint32_t)lm_heap_made_count++;
-  lm_lock_free(&lm_heaps_lock);
-  if (id >= LM_OWNER_LIMIT) return NULL;
-  heap->tag = id << LM_TAG_OWNER_SHIFT;
-  heap->pool = &lm_pools[id % lm_pool_count];
-  return heap;
-}
-
-struct lm_heap *lm_heap_begin(void) {
-  lm_lock_take(&lm_heaps_lock);
-  struct lm_heap *heap = idle_heaps;
-  if (heap != NULL) idle_heaps = heap->next;
-  lm_lock_free(&lm_heaps_lock);
-  if (heap == NULL) heap = make_heap();
-  if (heap == NULL) return NULL;
-  lm_lock_take(&lm_heaps_lock);
-  lm_heap_live_count++;
-  lm_lock_free(&lm_heaps_lock);
-  heap->trim_class = LM_CLASS_COUNT;
-  heap->tick_ms = lm_os_clock_ms();
-  /* Opens the inbox; pairs with the acquiring load of whoever sends next. */
-  lm_store_release(&heap->inbox, NULL);
-  return heap;
-}
-
-/* Gives back or orphans a span that is on no list and whose free blocks are all on free_list. */
-static void leave_span(struct lm_span *span) {
-  if (span->used_count == 0) lm_span_end(span);
-  else lm_orphan_leave(span);
-}
-
-static void leave_list(struct lm_span_list *list) {
-  while (list->first != NULL) {
-    struct lm_span *span = list->first;
-    lm_span_list_remove(list, span);
-    leave_span(span);
-  }
-}
-
-void lm_heap_end(struct lm_heap *heap) {
-  lm_large_cache_flush(heap);
-  lm_remote_flush(heap);
-  lm_remote_collect(heap);
-  for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
-    struct lm_span *span = heap->current[i];
-    if (span != NULL) {
-      unload_current(heap, span);
-      leave_span(span);
-    }
-    leave_list(&heap->usable[i]);
-  }
-  leave_list(&heap->full);
-  lm_remote_close(heap);
-  lm_lock_take(&lm_heaps_lock);
-  heap->next = idle_heaps;
-  idle_heaps = heap;
-  lm_heap_live_count--;
-  lm_lock_free(&lm_heaps_lock);
-  lm_pool_tick(lm_os_clock_ms());
+  lm_middle_trim(heap);
+  lm_heap_end_kept(UINT64_MAX);
 }

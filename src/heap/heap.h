@@ -10,6 +10,7 @@
 #include "base/atomic.h"
 #include "base/compiler.h"
 #include "os/lock.h"
+#include "pages/chunk.h"
 #include "pages/pool.h"
 #include "pages/span.h"
 #include "pages/tags.h"
@@ -18,14 +19,16 @@
 /* One for each value that the class field of a tag can have. */
 #define LM_BIN_COUNT LM_TAG_CURRENT_LIMIT
 
-/* Blocks of one foreign span that this heap's thread has freed and not sent yet: a ring. The
- * block freed first is the chain's handle; from it one reaches the last, and so on back to it. */
+/* Blocks in one slice of a foreign span that this heap's thread has freed and not sent yet: a ring.
+ * The block freed first is the chain's handle; from it one reaches the last, and so on back to it.
+ * By slice, so that nothing of the span's has to be read to find the chain. */
 struct lm_chain {
-  struct lm_span *span; /* NULL: the chain is empty */
+  uintptr_t slice; /* address >> LM_SLICE_SHIFT; 0: the chain is empty */
   struct lm_block *handle, *newest;
   uint32_t count;
 };
 #define LM_CHAIN_COUNT 64
+#define LM_FLUSH_PARTS 4 /* the chains are sent in so many parts */
 
 /* Chains on their way to one owner. */
 struct lm_parcel {
@@ -34,10 +37,22 @@ struct lm_parcel {
 };
 #define LM_PARCEL_COUNT 8
 
-/* Large blocks of up to so many OS pages are kept when freed, by their number, up to so many
- * bytes in all: large_cache.c. */
-#define LM_CACHED_MAX_PAGES 64
-#define LM_CACHE_BYTES (512 * LM_KIB)
+/* The heap's chunks and what it knows of them; counts are of pages. middle.h. */
+struct lm_middle {
+  uint64_t runs; /* bit n - 1: by_run[n] has chunks */
+  struct lm_span_list by_run[LM_CHUNK_RUN_MAX + 1]; /* by run_limit */
+  size_t used_count, dirty_count; /* in blocks; free and dirty */
+  struct lm_block *cached[LM_CHUNK_RUN_MAX + 1]; /* blocks freed last, by length */
+  size_t cached_count; /* their pages, which used_count counts too */
+  size_t flush_length;
+  size_t empty_chunk_count;
+  size_t debt_count; /* purged early and used again since: limits early purges */
+  uint32_t call_count, tick_count;
+};
+
+/* A heap with so much in spans, or in middle blocks, asks for huge pages where it grows. Smaller
+ * ones have spans of which they use little: huge pages would make them fat. */
+#define LM_HUGE_HEAP_BYTES (32 * LM_MIB)
 
 struct lm_heap {
   struct lm_block *bins[LM_BIN_COUNT];
@@ -45,16 +60,19 @@ struct lm_heap {
   uint64_t tick_ms;            /* when the slow path last looked at the clock's purposes */
   uint32_t refill_count;
   size_t trim_class;           /* classes below have been looked at since the last tick */
-  size_t chained_bytes;        /* blocks in chains and parcels */
+  size_t chained_bytes;        /* about what is in chains and parcels; 0: nothing */
+  size_t flush_chain;          /* the chain that is sent next */
   struct lm_pool *pool;
   struct lm_span *current[LM_CLASS_COUNT]; /* NULL before the first span */
   struct lm_span_list usable[LM_CLASS_COUNT];
   struct lm_span_list full;
   struct lm_chain chains[LM_CHAIN_COUNT];
   struct lm_parcel parcels[LM_PARCEL_COUNT];
-  struct lm_block *cached[LM_CACHED_MAX_PAGES + 1];
-  size_t cached_page_count;
-  struct lm_heap *next; /* on the list of heaps without a thread, under its lock */
+  struct lm_middle middle;
+  size_t span_slice_count;
+  struct lm_heap *next; /* this and the next two: while it has no thread, under the lists' lock */
+  size_t kept_bytes;    /* what it was kept with when its thread ended; 0: nothing */
+  uint64_t kept_ms;     /* when that was */
 
   /* Messages from other threads, newest first; LM_INBOX_CLOSED once the thread has ended.
    * Pushed by any thread with a releasing compare-and-swap, taken whole by the owner with an
@@ -87,6 +105,9 @@ void lm_heap_free_own(struct lm_heap *heap, struct lm_block *block);
 void lm_heap_put_back(struct lm_heap *heap, struct lm_span *span, struct lm_block *first,
                       struct lm_block *last, size_t count);
 
+/* Takes the bin's blocks back into a current span, which is then on no list. */
+void lm_heap_unload(struct lm_heap *heap, struct lm_span *span);
+
 /* Does what the passing of time asks for, if it has passed: sends chains, looks for empty
  * current spans, turns the purge clock. Called from slow paths. */
 void lm_heap_tick(struct lm_heap *heap);
@@ -97,9 +118,13 @@ void lm_heap_trim(struct lm_heap *heap);
 /* A heap for the calling thread, or NULL if out of memory. */
 struct lm_heap *lm_heap_begin(void);
 
-/* Ends the calling thread's heap: empty spans go back to their pools, the others become orphans,
- * and the heap waits for another thread. */
+/* Ends the calling thread's heap, which waits for another thread then: as it is if it is small,
+ * else without spans. Of these, the empty ones go back to their pools and the others become
+ * orphans. */
 void lm_heap_end(struct lm_heap *heap);
+
+/* Takes the spans of heaps that have been kept since before `before_ms`. */
+void lm_heap_end_kept(uint64_t before_ms);
 
 extern struct lm_lock lm_heaps_lock;
 /* Heaps that a thread has, and heaps ever made; under lm_heaps_lock. */

@@ -1,15 +1,17 @@
 #include "heap/orphan.h"
 
+#include "config/options.h"
 #include "heap/span.h"
+#include "pages/chunk.h"
 
-struct lm_lock lm_orphan_locks[LM_CLASS_COUNT];
-static struct lm_span_list orphans[LM_CLASS_COUNT]; /* under the class's lock */
+struct lm_lock lm_orphan_locks[LM_ORPHAN_CLASSES];
+static struct lm_span_list orphans[LM_ORPHAN_CLASSES]; /* under the class's lock */
 /* Spans on the list that have free blocks, at its front. Written under the lock; read without it
  * by heaps that ask whether it is worth taking. */
-static _Atomic(uint32_t) usable_counts[LM_CLASS_COUNT];
+static _Atomic(uint32_t) usable_counts[LM_ORPHAN_CLASSES];
 
 void lm_orphan_start(void) {
-  for (size_t i = 0; i < LM_CLASS_COUNT; i++) lm_orphan_locks[i].rank = LM_RANK_ORPHANS;
+  for (size_t i = 0; i < LM_ORPHAN_CLASSES; i++) lm_orphan_locks[i].rank = LM_RANK_ORPHANS;
 }
 
 static void count_usable(size_t class_index, int change) {
@@ -17,15 +19,18 @@ static void count_usable(size_t class_index, int change) {
   lm_store_relaxed(&usable_counts[class_index], count + (uint32_t)change);
 }
 
-static bool has_free_blocks(const struct lm_span *span) { return span->free_list != NULL; }
+static bool is_usable(const struct lm_span *span) {
+  if (span->class_index == LM_CLASS_MIDDLE) return lm_chunk_of_span(span)->run_limit != 0;
+  return span->free_list != NULL;
+}
 
 void lm_orphan_leave(struct lm_span *span) {
   size_t class_index = span->class_index;
   lm_lock_take(&lm_orphan_locks[class_index]);
   span->state = LM_SPAN_ORPHAN;
-  lm_span_set_tag(span, LM_OWNER_ORPHAN << LM_TAG_OWNER_SHIFT);
+  lm_span_set_tag(span, LM_OWNER_ORPHAN << LM_TAG_OWNER_SHIFT | (uint32_t)class_index);
   lm_store_release(&span->owner, NULL);
-  if (has_free_blocks(span)) {
+  if (is_usable(span)) {
     lm_span_list_push_front(&orphans[class_index], span);
     count_usable(class_index, +1);
   } else {
@@ -38,7 +43,7 @@ struct lm_span *lm_orphan_adopt(struct lm_heap *heap, size_t class_index) {
   if (lm_load_relaxed(&usable_counts[class_index]) == 0) return NULL;
   lm_lock_take(&lm_orphan_locks[class_index]);
   struct lm_span *span = orphans[class_index].first;
-  if (span != NULL && has_free_blocks(span)) {
+  if (span != NULL && is_usable(span)) {
     lm_span_list_remove(&orphans[class_index], span);
     count_usable(class_index, -1);
     lm_store_release(&span->owner, heap);
@@ -49,6 +54,20 @@ struct lm_span *lm_orphan_adopt(struct lm_heap *heap, size_t class_index) {
   return span;
 }
 
+static void free_blocks(struct lm_span *span, struct lm_block *first, struct lm_block *last,
+                        size_t count) {
+  if (span->class_index != LM_CLASS_MIDDLE) {
+    last->next = span->free_list;
+    span->free_list = first;
+    span->used_count -= (uint32_t)count;
+    return;
+  }
+  for (struct lm_block *block = first, *next; count > 0; count--, block = next) {
+    next = block->next;
+    lm_chunk_give(span, block);
+  }
+}
+
 bool lm_orphan_put_back(struct lm_span *span, struct lm_block *first, struct lm_block *last,
                         size_t count) {
   size_t class_index = span->class_index;
@@ -56,10 +75,8 @@ bool lm_orphan_put_back(struct lm_span *span, struct lm_block *first, struct lm_
   bool orphan = lm_load_relaxed(&span->owner) == NULL;
   bool empty = false;
   if (orphan) {
-    bool was_usable = has_free_blocks(span);
-    last->next = span->free_list;
-    span->free_list = first;
-    span->used_count -= (uint32_t)count;
+    bool was_usable = is_usable(span);
+    free_blocks(span, first, last, count);
     empty = span->used_count == 0;
     if (empty || !was_usable) lm_span_list_remove(&orphans[class_index], span);
     if (empty && was_usable) count_usable(class_index, -1);
@@ -71,4 +88,19 @@ bool lm_orphan_put_back(struct lm_span *span, struct lm_block *first, struct lm_
   lm_lock_free(&lm_orphan_locks[class_index]);
   if (empty) lm_span_end(span);
   return orphan;
+}
+
+void lm_orphan_tick(uint64_t now_ms) {
+  static uint64_t due_ms; /* under the lock */
+  if (lm_load_relaxed(&usable_counts[LM_CLASS_MIDDLE]) == 0) return;
+  lm_lock_take(&lm_orphan_locks[LM_CLASS_MIDDLE]);
+  if (now_ms >= due_ms) {
+    due_ms = now_ms + lm_options.purge_delay_ms / 2;
+    struct lm_span *span = orphans[LM_CLASS_MIDDLE].first;
+    for (; span != NULL && is_usable(span); span = span->next) {
+      lm_chunk_purge(span, true, SIZE_MAX);
+      lm_chunk_age(span);
+    }
+  }
+  lm_lock_free(&lm_orphan_locks[LM_CLASS_MIDDLE]);
 }

@@ -1,8 +1,9 @@
 /* Orphans: spans whose owner's thread has ended while blocks of them were in use.
  *
- * They wait on one list per size class. Whoever frees the last block gives the span back; a heap
- * that needs a span of the class adopts one that has free blocks. Everything about an orphan
- * happens under its class's lock; lm_span.owner is NULL while it is on the list. */
+ * They wait on one list per size class, and chunks on one of their own. Whoever frees the last
+ * block gives the span back; a heap that needs a span of the class adopts one that has free blocks.
+ * Everything about an orphan happens under its class's lock; lm_span.owner is NULL while it is on
+ * the list. */
 #ifndef LM_HEAP_ORPHAN_H
 #define LM_HEAP_ORPHAN_H
 
@@ -19,7 +20,11 @@ struct lm_span *lm_orphan_adopt(struct lm_heap *heap, size_t class_index);
 bool lm_orphan_put_back(struct lm_span *span, struct lm_block *first, struct lm_block *last,
                         size_t count);
 
-extern struct lm_lock lm_orphan_locks[LM_CLASS_COUNT];
+/* Purges what has been free in orphaned chunks for a while. `now_ms` is the clock's. */
+void lm_orphan_tick(uint64_t now_ms);
+
+#define LM_ORPHAN_CLASSES (LM_CLASS_MIDDLE + 1)
+extern struct lm_lock lm_orphan_locks[LM_ORPHAN_CLASSES];
 void lm_orphan_start(void);
 
 #endif

@@ -1,5 +1,6 @@
 #include "heap/remote.h"
 
+#include "heap/middle.h"
 #include "heap/orphan.h"
 #include "heap/span.h"
 
@@ -69,6 +70,8 @@ static void deliver_all(struct lm_message *message) {
 
 /* ---- The sender ---- */
 
+#define MIDDLE_WEIGHT_DIVISOR 4
+
 static void send_parcel(struct lm_parcel *parcel) {
   if (parcel->owner == NULL) return;
   if (!push(parcel->owner, parcel->first, parcel->last)) deliver_all(parcel->first);
@@ -80,8 +83,8 @@ static void pack(struct lm_heap *heap, struct lm_chain *chain) {
   struct lm_message *message = (struct lm_message *)chain->handle;
   message->newest = chain->newest;
   message_set(message, NULL, chain->count);
-  struct lm_heap *owner = lm_load_acquire(&chain->span->owner);
-  chain->span = NULL;
+  struct lm_heap *owner = lm_load_acquire(&lm_span_of(message)->owner);
+  chain->slice = 0;
   if (owner == NULL) {
     deliver(message);
     return;
@@ -98,30 +101,44 @@ static void pack(struct lm_heap *heap, struct lm_chain *chain) {
   parcel->first = message;
 }
 
-void lm_remote_flush(struct lm_heap *heap) {
-  if (heap->chained_bytes == 0) return;
-  heap->chained_bytes = 0;
-  for (size_t i = 0; i < LM_CHAIN_COUNT; i++)
-    if (heap->chains[i].span != NULL) pack(heap, &heap->chains[i]);
+/* Sends the next part of the chains. A part at a time, so that no call pays for all. */
+static void flush_part(struct lm_heap *heap) {
+  size_t end = heap->flush_chain + LM_CHAIN_COUNT / LM_FLUSH_PARTS;
+  for (size_t i = heap->flush_chain; i < end; i++)
+    if (heap->chains[i].slice != 0) pack(heap, &heap->chains[i]);
+  heap->flush_chain = end % LM_CHAIN_COUNT;
   for (size_t i = 0; i < LM_PARCEL_COUNT; i++) send_parcel(&heap->parcels[i]);
 }
 
-void lm_remote_free(struct lm_heap *heap, struct lm_block *block) {
-  struct lm_span *span = lm_span_of(block);
-  struct lm_chain *chain = &heap->chains[((uintptr_t)block >> LM_SLICE_SHIFT) % LM_CHAIN_COUNT];
-  if (LM_LIKELY(chain->span == span)) {
+void lm_remote_flush(struct lm_heap *heap) {
+  if (heap->chained_bytes == 0) return;
+  heap->chained_bytes = 0;
+  for (size_t i = 0; i < LM_FLUSH_PARTS; i++) flush_part(heap);
+}
+
+/* What a block counts for: a middle block for less, so that some go together. */
+static size_t weight_of(const struct lm_block *block, size_t class_index) {
+  if (LM_LIKELY(class_index != LM_CLASS_MIDDLE)) return lm_classes[class_index].block_bytes;
+  return (lm_region_block_pages(block) << lm_os.page_shift) / MIDDLE_WEIGHT_DIVISOR;
+}
+
+void lm_remote_free(struct lm_heap *heap, struct lm_block *block, size_t class_index) {
+  uintptr_t slice = (uintptr_t)block >> LM_SLICE_SHIFT;
+  struct lm_chain *chain = &heap->chains[slice % LM_CHAIN_COUNT];
+  if (LM_LIKELY(chain->slice == slice)) {
     block->next = chain->newest;
     chain->count++;
   } else {
-    if (chain->span != NULL) pack(heap, chain);
-    chain->span = span;
+    if (chain->slice != 0) pack(heap, chain);
+    chain->slice = slice;
     chain->handle = block;
     chain->count = 1;
   }
   chain->newest = block;
-  heap->chained_bytes += lm_classes[span->class_index].block_bytes;
+  heap->chained_bytes += weight_of(block, class_index);
   if (LM_UNLIKELY(heap->chained_bytes >= LM_REMOTE_BATCH_BYTES)) {
-    lm_remote_flush(heap);
+    heap->chained_bytes -= LM_REMOTE_BATCH_BYTES / LM_FLUSH_PARTS;
+    flush_part(heap);
     lm_heap_tick(heap); /* a thread that only frees must see the clock too */
   }
 }

@@ -1,6 +1,6 @@
 /* Remote frees: blocks on their way back to the heap that owns their span.
  *
- * 1. A thread that frees another's block pushes it onto its chain for the span (no atomics).
+ * 1. A thread that frees another's block pushes it onto its chain for the slice (no atomics).
  * 2. When a chain has to make room, it becomes a message in the parcel for the span's owner; when
  *    the thread has collected LM_REMOTE_BATCH_BYTES, all chains do, and the parcels are sent: one
  *    compare-and-swap each onto the owner's inbox.
@@ -28,8 +28,8 @@ struct lm_message {
 #endif
 };
 
-/* Frees a block of a span that is not the heap's own. */
-void lm_remote_free(struct lm_heap *heap, struct lm_block *block);
+/* Frees a block of a span that is not the heap's own and has the class. */
+void lm_remote_free(struct lm_heap *heap, struct lm_block *block, size_t class_index);
 
 /* The same for a thread without a heap: sent at once. */
 void lm_remote_free_now(struct lm_block *block);

@@ -14,11 +14,31 @@ LM_INLINE void lm_span_set_tag(struct lm_span *span, uint32_t tag) {
   }
 }
 
+/* A new span in slices that no span has, on no list, of no blocks. */
+LM_INLINE struct lm_span *lm_span_begin(char *start, struct lm_heap *owner, size_t class_index,
+                                        size_t slice_count) {
+  struct lm_span *span = lm_span_record_of(start);
+  for (size_t i = 0; i < slice_count; i++) span[i].head = span[i].head_own = span;
+  span->free_list = NULL;
+  span->used_count = span->extended_count = span->extended_count_seen = 0;
+  span->notify_count = 0;
+  span->carve_limit = 0;
+  span->class_index = (uint8_t)class_index;
+  span->slice_count = (uint8_t)slice_count;
+  span->zero = span->unused_purged = false;
+  lm_store_release(&span->owner, owner);
+  return span;
+}
+
 /* Gives an empty span's slices back; it is on no list. */
 LM_INLINE void lm_span_end(struct lm_span *span) {
-  size_t touched = (size_t)span->extended_count * lm_classes[span->class_index].block_bytes;
   lm_span_set_tag(span, 0);
   span->state = LM_SPAN_NONE;
+  if (span->class_index == LM_CLASS_MIDDLE) {
+    lm_pool_give_chunk(lm_span_start(span));
+    return;
+  }
+  size_t touched = (size_t)span->extended_count * lm_classes[span->class_index].block_bytes;
   lm_pool_give_slices(lm_span_start(span), span->slice_count, touched);
 }
 

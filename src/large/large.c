@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "heap/large_cache.h"
+#include "heap/middle.h"
 #include "large/huge.h"
 
 /* Above this a block that cannot grow in place moves by page tables and not by copying. */
@@ -19,9 +19,14 @@ void *lm_large_take(struct lm_heap *heap, size_t size, size_t alignment, bool cl
     return lm_huge_take(size, alignment);
   bool zero;
   size_t page_count = pages_of(lm_max(size, 1));
-  void *block = alignment <= lm_os.page_bytes ? lm_large_cache_take(heap, page_count) : NULL;
-  if (block != NULL) return clear ? memset(block, 0, size) : block;
-  block = lm_pool_take_large(heap->pool, page_count, alignment, &zero);
+  bool has_heap = !lm_heap_is_empty(heap);
+  if (size <= LM_MIDDLE_MAX_BYTES && alignment <= lm_os.page_bytes && has_heap) {
+    void *block = lm_middle_take(heap, page_count, clear);
+    if (LM_LIKELY(block != NULL)) return block;
+  } else if (has_heap) {
+    lm_heap_tick(heap);
+  }
+  void *block = lm_pool_take_large(heap->pool, page_count, alignment, &zero);
   /* Where no whole region is to be had any more, there may be room for one block. */
   if (block == NULL) return lm_huge_take(lm_max(size, 1), alignment);
   if (clear && !zero) lm_pool_clear_large(block, page_count);
@@ -30,14 +35,30 @@ void *lm_large_take(struct lm_heap *heap, size_t size, size_t alignment, bool cl
 
 size_t lm_large_usable_bytes(const void *address) {
   if (lm_region_holds((uintptr_t)address))
-    return lm_pool_large_pages(address) << lm_os.page_shift;
+    return lm_region_live_pages(address) << lm_os.page_shift;
   return lm_huge_usable_bytes(address);
 }
 
-bool lm_large_give(struct lm_heap *heap, void *address) {
-  if (lm_region_holds((uintptr_t)address))
-    return lm_large_cache_put(heap, address) || lm_pool_give_large(address);
+bool lm_large_give(void *address) {
+  if (lm_region_holds((uintptr_t)address)) return lm_pool_give_large(address);
   return lm_huge_give(address);
+}
+
+/* The tag of a block in a region, table or not. */
+static uint32_t tag_of_block(const void *block) {
+  return lm_load_relaxed(&lm_span_record_of(block)->tag);
+}
+
+static bool is_middle(const void *block) {
+  uint32_t tag = tag_of_block(block);
+  return tag >> LM_TAG_OWNER_SHIFT >= LM_OWNER_ORPHAN &&
+         (tag & LM_TAG_CLASS_MASK) == LM_CLASS_MIDDLE;
+}
+
+bool lm_large_is_free(const void *address) {
+  if (!is_middle(address)) return lm_pool_is_free(address);
+  bool on_its_way = lm_load_relaxed(lm_region_block_entry(address)) & LM_BLOCK_ON_ITS_WAY;
+  return lm_chunk_is_free(address) || on_its_way;
 }
 
 /* A block in a region becomes a larger one, its pages moved; NULL if the system cannot. */
@@ -49,14 +70,24 @@ static void *move_pages(struct lm_heap *heap, void *block, size_t old_bytes, siz
     lm_pool_forget_large(block);
     return moved;
   }
-  if (error == ENOSYS) lm_large_give(heap, moved);
+  if (error == ENOSYS) lm_large_give(moved);
   return NULL;
+}
+
+/* A middle block; NULL if its contents would have to be copied. */
+static void *resize_middle(struct lm_heap *heap, void *block, size_t size) {
+  bool own = (tag_of_block(block) ^ heap->tag) < LM_TAG_OWN_LIMIT;
+  if (own && size <= LM_MIDDLE_MAX_BYTES && lm_middle_resize(heap, block, pages_of(size)))
+    return block;
+  size_t old_bytes = lm_large_usable_bytes(block);
+  return size <= old_bytes && size > old_bytes / 2 ? block : NULL;
 }
 
 void *lm_large_resize(struct lm_heap *heap, void *block, size_t size) {
   if (!lm_region_holds((uintptr_t)block)) {
     return size > LM_LARGE_MAX_BYTES / 2 ? lm_huge_resize(block, size) : NULL;
   }
+  if (is_middle(block)) return resize_middle(heap, block, size);
   size_t old_bytes = lm_large_usable_bytes(block);
   if (size <= LM_LARGE_MAX_BYTES && lm_pool_resize_large(block, pages_of(size))) return block;
   if (old_bytes < MOVE_MIN_BYTES || size < old_bytes) return NULL;

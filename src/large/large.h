@@ -20,7 +20,11 @@ void *lm_large_take(struct lm_heap *heap, size_t size, size_t alignment, bool cl
 size_t lm_large_usable_bytes(const void *address);
 
 /* Gives the block that begins at `address` back; false if none does. */
-bool lm_large_give(struct lm_heap *heap, void *address);
+bool lm_large_give(void *address);
+
+/* Whether nobody has the memory at `address`, which is in a region; of addresses in spans, false.
+ * Without the owner's help: others may take or free it meanwhile. */
+bool lm_large_is_free(const void *address);
 
 /* Changes the block's size, in place or by moving its pages; NULL, with nothing changed, if that
  * is not possible and the contents would have to be copied. */

@@ -1,6 +1,8 @@
 #include "pages/pool.h"
 
-#include "config/options.h"
+#include "pages/chunk.h"
+#include "pages/purge.h"
+#include "pages/runs.h"
 
 #include <string.h>
 
@@ -13,225 +15,164 @@ void lm_pool_start(void) {
   for (size_t i = 0; i < LM_POOL_MAX; i++) lm_pools[i].lock.rank = LM_RANK_POOL;
 }
 
-static size_t pages_per_slice(void) { return LM_SLICE_BYTES >> lm_os.page_shift; }
-static size_t pages_per_region(void) { return LM_REGION_BYTES >> lm_os.page_shift; }
-
-static char *page_address(struct lm_region *region, size_t page) {
-  return (char *)region + (page << lm_os.page_shift);
-}
-
-static size_t page_of(const void *address) {
-  return lm_region_offset(address) >> lm_os.page_shift;
-}
-
-/* ---- Runs of pages in a region, the pool's lock held ---- */
-
-static void add_dirty(struct lm_region *region, size_t count) {
-  region->dirty_page_count += (uint32_t)count;
-  size_t before = lm_load_relaxed(&region->pool->dirty_page_count);
-  if (before == 0 && count > 0)
-    region->pool->purge_due_ms = lm_os_clock_ms() + lm_options.purge_delay_ms / 2;
-  lm_store_relaxed(&region->pool->dirty_page_count, before + count);
-}
-
-static void remove_dirty(struct lm_region *region, size_t count) {
-  region->dirty_page_count -= (uint32_t)count;
-  size_t before = lm_load_relaxed(&region->pool->dirty_page_count);
-  lm_store_relaxed(&region->pool->dirty_page_count, before - count);
-}
-
-/* Pages that were purged early are taken again: that was a mistake. */
-static void regret_early(struct lm_region *region, size_t page, size_t count) {
-  size_t early = lm_bitmap_count(region->early_pages, page, page + count);
-  if (early == 0) return;
-  lm_bitmap_clear(region->early_pages, page, page + count);
-  region->pool->credit_page_count -= (int64_t)early;
-}
-
-static bool commit_pages(struct lm_region *region, size_t page, size_t count) {
-  size_t from = page / pages_per_slice();
-  size_t to = (page + count - 1) / pages_per_slice() + 1;
-  if (lm_bitmap_find_clear(region->committed_slices, from, to) == to) return true;
-  char *start = (char *)region + (from << LM_SLICE_SHIFT);
-  if (lm_os_commit(start, (to - from) << LM_SLICE_SHIFT) != 0) return false;
-  lm_bitmap_set(region->committed_slices, from, to);
-  return true;
-}
-
-/* Marks free pages as used. Returns false, with nothing changed, if they cannot be committed. */
-static bool take_pages(struct lm_region *region, size_t page, size_t count, bool *zero) {
-  if (!commit_pages(region, page, count)) return false;
-  size_t dirty = lm_bitmap_count(region->dirty_pages, page, page + count);
-  if (dirty > 0) {
-    lm_bitmap_clear(region->aged_pages, page, page + count);
-    remove_dirty(region, dirty);
-  }
-  regret_early(region, page, count);
-  *zero = dirty == 0;
-  lm_bitmap_set(region->used_pages, page, page + count);
-  lm_bitmap_set(region->used_slices, page / pages_per_slice(),
-                (page + count - 1) / pages_per_slice() + 1);
-  region->used_page_count += (uint32_t)count;
-  region->pool->used_page_count += count;
-  return true;
-}
-
-/* Pages have become free: what is the end of a run now? Further than LM_REGION_SEARCH_PAGES it need
- * not look, since a run that goes on for so long above is known already. */
-static void widen_search(struct lm_region *region, size_t page, size_t count) {
-  size_t most = LM_REGION_SEARCH_PAGES, end = page + count;
-  size_t from = lm_bitmap_find_last(region->used_pages, page > most ? page - most : 0, page, 0);
-  size_t to = lm_bitmap_find_set(region->used_pages, end, lm_min(pages_per_region(), end + most));
-  region->run_limit = (uint32_t)pages_per_region();
-  for (size_t n = lm_min(to - from, most); n > 0 && region->search_end[n] < to; n--)
-    region->search_end[n] = (uint16_t)to;
-}
-
-/* No run of `count` pages or more ends above page `end`. */
-static void narrow_search(struct lm_region *region, size_t count, size_t end) {
-  for (size_t n = count; n <= LM_REGION_SEARCH_PAGES && region->search_end[n] > end; n++)
-    region->search_end[n] = (uint16_t)end;
-  if (end == 0) region->run_limit = (uint32_t)lm_min(region->run_limit, count - 1);
-}
-
-/* Marks used pages as free, the first `touched` of them as dirty. Others that are dirty from before
- * have been of no use for a while: they are due at the next turn of the clock. */
-static void give_pages(struct lm_region *region, size_t page, size_t count, size_t touched) {
-  lm_bitmap_set(region->dirty_pages, page, page + touched);
-  for (size_t w = (page + touched) / 64; w * 64 < page + count; w++)
-    region->aged_pages[w] |=
-        region->dirty_pages[w] & lm_bitmap_mask(w, page + touched, page + count);
-  lm_bitmap_clear(region->used_pages, page, page + count);
-  size_t per_slice = pages_per_slice();
-  for (size_t s = page / per_slice; s <= (page + count - 1) / per_slice; s++) {
-    size_t from = s * per_slice;
-    if (lm_bitmap_find_set(region->used_pages, from, from + per_slice) == from + per_slice)
-      lm_bitmap_clear(region->used_slices, s, s + 1);
-  }
-  region->used_page_count -= (uint32_t)count;
-  region->pool->used_page_count -= count;
-  widen_search(region, page, count);
-  add_dirty(region, lm_bitmap_count(region->dirty_pages, page, page + count));
-}
-
-/* ---- Purging runs ---- */
-
-/* Purges one run of free dirty pages, at most 16 MiB of it, without the lock: the pages are marked
- * as used meanwhile. With `aged_only`, only such pages. Returns how many pages; 0 if none is left
- * from `*from_page` on. The lock is held on entry and exit. */
-#define PURGE_RUN_MAX_BYTES (16 * LM_MIB)
-static size_t purge_run(struct lm_region *region, bool aged_only, size_t *from_page) {
-  const uint64_t *candidates = aged_only ? region->aged_pages : region->dirty_pages;
-  size_t end = pages_per_region();
-  size_t from = *from_page;
-  do {
-    from = lm_bitmap_find_set(candidates, from, end);
-    if (from == end) return 0;
-    size_t used_end = lm_bitmap_find_clear(region->used_pages, from, end);
-    if (used_end == from) break;
-    from = used_end;
-  } while (from < end);
-  if (from == end) return 0;
-  size_t to = lm_min(end, from + (PURGE_RUN_MAX_BYTES >> lm_os.page_shift));
-  to = lm_bitmap_find_set(region->used_pages, from, to);
-  to = lm_bitmap_find_clear(candidates, from, to);
-  bool zero;
-  *from_page = to;
-  if (!take_pages(region, from, to - from, &zero)) return 0;
-  lm_lock_free(&region->pool->lock);
-  bool purged = lm_os_purge(page_address(region, from), (to - from) << lm_os.page_shift) == 0;
-  lm_lock_take(&region->pool->lock);
-  if (purged) {
-    lm_bitmap_clear(region->dirty_pages, from, to);
-    region->pool->purged_page_count += to - from;
-    region->pool->purge_count++;
-  }
-  give_pages(region, from, to - from, 0);
-  return to - from;
-}
-
-/* Adds the credit that has grown since the last time. */
-static void grow_credit(struct lm_pool *pool) {
-  uint64_t now_ms = lm_os_clock_ms();
-  int64_t limit = (int64_t)(LM_POOL_CREDIT_BYTES >> lm_os.page_shift);
-  uint64_t elapsed_ms = lm_min(now_ms - pool->credit_ms, LM_POOL_CREDIT_MS);
-  if (pool->credit_ms == 0) elapsed_ms = LM_POOL_CREDIT_MS;
-  pool->credit_page_count += limit * (int64_t)elapsed_ms / LM_POOL_CREDIT_MS;
-  if (pool->credit_page_count > limit) pool->credit_page_count = limit;
-  pool->credit_ms = now_ms;
-}
-
-/* Purges early if there is much to purge and credit for it. The lock is held. */
-static void purge_early(struct lm_pool *pool) {
-  size_t keep = ((LM_POOL_KEEP_BYTES / lm_pool_count) >> lm_os.page_shift) +
-                pool->used_page_count / 16;
-  if (lm_load_relaxed(&pool->dirty_page_count) <= keep || lm_options.purge_delay_ms == 0) return;
-  grow_credit(pool);
-  for (struct lm_region *region = pool->regions; region != NULL; region = region->next) {
-    size_t from = 0, count;
-    while (pool->credit_page_count > 0 && lm_load_relaxed(&pool->dirty_page_count) > keep / 2 &&
-           (count = purge_run(region, false, &from)) != 0)
-      lm_bitmap_set(region->early_pages, from - count, from);
-  }
-}
-
 /* ---- Spans ---- */
 
-/* The lowest free slice of which some pages are dirty, among the first few; or LM_BITMAP_NONE. */
-#define DIRTY_SLICE_TRIES 32
-static size_t find_dirty_slice(const struct lm_region *region) {
-  size_t slice = region->first_slice, per_slice = pages_per_slice();
-  if (region->dirty_page_count == 0) return LM_BITMAP_NONE;
-  for (int i = 0; i < DIRTY_SLICE_TRIES; i++, slice++) {
-    slice = lm_bitmap_find_clear(region->used_slices, slice, LM_REGION_SLICES);
-    if (slice == LM_REGION_SLICES) return LM_BITMAP_NONE;
-    size_t from = slice * per_slice;
-    if (lm_bitmap_find_set(region->dirty_pages, from, from + per_slice) < from + per_slice)
-      return slice;
+/* What is wanted of a region. */
+struct run {
+  size_t count; /* pages; slices for spans */
+  size_t alignment;
+  uint32_t owner; /* spans: the tag of the heap */
+  bool huge;      /* spans and chunks: huge pages will pay */
+  bool shared;    /* spans: may stand in a group of another heap's */
+  bool *zero;
+};
+
+static bool has_free_dirty_page(const struct lm_region *region, size_t page, size_t end) {
+  for (size_t w = page / 64; w * 64 < end; w++) {
+    uint64_t free_dirty = region->dirty_pages[w] & ~region->used_pages[w];
+    if ((free_dirty & lm_bitmap_mask(w, page, end)) != 0) return true;
   }
-  return LM_BITMAP_NONE;
+  return false;
 }
 
-static void *take_slices_in(struct lm_region *region, size_t slice_count, size_t alignment,
-                            bool *zero) {
-  (void)alignment; /* all slices are aligned alike */
-  size_t page_count = slice_count * pages_per_slice();
+/* The slice in the group to take for a span, or LM_BITMAP_NONE; `*dirty` says whether the process
+ * has pages of it already. */
+static size_t find_in_group(const struct lm_region *region, size_t group, size_t slice_count,
+                            bool *dirty) {
+  size_t from = group * LM_GROUP_SLICES, to = from + LM_GROUP_SLICES;
+  size_t per_slice = lm_pages_per_slice();
+  *dirty = false;
+  if (slice_count == 1 && has_free_dirty_page(region, from * per_slice, to * per_slice)) {
+    for (size_t slice = from; slice < to; slice++) {
+      slice = lm_bitmap_find_clear(region->used_slices, slice, to);
+      size_t page = slice * per_slice, end = page + per_slice;
+      if (slice == to || lm_bitmap_find_set(region->dirty_pages, page, end) == end) continue;
+      *dirty = true;
+      return slice;
+    }
+  }
+  return lm_bitmap_lowest_run(region->used_slices, from, to, slice_count);
+}
+
+/* Whose a group of slices is, to who wants a span; and so how good its slices are, if the process
+ * has pages of them already (dirty) or not. */
+enum { GROUP_OWN, GROUP_NOBODYS, GROUP_OTHERS };
+static int group_kind(const struct lm_region *region, size_t group, uint32_t owner) {
+  uint32_t group_owner = region->group_owners[group];
+  return group_owner == owner ? GROUP_OWN : group_owner == 0 ? GROUP_NOBODYS : GROUP_OTHERS;
+}
+
+/* The slice to begin a span at, or LM_BITMAP_NONE. The best is in a group of the heap's own, so
+ * that heaps do not write to each other's lines of the table of tags; but before that, pages that
+ * the process has are better than fresh ones, even in others' groups if there are many. */
+static size_t find_slices(const struct lm_region *region, const struct run *run) {
+  const size_t none = LM_BITMAP_NONE;
+  size_t dirty_in[3] = {none, none, none}, fresh_in[3] = {none, none, none};
+  const struct lm_pool *pool = region->pool;
+  bool much_dirty = lm_load_relaxed(&pool->dirty_page_count) > lm_runs_used_pages(pool) / 16;
+  for (size_t group = 0; group < LM_REGION_GROUPS; group++) {
+    bool dirty;
+    int kind = group_kind(region, group, run->owner);
+    if (kind == GROUP_OTHERS && !run->shared && !much_dirty) continue;
+    if (group > region->group_limit && fresh_in[GROUP_NOBODYS] != none) break;
+    bool may_be_dirty = region->dirty_page_count != 0 && dirty_in[kind] == none;
+    if (fresh_in[kind] != none && !may_be_dirty) continue;
+    size_t slice = find_in_group(region, group, run->count, &dirty);
+    if (slice == none) continue;
+    if (kind == GROUP_OWN && dirty) return slice;
+    size_t *found = dirty ? &dirty_in[kind] : &fresh_in[kind];
+    if (*found == none) *found = slice;
+  }
+  if (dirty_in[GROUP_NOBODYS] != none) return dirty_in[GROUP_NOBODYS];
+  if (dirty_in[GROUP_OTHERS] != none) return dirty_in[GROUP_OTHERS];
+  if (fresh_in[GROUP_OWN] != none) return fresh_in[GROUP_OWN];
+  if (fresh_in[GROUP_NOBODYS] != none) return fresh_in[GROUP_NOBODYS];
+  return run->shared ? fresh_in[GROUP_OTHERS] : none;
+}
+
+/* Asks for huge pages in the slice's chunk, if that is as good as new. The first touch brings all
+ * of it, so that all of it counts as dirty from here on. */
+static void advise_huge(struct lm_region *region, size_t slice) {
+  size_t chunk = slice / LM_CHUNK_SLICES, page_count = lm_chunk_pages();
+  size_t page = chunk * page_count, end = page + page_count;
+  if (lm_bitmap_find_set(region->used_pages, page, end) != end) return;
+  if (lm_bitmap_find_set(region->dirty_pages, page, end) != end) return;
+  lm_or_relaxed(&region->huge_chunks, (uint32_t)1 << chunk);
+  lm_os_advise_huge((char *)region + (chunk << LM_CHUNK_SHIFT), LM_CHUNK_BYTES);
+  lm_runs_mark_dirty(region, page, page_count);
+}
+
+static void *take_slices_in(struct lm_region *region, const struct run *run) {
+  size_t page_count = run->count * lm_pages_per_slice();
   if (region->run_limit < page_count) return NULL;
-  size_t slice = slice_count == 1 ? find_dirty_slice(region) : LM_BITMAP_NONE;
-  if (slice == LM_BITMAP_NONE)
-    slice = lm_bitmap_lowest_run(region->used_slices, region->first_slice, LM_REGION_SLICES,
-                                 slice_count);
+  size_t slice = find_slices(region, run);
   if (slice == LM_BITMAP_NONE) return NULL;
-  if (!take_pages(region, slice * pages_per_slice(), page_count, zero)) return NULL;
-  region->pool->span_slice_count += slice_count;
+  if (run->huge) advise_huge(region, slice);
+  if (!lm_runs_take(region, slice * lm_pages_per_slice(), page_count, run->zero)) return NULL;
+  size_t group = slice / LM_GROUP_SLICES;
+  region->group_owners[group] = run->owner;
+  region->group_limit = (uint32_t)lm_max(region->group_limit, group + 1);
+  region->pool->span_slice_count += run->count;
   return (char *)region + (slice << LM_SLICE_SHIFT);
 }
 
-/* A run in one of the pool's regions, or in a new one; the lock is held on entry and exit. */
-static void *take_run(struct lm_pool *pool, size_t count, size_t alignment, bool *zero,
-                      void *(*take_in)(struct lm_region *, size_t, size_t, bool *)) {
-  struct lm_region **link = &pool->regions;
-  for (; *link != NULL; link = &(*link)->next) {
-    void *run = take_in(*link, count, alignment, zero);
-    if (run != NULL) return run;
+typedef void *take_in_function(struct lm_region *region, const struct run *run);
+
+/* A run in one of the pool's regions; the lock is held. */
+static void *take_run_in_any(struct lm_pool *pool, const struct run *run,
+                             take_in_function *take_in) {
+  for (struct lm_region *region = pool->regions; region != NULL; region = region->next) {
+    void *start = take_in(region, run);
+    if (start != NULL) return start;
   }
+  return NULL;
+}
+
+/* A run in a new region of the pool's; the lock is held on entry and exit. */
+static void *take_run_in_new(struct lm_pool *pool, const struct run *run,
+                             take_in_function *take_in) {
   struct lm_region *region = lm_region_new(pool);
   if (region == NULL) return NULL;
-  void *run = take_in(region, count, alignment, zero);
-  if (run == NULL) { /* its pages cannot be committed */
+  void *start = take_in(region, run);
+  if (start == NULL) { /* its pages cannot be committed */
     lm_region_end(region);
     return NULL;
   }
+  struct lm_region **link = &pool->regions;
+  while (*link != NULL) link = &(*link)->next;
   *link = region;
   pool->region_count++;
-  return run;
+  return start;
 }
 
-void *lm_pool_take_slices(struct lm_pool *pool, size_t slice_count, bool *zero) {
+/* A run in one of the pool's regions, or in a new one; the lock is held on entry and exit. */
+static void *take_run(struct lm_pool *pool, struct run *run, take_in_function *take_in) {
+  void *start = take_run_in_any(pool, run, take_in);
+  /* Other heaps' groups rather than a new region, while they have much room. */
+  size_t slice_count = pool->region_count * LM_REGION_SLICES;
+  run->shared = pool->span_slice_count < slice_count / 2;
+  if (start == NULL && run->shared) start = take_run_in_any(pool, run, take_in);
+  if (start == NULL) start = take_run_in_new(pool, run, take_in);
+  if (start != NULL || run->shared) return start;
+  run->shared = true;
+  return take_run_in_any(pool, run, take_in);
+}
+
+void *lm_pool_take_slices(struct lm_pool *pool, size_t slice_count, uint32_t owner, bool huge,
+                          bool *zero) {
+  struct run run = {.count = slice_count, .owner = owner, .huge = huge, .zero = zero};
   lm_lock_take(&pool->lock);
-  void *run = take_run(pool, slice_count, LM_SLICE_BYTES, zero, take_slices_in);
+  void *start = take_run(pool, &run, take_slices_in);
   lm_lock_free(&pool->lock);
-  return run;
+  return start;
+}
+
+/* Forgets the owner of the slice's group if no span is in it any more. */
+static void release_group(struct lm_region *region, size_t slice) {
+  size_t group = slice / LM_GROUP_SLICES, from = group * LM_GROUP_SLICES;
+  size_t to = from + LM_GROUP_SLICES;
+  from = lm_max(from, lm_min(region->first_slice, to));
+  if (lm_bitmap_find_set(region->used_slices, from, to) == to) region->group_owners[group] = 0;
 }
 
 void lm_pool_give_slices(void *start, size_t slice_count, size_t touched_bytes) {
@@ -239,8 +180,9 @@ void lm_pool_give_slices(void *start, size_t slice_count, size_t touched_bytes) 
   size_t touched = lm_align_up(touched_bytes, lm_os.page_bytes) >> lm_os.page_shift;
   lm_lock_take(&region->pool->lock);
   region->pool->span_slice_count -= slice_count;
-  give_pages(region, page_of(start), slice_count * pages_per_slice(), touched);
-  purge_early(region->pool);
+  lm_runs_give(region, lm_page_of(start), slice_count * lm_pages_per_slice(), touched);
+  release_group(region, lm_region_offset(start) >> LM_SLICE_SHIFT);
+  lm_purge_early(region->pool);
   lm_lock_free(&region->pool->lock);
 }
 
@@ -248,8 +190,8 @@ bool lm_pool_purge_unused(char *start, char *end) {
   struct lm_region *region = lm_region_of(start);
   start = (char *)lm_align_up((uintptr_t)start, lm_os.page_bytes);
   if (start >= end) return true;
-  if (lm_os_purge(start, (size_t)(end - start)) != 0) return false;
-  size_t page = page_of(start), count = (size_t)(end - start) >> lm_os.page_shift;
+  if (lm_region_purge(start, (size_t)(end - start)) != 0) return false;
+  size_t page = lm_page_of(start), count = (size_t)(end - start) >> lm_os.page_shift;
   lm_lock_take(&region->pool->lock);
   lm_bitmap_clear(region->dirty_pages, page, page + count);
   region->pool->purged_page_count += count;
@@ -258,74 +200,110 @@ bool lm_pool_purge_unused(char *start, char *end) {
   return true;
 }
 
+/* ---- Chunks ---- */
+
+static void *take_chunk_in(struct lm_region *region, const struct run *run) {
+  if (region->run_limit < run->count) return NULL;
+  for (size_t i = 0; i < LM_REGION_CHUNKS; i++) {
+    size_t from = i * LM_CHUNK_SLICES, to = from + LM_CHUNK_SLICES;
+    if (lm_bitmap_find_set(region->used_slices, from, to) != to) continue;
+    if (run->huge) advise_huge(region, from);
+    if (!lm_runs_take(region, i * run->count, run->count, run->zero)) return NULL;
+    region->group_limit = (uint32_t)lm_max(region->group_limit, to / LM_GROUP_SLICES);
+    region->pool->chunk_count++;
+    return (char *)region + (i << LM_CHUNK_SHIFT);
+  }
+  return NULL;
+}
+
+/* Copies the bits of `count` pages. */
+static void copy_bits(uint64_t *to, size_t to_bit, const uint64_t *from, size_t from_bit,
+                      size_t count) {
+  lm_bitmap_clear(to, to_bit, to_bit + count);
+  for (size_t i = 0; i < count; i++)
+    if (lm_bitmap_test(from, from_bit + i)) lm_bitmap_set(to, to_bit + i, to_bit + i + 1);
+}
+
+void *lm_pool_take_chunk(struct lm_pool *pool, bool huge) {
+  bool zero;
+  size_t page_count = lm_chunk_pages();
+  struct run run = {.count = page_count, .huge = huge, .zero = &zero};
+  lm_lock_take(&pool->lock);
+  void *start = take_run(pool, &run, take_chunk_in);
+  if (start != NULL) {
+    struct lm_chunk *chunk = lm_chunk_of(start);
+    memset(chunk, 0, sizeof *chunk);
+    lm_bitmap_set(chunk->used_pages, page_count, LM_CHUNK_MAX_PAGES);
+    const struct lm_region *region = lm_region_of(start);
+    copy_bits(chunk->dirty_pages, 0, region->dirty_pages, lm_page_of(start), page_count);
+    size_t dirty_count = lm_bitmap_count(chunk->dirty_pages, 0, page_count);
+    lm_store_relaxed(&chunk->dirty_count, (uint32_t)dirty_count);
+    chunk->run_limit = (uint16_t)lm_min(page_count, LM_CHUNK_RUN_MAX);
+  }
+  lm_lock_free(&pool->lock);
+  return start;
+}
+
+void lm_pool_give_chunk(void *start) {
+  struct lm_region *region = lm_region_of(start);
+  size_t page_count = lm_chunk_pages(), page = lm_page_of(start);
+  lm_lock_take(&region->pool->lock);
+  region->pool->chunk_count--;
+  copy_bits(region->dirty_pages, page, lm_chunk_of(start)->dirty_pages, 0, page_count);
+  lm_store_relaxed(&lm_chunk_of(start)->dirty_count, 0);
+  lm_runs_give(region, page, page_count, 0);
+  lm_purge_early(region->pool);
+  lm_lock_free(&region->pool->lock);
+}
+
 /* ---- Large blocks ---- */
 
-#define LARGE_HIDDEN ((uint32_t)1 << 31) /* in large_pages: in a heap's cache */
-
-static void *take_large_in(struct lm_region *region, size_t page_count, size_t alignment,
-                           bool *zero) {
+static void *take_large_in(struct lm_region *region, const struct run *run) {
+  size_t page_count = run->count;
   if (region->run_limit < page_count) return NULL;
-  size_t alignment_pages = lm_max(1, alignment >> lm_os.page_shift);
-  size_t first = region->first_slice * pages_per_slice();
+  size_t alignment_pages = lm_max(1, run->alignment >> lm_os.page_shift);
+  size_t first = region->first_slice * lm_pages_per_slice();
   size_t end = region->search_end[lm_min(page_count, LM_REGION_SEARCH_PAGES)];
   size_t page = lm_bitmap_highest_run(region->used_pages, first, end, page_count, alignment_pages);
   if (alignment_pages == 1)
-    narrow_search(region, page_count, page == LM_BITMAP_NONE ? 0 : page + page_count);
+    lm_runs_narrow_search(region, page_count, page == LM_BITMAP_NONE ? 0 : page + page_count);
   if (page == LM_BITMAP_NONE) return NULL;
-  if (!take_pages(region, page, page_count, zero)) return NULL;
-  void *block = page_address(region, page);
+  if (!lm_runs_take(region, page, page_count, run->zero)) return NULL;
+  void *block = lm_page_address(region, page);
   lm_tags_write(block, LM_TAG_LARGE);
-  lm_store_relaxed(&region->spans[page / pages_per_slice()].tag, LM_TAG_LARGE);
-  lm_store_relaxed(&region->large_pages[page], (uint32_t)page_count);
+  lm_store_relaxed(&region->spans[page / lm_pages_per_slice()].tag, LM_TAG_LARGE);
+  lm_region_set_block_pages(block, page_count);
   region->pool->large_count++;
   region->pool->large_page_count += page_count;
   return block;
 }
 
 void *lm_pool_take_large(struct lm_pool *pool, size_t page_count, size_t alignment, bool *zero) {
+  struct run run = {.count = page_count, .alignment = alignment, .zero = zero};
   lm_lock_take(&pool->lock);
-  void *run = take_run(pool, page_count, alignment, zero, take_large_in);
+  void *start = take_run(pool, &run, take_large_in);
   lm_lock_free(&pool->lock);
-  return run;
+  return start;
 }
 
 void lm_pool_clear_large(void *block, size_t page_count) {
   struct lm_region *region = lm_region_of(block);
-  size_t page = page_of(block), end = page + page_count;
+  size_t page = lm_page_of(block), end = page + page_count;
   while (page < end) {
     /* The bits of our own pages stand still, but share words with those of others. */
     lm_lock_take(&region->pool->lock);
     size_t from = lm_bitmap_find_set(region->dirty_pages, page, end);
     size_t to = lm_bitmap_find_clear(region->dirty_pages, from, end);
     lm_lock_free(&region->pool->lock);
-    memset(page_address(region, from), 0, (to - from) << lm_os.page_shift);
+    memset(lm_page_address(region, from), 0, (to - from) << lm_os.page_shift);
     page = to;
   }
-}
-
-size_t lm_pool_large_pages(const void *address) {
-  if (((uintptr_t)address & (lm_os.page_bytes - 1)) != 0) return 0;
-  uint32_t page_count = lm_load_relaxed(&lm_region_of(address)->large_pages[page_of(address)]);
-  return page_count & LARGE_HIDDEN ? 0 : page_count;
-}
-
-size_t lm_pool_hide_large(void *block) {
-  size_t page_count = lm_pool_large_pages(block);
-  if (page_count != 0)
-    lm_store_relaxed(&lm_region_of(block)->large_pages[page_of(block)],
-                     (uint32_t)page_count | LARGE_HIDDEN);
-  return page_count;
-}
-
-void lm_pool_show_large(void *block) {
-  _Atomic(uint32_t) *entry = &lm_region_of(block)->large_pages[page_of(block)];
-  lm_store_relaxed(entry, lm_load_relaxed(entry) & ~LARGE_HIDDEN);
 }
 
 bool lm_pool_is_free(const void *address) {
   struct lm_region *region = lm_region_of(address);
   lm_lock_take(&region->pool->lock);
-  bool used = lm_bitmap_test(region->used_pages, page_of(address));
+  bool used = lm_bitmap_test(region->used_pages, lm_page_of(address));
   lm_lock_free(&region->pool->lock);
   return !used;
 }
@@ -334,13 +312,13 @@ bool lm_pool_give_large(void *block) {
   struct lm_region *region = lm_region_of(block);
   struct lm_pool *pool = region->pool;
   lm_lock_take(&pool->lock);
-  size_t page_count = lm_pool_large_pages(block);
+  size_t page_count = lm_region_live_pages(block);
   if (page_count != 0) {
-    lm_store_relaxed(&region->large_pages[page_of(block)], 0);
+    lm_region_set_block_pages(block, 0);
     pool->large_count--;
     pool->large_page_count -= page_count;
-    give_pages(region, page_of(block), page_count, page_count);
-    purge_early(pool);
+    lm_runs_give(region, lm_page_of(block), page_count, page_count);
+    lm_purge_early(pool);
   }
   lm_lock_free(&pool->lock);
   return page_count != 0;
@@ -349,19 +327,19 @@ bool lm_pool_give_large(void *block) {
 bool lm_pool_resize_large(void *block, size_t page_count) {
   struct lm_region *region = lm_region_of(block);
   struct lm_pool *pool = region->pool;
-  size_t page = page_of(block);
+  size_t page = lm_page_of(block);
   bool done = true, zero;
   lm_lock_take(&pool->lock);
-  size_t old_count = lm_pool_large_pages(block);
+  size_t old_count = lm_region_live_pages(block);
   if (page_count > old_count) {
     size_t from = page + old_count, to = page + page_count;
-    done = to <= pages_per_region() && lm_bitmap_find_set(region->used_pages, from, to) == to &&
-           take_pages(region, from, to - from, &zero);
+    done = to <= lm_pages_per_region() && lm_bitmap_find_set(region->used_pages, from, to) == to &&
+           lm_runs_take(region, from, to - from, &zero);
   } else if (page_count < old_count) {
-    give_pages(region, page + page_count, old_count - page_count, old_count - page_count);
+    lm_runs_give(region, page + page_count, old_count - page_count, old_count - page_count);
   }
   if (done) {
-    lm_store_relaxed(&region->large_pages[page], (uint32_t)page_count);
+    lm_region_set_block_pages(block, page_count);
     pool->large_page_count += page_count - old_count;
   }
   lm_lock_free(&pool->lock);
@@ -371,81 +349,13 @@ bool lm_pool_resize_large(void *block, size_t page_count) {
 void lm_pool_forget_large(void *block) {
   struct lm_region *region = lm_region_of(block);
   struct lm_pool *pool = region->pool;
-  size_t page = page_of(block);
+  size_t page = lm_page_of(block);
   lm_lock_take(&pool->lock);
-  size_t page_count = lm_pool_large_pages(block);
-  lm_store_relaxed(&region->large_pages[page], 0);
+  size_t page_count = lm_region_live_pages(block);
+  lm_region_set_block_pages(block, 0);
   lm_bitmap_clear(region->dirty_pages, page, page + page_count);
   pool->large_count--;
   pool->large_page_count -= page_count;
-  give_pages(region, page, page_count, 0);
+  lm_runs_give(region, page, page_count, 0);
   lm_lock_free(&pool->lock);
-}
-
-/* ---- The purge clock ---- */
-
-/* Whatever is free and dirty now, and still is at the next turn, is purged then. */
-static void age_pages(struct lm_region *region) {
-  for (size_t w = 0; w < LM_BITMAP_WORDS(LM_REGION_MAX_PAGES); w++)
-    region->aged_pages[w] = region->dirty_pages[w] & ~region->used_pages[w];
-  memset(region->early_pages, 0, sizeof region->early_pages);
-}
-
-/* An empty region goes back whole, unless it is the pool's only one. */
-static bool end_empty_regions(struct lm_pool *pool) {
-  bool any = false;
-  struct lm_region **link = &pool->regions;
-  while (*link != NULL && pool->region_count > 1) {
-    struct lm_region *region = *link;
-    if (region->used_page_count == 0 && region->dirty_page_count == 0) {
-      *link = region->next;
-      pool->region_count--;
-      lm_region_end(region);
-      any = true;
-    } else {
-      link = &region->next;
-    }
-  }
-  return any;
-}
-
-static void turn_clock(struct lm_pool *pool, uint64_t now_ms) {
-  lm_lock_take(&pool->lock);
-  if (now_ms >= pool->purge_due_ms) {
-    pool->purge_due_ms = now_ms + lm_options.purge_delay_ms / 2;
-    for (struct lm_region *region = pool->regions; region != NULL; region = region->next) {
-      if (region->dirty_page_count == 0) continue;
-      for (size_t from = 0; purge_run(region, true, &from) != 0;) {}
-      age_pages(region);
-    }
-    end_empty_regions(pool);
-  }
-  lm_lock_free(&pool->lock);
-}
-
-void lm_pool_tick(uint64_t now_ms) {
-  if (lm_options.purge_delay_ms == 0) return;
-  for (unsigned i = 0; i < lm_pool_count; i++) {
-    struct lm_pool *pool = &lm_pools[i];
-    if (lm_load_relaxed(&pool->dirty_page_count) != 0) turn_clock(pool, now_ms);
-  }
-}
-
-bool lm_pool_trim(size_t keep_bytes) {
-  bool any = false;
-  for (unsigned i = 0; i < lm_pool_count; i++) {
-    struct lm_pool *pool = &lm_pools[i];
-    size_t keep_pages = keep_bytes >> lm_os.page_shift;
-    lm_lock_take(&pool->lock);
-    uint64_t count_before = pool->purge_count;
-    for (struct lm_region *region = pool->regions; region != NULL; region = region->next) {
-      size_t from = 0;
-      while (lm_load_relaxed(&pool->dirty_page_count) > keep_pages &&
-             purge_run(region, false, &from) != 0) {}
-    }
-    any |= pool->purge_count != count_before;
-    any |= end_empty_regions(pool);
-    lm_lock_free(&pool->lock);
-  }
-  return any;
 }

@@ -27,6 +27,7 @@
 #define LM_POOL_KEEP_BYTES (512 * LM_KIB) /* over all pools */
 #define LM_POOL_CREDIT_BYTES (4 * LM_MIB)
 #define LM_POOL_CREDIT_MS 1000
+#define LM_POOL_EARLY_RUNS 8 /* purged by one call, so that no call pays for all */
 
 struct lm_pool {
   struct lm_lock lock;
@@ -34,6 +35,7 @@ struct lm_pool {
   uint32_t region_count;
   size_t used_page_count; /* sums over the regions */
   size_t span_slice_count; /* slices in spans */
+  size_t chunk_count;
   size_t large_count, large_page_count;
   uint64_t purged_page_count; /* since the start */
   uint64_t purge_count;
@@ -50,8 +52,11 @@ extern unsigned lm_pool_count;
 
 void lm_pool_start(void);
 
-/* A run of `slice_count` slices; `*zero` says whether it reads as zero. NULL if out of memory. */
-void *lm_pool_take_slices(struct lm_pool *pool, size_t slice_count, bool *zero);
+/* A run of `slice_count` slices for the heap with the tag `owner`; `*zero` says whether it reads as
+ * zero. With `huge`, here and below, the system is asked for huge pages where the pool grows: one
+ * fault brings 2 MiB, which pays for a heap that will use them. NULL if out of memory. */
+void *lm_pool_take_slices(struct lm_pool *pool, size_t slice_count, uint32_t owner, bool huge,
+                          bool *zero);
 
 /* Gives a span's slices back, of which the first `touched_bytes` may have been written to. The
  * caller has cleared their tags. */
@@ -61,21 +66,18 @@ void lm_pool_give_slices(void *start, size_t slice_count, size_t touched_bytes);
  * system. False if it does not take them. */
 bool lm_pool_purge_unused(char *start, char *end);
 
+/* A chunk whose pages are all free; NULL if out of memory. */
+void *lm_pool_take_chunk(struct lm_pool *pool, bool huge);
+
+/* Gives a chunk back whose pages are all free. The caller has cleared its tags. */
+void lm_pool_give_chunk(void *start);
+
 /* A large block of `page_count` pages, aligned to `alignment`, a power of two. `*zero` as above;
  * if it is not, lm_pool_clear_large clears it. NULL if out of memory. */
 void *lm_pool_take_large(struct lm_pool *pool, size_t page_count, size_t alignment, bool *zero);
 
 /* Sets the pages of a fresh large block to zero without touching those that are. */
 void lm_pool_clear_large(void *block, size_t page_count);
-
-/* The length of the large block that begins at `address`, in pages; 0 if none does. `address` is
- * in a region. */
-size_t lm_pool_large_pages(const void *address);
-
-/* A heap that keeps a freed large block for itself hides it: no block begins there then, until it
- * is shown again. Returns its length in pages; 0, with nothing done, if no block begins there. */
-size_t lm_pool_hide_large(void *block);
-void lm_pool_show_large(void *block);
 
 /* Whether the page of `address`, which is in a region, is in use by nobody. */
 bool lm_pool_is_free(const void *address);

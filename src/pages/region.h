@@ -21,6 +21,30 @@
 #define LM_REGION_SEARCH_PAGES 64
 #define LM_REGION_MAX_PAGES (LM_REGION_BYTES >> 12)
 
+/* Slices whose tags share a cache line: each group is for the spans of one heap, while there is
+ * room. */
+#define LM_GROUP_SLICES (LM_CACHE_LINE_BYTES / sizeof(lm_tag))
+#define LM_REGION_GROUPS (LM_REGION_SLICES / LM_GROUP_SLICES)
+
+/* Chunks, the parts that regions give to middle blocks: chunk.h. */
+#define LM_CHUNK_SHIFT 21
+#define LM_CHUNK_BYTES ((size_t)1 << LM_CHUNK_SHIFT)
+#define LM_CHUNK_SLICES (LM_CHUNK_BYTES >> LM_SLICE_SHIFT)
+#define LM_CHUNK_MAX_PAGES (LM_CHUNK_BYTES >> 12)
+#define LM_CHUNK_RUN_MAX 64 /* no block of a chunk has more pages */
+#define LM_REGION_CHUNKS (LM_REGION_BYTES >> LM_CHUNK_SHIFT)
+
+/* Means something while the chunk's slices are a span of the class LM_CLASS_MIDDLE. */
+struct lm_chunk {
+  uint64_t used_pages[LM_BITMAP_WORDS(LM_CHUNK_MAX_PAGES)];
+  uint64_t dirty_pages[LM_BITMAP_WORDS(LM_CHUNK_MAX_PAGES)]; /* may have been written to */
+  uint64_t aged_pages[LM_BITMAP_WORDS(LM_CHUNK_MAX_PAGES)];  /* free and dirty since it was aged */
+  uint64_t early_pages[LM_BITMAP_WORDS(LM_CHUNK_MAX_PAGES)]; /* purged since then, and free */
+  uint16_t run_limit; /* no longer run of free pages is here; LM_CHUNK_RUN_MAX: any length */
+  /* Pages in blocks; pages free and dirty. Written by the owner; read by it and by reports. */
+  _Atomic(uint32_t) used_count, dirty_count;
+};
+
 struct lm_pool;
 
 /* Bit i of a map of pages is OS page i of the region; of a map of slices, slice i. `pool` and
@@ -32,10 +56,15 @@ struct lm_region {
   uint32_t first_slice;      /* slices before it hold this header */
   uint32_t used_page_count;  /* set bits in used_pages, the header's not counted */
   uint32_t dirty_page_count; /* pages that are in dirty_pages and not in used_pages */
+  uint32_t group_limit;      /* no group from here on was ever part of a span or chunk */
+  /* Bit i: huge pages have been asked for in chunk i. Set under the lock; cleared by whoever purges
+   * pages of the chunk. */
+  _Atomic(uint32_t) huge_chunks;
   uint32_t run_limit;        /* no longer run of free pages is here */
   /* Every run of n or more free pages ends at or below page search_end[n]; falls as n grows. For
    * longer runs than it has entries, the last one holds. */
   uint16_t search_end[LM_REGION_SEARCH_PAGES + 1];
+  uint32_t group_owners[LM_REGION_GROUPS]; /* tag of the heap that took a span there last, or 0 */
   uint64_t used_slices[LM_BITMAP_WORDS(LM_REGION_SLICES)];      /* any page of it is used */
   uint64_t committed_slices[LM_BITMAP_WORDS(LM_REGION_SLICES)]; /* writable */
   uint64_t used_pages[LM_BITMAP_WORDS(LM_REGION_MAX_PAGES)];
@@ -46,9 +75,10 @@ struct lm_region {
   /* Purged as soon as they were free, since the last turn of the clock, and not used since. */
   uint64_t early_pages[LM_BITMAP_WORDS(LM_REGION_MAX_PAGES)];
   LM_CACHE_ALIGNED struct lm_span spans[LM_REGION_SLICES];
-  /* For the first page of a large block its length in pages, else 0. Written under the pool's
-   * lock; read by whoever has a block of it, and by checks of invalid pointers. */
-  _Atomic(uint32_t) large_pages[LM_REGION_MAX_PAGES];
+  struct lm_chunk chunks[LM_REGION_CHUNKS]; /* the header's own never means anything */
+  /* For the first page of a large or middle block its length in pages, else 0. Written by whoever
+   * takes and frees the block; read by checks of invalid pointers, too. */
+  _Atomic(uint32_t) block_pages[LM_REGION_MAX_PAGES];
 #if LM_CHECKING
   /* A bit for every granule: a block that the program has begins there. Any thread, atomically. */
   _Atomic(uint64_t) live_granules[LM_REGION_BYTES / 16 / 64];
@@ -93,11 +123,39 @@ LM_INLINE char *lm_span_start(const struct lm_span *span) {
   return (char *)region + ((size_t)(span - region->spans) << LM_SLICE_SHIFT);
 }
 
+/* In block_pages: the block is free, but its owner does not know it yet. */
+#define LM_BLOCK_ON_ITS_WAY ((uint32_t)1 << 31)
+
+LM_INLINE _Atomic(uint32_t) *lm_region_block_entry(const void *address) {
+  return &lm_region_of(address)->block_pages[lm_region_offset(address) >> lm_os.page_shift];
+}
+
+/* The length of the large or middle block that begins at `address`, which is in a region; 0 if
+ * none does that the program has. */
+LM_INLINE size_t lm_region_live_pages(const void *address) {
+  if (((uintptr_t)address & (lm_os.page_bytes - 1)) != 0) return 0;
+  uint32_t entry = lm_load_relaxed(lm_region_block_entry(address));
+  return entry & LM_BLOCK_ON_ITS_WAY ? 0 : entry;
+}
+
+/* The same of a block that there is, on its way or not. */
+LM_INLINE size_t lm_region_block_pages(const void *block) {
+  return lm_load_relaxed(lm_region_block_entry(block)) & ~LM_BLOCK_ON_ITS_WAY;
+}
+
+LM_INLINE void lm_region_set_block_pages(const void *block, size_t page_count) {
+  lm_store_relaxed(lm_region_block_entry(block), (uint32_t)page_count);
+}
+
 /* At the process's limit of address space, gives up the table of tags. Whether that made room. */
 bool lm_region_make_room(void);
 
 /* As lm_os_map; at the process's limit of address space, once more without the table of tags. */
 int lm_region_map_memory(size_t size, size_t alignment, void **result);
+
+/* Gives pages back to the system, and asks for no more huge pages where they are: else the next
+ * touch would bring all of them back. Returns 0 or an errno. */
+int lm_region_purge(void *address, size_t size);
 
 /* A new region of the pool, or NULL. The pool's lock need not be held. */
 struct lm_region *lm_region_new(struct lm_pool *pool);

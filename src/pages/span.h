@@ -1,4 +1,5 @@
-/* A span: a run of slices that serves blocks of one size class.
+/* A span: a run of slices that serves blocks of one size class; or a chunk (chunk.h), which serves
+ * middle blocks of any length and has no use for most of what follows.
  *
  * Its record stands in the region's header, away from its blocks. Only the owner writes it; an
  * orphan's record is written under the lock of its class's orphans.
@@ -27,6 +28,7 @@ enum lm_span_state {
   LM_SPAN_CURRENT, /* its free blocks are the heap's bin */
   LM_SPAN_USABLE,  /* on the owner's list of spans with free blocks or room to extend */
   LM_SPAN_FULL,    /* on the owner's list of spans with few free blocks or none */
+  LM_SPAN_CHUNK,   /* on the owner's lists of chunks: no span of one class, but a chunk */
   LM_SPAN_ORPHAN,  /* on its class's list of orphans */
 };
 
@@ -40,6 +42,7 @@ struct lm_span {
   struct lm_span *head_own; /* as below, for the owner, who needs only this line to free */
   struct lm_span *next, *previous;
   uint16_t extended_count;
+  uint16_t carve_limit; /* up to here extended_count grows before other blocks are looked for */
   uint16_t extended_count_seen; /* as it was when the owner last looked for what to give back */
   uint8_t state; /* enum lm_span_state */
   bool zero;     /* no block of it was ever written to before it was carved */

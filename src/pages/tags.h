@@ -27,11 +27,12 @@
 #define LM_SLICE_BYTES ((size_t)1 << LM_SLICE_SHIFT)
 
 _Static_assert(LM_SLICE_BYTES == LM_CLASS_SLICE_BYTES, "classes count blocks per slice");
-_Static_assert(LM_CLASS_COUNT <= 128, "a tag has 7 bits for the class");
+_Static_assert(LM_CLASS_MIDDLE < 128, "a tag has 7 bits for the class");
 
 #define LM_TAG_NOT_CURRENT ((uint32_t)1 << 7)
 #define LM_TAG_CURRENT_LIMIT ((uint32_t)1 << 7)
 #define LM_TAG_OWN_LIMIT ((uint32_t)1 << 8)
+#define LM_TAG_CLASS_MASK ((uint32_t)0x7f)
 #define LM_TAG_OWNER_SHIFT 8
 
 #define LM_OWNER_LARGE 1u
@@ -77,7 +78,8 @@ LM_INLINE uint32_t lm_tags_read(const void *address) {
 /* `address` is in a region. Called by whoever owns the slice. */
 LM_INLINE void lm_tags_write(const void *address, uint32_t tag) {
   uintptr_t index = ((uintptr_t)address >> LM_SLICE_SHIFT) & lm_tags.mask;
-  if (index != 0) lm_store_relaxed(&lm_tags.table[index], tag);
+  if (index != 0 && lm_load_relaxed(&lm_tags.table[index]) != tag)
+    lm_store_relaxed(&lm_tags.table[index], tag);
 }
 
 #endif

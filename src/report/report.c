@@ -17,13 +17,27 @@ static size_t count_free_runs(const struct lm_region *region) {
   return runs;
 }
 
+/* Adds up what the owners of the pool's chunks say of them. */
+static void gather_chunks(const struct lm_pool *pool, size_t *used_count, size_t *dirty_count) {
+  for (struct lm_region *region = pool->regions; region != NULL; region = region->next) {
+    for (size_t i = 0; i < LM_REGION_CHUNKS; i++) {
+      *used_count += lm_load_relaxed(&region->chunks[i].used_count);
+      *dirty_count += lm_load_relaxed(&region->chunks[i].dirty_count);
+    }
+  }
+}
+
 static void gather_pool(struct lm_pool *pool, struct lm_totals *totals) {
+  size_t middle_count = 0, dirty_count = 0;
   lm_lock_take(&pool->lock);
+  gather_chunks(pool, &middle_count, &dirty_count);
+  dirty_count += lm_load_relaxed(&pool->dirty_page_count);
   totals->region_count += pool->region_count;
   totals->span_bytes += pool->span_slice_count << LM_SLICE_SHIFT;
+  totals->middle_bytes += middle_count << lm_os.page_shift;
   totals->large_count += pool->large_count;
   totals->large_bytes += pool->large_page_count << lm_os.page_shift;
-  totals->free_bytes += lm_load_relaxed(&pool->dirty_page_count) << lm_os.page_shift;
+  totals->free_bytes += dirty_count << lm_os.page_shift;
   totals->purged_bytes += pool->purged_page_count << lm_os.page_shift;
   totals->purge_count += pool->purge_count;
   for (struct lm_region *region = pool->regions; region != NULL; region = region->next)
@@ -52,12 +66,13 @@ struct line {
   uint64_t value;
 };
 
-#define LINE_COUNT 13
+#define LINE_COUNT 14
 static void fill_lines(struct line lines[LINE_COUNT]) {
   struct lm_totals t;
   lm_report_gather(&t);
   const struct line all[LINE_COUNT] = {
       {"span_bytes", "in spans of small blocks", t.span_bytes},
+      {"middle_bytes", "in middle blocks", t.middle_bytes},
       {"large_count", "large blocks", t.large_count},
       {"large_bytes", "in large blocks", t.large_bytes},
       {"huge_count", "huge blocks", t.huge_count},

@@ -11,6 +11,7 @@ struct lm_totals {
   size_t region_count;
   size_t reserved_bytes;     /* address space of regions */
   size_t span_bytes;         /* slices in spans */
+  size_t middle_bytes;       /* middle blocks */
   size_t large_count;
   size_t large_bytes;        /* large blocks in regions */
   size_t huge_count;

@@ -8,7 +8,13 @@ static uint32_t block_bytes_of(size_t class_index) {
   return (uint32_t)((9 + step % 8) << (7 + step / 8)); /* (8 + k) / 8 of 2^(10 + step / 8) */
 }
 
-void lm_sizeclass_start(void) {
+/* Runs of so many OS pages waste as little as classes do, and fit among each other. */
+#define RUN_MIN_PAGES 4
+
+size_t lm_classed_max_bytes = LM_CLASSED_MAX_BYTES;
+
+void lm_sizeclass_start(size_t page_bytes) {
+  lm_classed_max_bytes = lm_min(LM_CLASSED_MAX_BYTES, RUN_MIN_PAGES * page_bytes);
   for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
     struct lm_class *class = &lm_classes[i];
     class->block_bytes = block_bytes_of(i);
@@ -21,7 +27,7 @@ void lm_sizeclass_start(void) {
 
 size_t lm_sizeclass_of_aligned(size_t alignment, size_t size) {
   size_t rounded = lm_align_up(size == 0 ? 1 : size, alignment);
-  if (alignment > LM_ALIGNED_CLASS_MAX_BYTES || rounded > LM_CLASSED_MAX_BYTES) return 0;
+  if (alignment > LM_ALIGNED_CLASS_MAX_BYTES || rounded > lm_classed_max_bytes) return 0;
   size_t class_index = lm_sizeclass_of(rounded);
   while (class_index < LM_CLASS_COUNT && lm_classes[class_index].natural_alignment < alignment)
     class_index++;

@@ -14,6 +14,7 @@
 #define LM_CLASSED_MAX_BYTES 32768
 #define LM_SMALL_CLASSES 65 /* 0 (unused) to 64 */
 #define LM_CLASS_COUNT 105
+#define LM_CLASS_MIDDLE LM_CLASS_COUNT /* of spans that are chunks, and hold blocks of any length */
 #define LM_CLASS_SLICE_BYTES 65536 /* spans are made of slices of this size */
 
 struct lm_class {
@@ -26,8 +27,12 @@ struct lm_class {
 
 extern struct lm_class lm_classes[LM_CLASS_COUNT];
 
+/* Above this, at most LM_CLASSED_MAX_BYTES, blocks are runs of OS pages: less waste than classes
+ * where pages are small. */
+extern size_t lm_classed_max_bytes;
+
 /* Fills the table; call once. */
-void lm_sizeclass_start(void);
+void lm_sizeclass_start(size_t page_bytes);
 
 /* The class of a request of 1 to LM_CLASSED_MAX_BYTES bytes. */
 LM_INLINE size_t lm_sizeclass_of(size_t size) {

@@ -70,7 +70,7 @@ static void a_span_is_carved_page_by_page(void) {
   begin();
   take_blocks(0, 1);
   struct lm_span *span = lm_span_of(blocks[0]);
-  CHECK_EQ(span->extended_count, EXTEND_BYTES / 64);
+  CHECK_EQ(span->extended_count, CARVE_BYTES / 64);
   take_blocks(1, 64);
   CHECK_EQ(span->extended_count, 64);
   take_blocks(64, 65);
@@ -217,7 +217,7 @@ static void without_memory_the_heap_stays_as_it_is_and_goes_on_later(void) {
 static void a_heap_that_ends_waits_for_the_next_thread(void) {
   begin();
   struct lm_heap *first = heap;
-  lm_heap_end(first);
+  end_heap(first);
   CHECK_EQ(lm_load_relaxed(&first->inbox), LM_INBOX_CLOSED);
   begin();
   CHECK_EQ(heap, first);
@@ -230,7 +230,7 @@ static void a_heap_without_blocks_leaves_nothing_behind(void) {
   begin();
   take_blocks(0, 3 * BLOCKS);
   give_blocks(0, 3 * BLOCKS);
-  lm_heap_end(heap);
+  end_heap(heap);
   CHECK_EQ(spans_in_use(), 0);
   check_pool(heap->pool);
   for (size_t i = 0; i < LM_BIN_COUNT; i++) CHECK_EQ(heap->bins[i], NULL);
@@ -241,7 +241,7 @@ static void what_a_thread_leaves_behind_beyond_a_mebibyte_goes_back_at_once(void
   size_t class = lm_sizeclass_of(32768), count = 64;
   for (size_t i = 0; i < count; i++) blocks[i] = heap_take(heap, class);
   for (size_t i = 0; i < count; i++) heap_give(heap, blocks[i]);
-  lm_heap_end(heap);
+  end_heap(heap);
   CHECK_THAT(heap->pool->dirty_page_count * PAGE, <=, LM_POOL_KEEP_BYTES);
 }
 
@@ -275,7 +275,7 @@ static void a_random_history_keeps_every_equation(void) {
   for (size_t i = 0; i < COUNT_OF(held); i++)
     if (held[i] != NULL) heap_give(heap, held[i]);
   CHECK_EQ(check_heap(heap), 0);
-  lm_heap_end(heap);
+  end_heap(heap);
   CHECK_EQ(spans_in_use(), 0);
   check_pool(heap->pool);
 }

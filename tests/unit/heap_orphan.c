@@ -19,7 +19,7 @@ static void leave_behind(size_t keep, size_t taken) {
   struct lm_heap *heap = new_heap();
   for (size_t i = 0; i < taken; i++) blocks[i] = heap_take(heap, CLASS);
   for (size_t i = keep; i < taken; i++) heap_give(heap, blocks[i]);
-  lm_heap_end(heap);
+  end_heap(heap);
 }
 
 static bool put_back(char *first, char *last, size_t count) {
@@ -32,7 +32,7 @@ static void a_span_with_blocks_in_use_becomes_an_orphan(void) {
   struct lm_span *span = lm_span_of(blocks[0]);
   CHECK_EQ(span->state, LM_SPAN_ORPHAN);
   CHECK_EQ(lm_load_relaxed(&span->owner), NULL);
-  CHECK_EQ(lm_tag_of(blocks[0]), LM_OWNER_ORPHAN << LM_TAG_OWNER_SHIFT);
+  CHECK_EQ(lm_tag_of(blocks[0]), LM_OWNER_ORPHAN << LM_TAG_OWNER_SHIFT | CLASS);
   CHECK_EQ(span->used_count, 3);
   CHECK_EQ(span->used_count + unit_list_length(span->free_list), span->extended_count);
 }
@@ -115,7 +115,7 @@ static void the_last_block_ends_an_orphan_without_free_blocks(void) {
   size_t class = lm_sizeclass_of(32768);
   struct lm_heap *heap = new_heap();
   char *block = heap_take(heap, class);
-  lm_heap_end(heap);
+  end_heap(heap);
   CHECK(put_back(block, block, 1));
   CHECK_EQ(lm_pools[0].span_slice_count, 0);
   CHECK_EQ(lm_orphan_adopt(new_heap(), class), NULL);
@@ -141,13 +141,13 @@ static void spans_go_from_thread_to_thread_and_end_at_last(void) {
       if (blocks[i] != NULL) heap_give(heap, blocks[i]), blocks[i] = NULL;
       else blocks[i] = heap_take(heap, CLASS + random_next(&random) % 3);
     }
-    lm_heap_end(heap);
+    end_heap(heap);
   }
   CHECK_EQ(lm_heap_made_count, 1);
   struct lm_heap *heap = new_heap();
   for (size_t i = 0; i < BLOCKS; i++)
     if (blocks[i] != NULL) heap_give(heap, blocks[i]);
-  lm_heap_end(heap);
+  end_heap(heap);
   CHECK_EQ(lm_pools[0].span_slice_count, 0);
   for (size_t i = 0; i < LM_CLASS_COUNT; i++) CHECK_EQ(orphans[i].first, NULL);
   check_pool(&lm_pools[0]);
@@ -163,6 +163,7 @@ static void *allocate_in_thread(void *unused) {
 static void a_threads_end_leaves_its_blocks_to_others(void) {
   run_in_thread(allocate_in_thread, NULL);
   CHECK_EQ(lm_heap_live_count, 0);
+  lm_heap_end_kept(UINT64_MAX);
   for (size_t i = 0; i < 100; i++) fill(blocks[i], 0, 64, (unsigned)i);
   for (size_t i = 0; i < 100; i++) check_filled(blocks[i], 0, 64, (unsigned)i);
   for (size_t i = 0; i < 100; i++) lm_raw_free(blocks[i]);
@@ -183,6 +184,7 @@ static void after_a_heaps_end_the_thread_still_has_malloc_and_free(void) {
   CHECK(lm_heap_is_empty(lm_this_heap));
   loam_free(small), loam_free(large), loam_free(aligned), lm_raw_free(kept);
   lm_checked_end();
+  lm_heap_end_kept(UINT64_MAX);
   CHECK_EQ(lm_pools[0].span_slice_count, 0);
   CHECK_EQ(lm_pools[0].large_count, 0);
 }

@@ -151,16 +151,30 @@ static void owners_that_share_a_parcel_each_get_their_own(void) {
 
 /* ---- Batches ---- */
 
-static void a_batch_of_64_kib_is_sent_without_being_asked_for(void) {
+static void from_64_kib_on_a_part_is_sent_without_being_asked_for(void) {
   begin();
-  take_blocks(0, BLOCKS);
-  size_t batch = LM_REMOTE_BATCH_BYTES / 64;
+  take_blocks(0, 2 * BLOCKS);
+  size_t batch = LM_REMOTE_BATCH_BYTES / 64, part = batch / LM_FLUSH_PARTS, sent = batch;
   for (size_t i = 0; i < batch - 1; i++) heap_give(other, blocks[i]);
   CHECK_EQ(inbox(owner), NULL);
   heap_give(other, blocks[batch - 1]);
+  CHECK_EQ(other->chained_bytes, LM_REMOTE_BATCH_BYTES - LM_REMOTE_BATCH_BYTES / LM_FLUSH_PARTS);
+  /* All is in one chain: after as many parts as there are, it has had its turn. */
+  while (inbox(owner) == NULL) heap_give(other, blocks[sent++]);
+  CHECK_THAT(sent, <=, batch + (LM_FLUSH_PARTS - 1) * part);
   CHECK_EQ(inbox_length(owner), 1);
-  CHECK_EQ(message_count(inbox(owner)), batch);
+}
+
+static void nothing_is_left_behind_when_all_is_sent(void) {
+  begin();
+  take_blocks(0, 2 * BLOCKS);
+  for (size_t i = 0; i < 2 * BLOCKS; i++) heap_give(other, blocks[i]);
+  lm_remote_flush(other);
   CHECK_EQ(other->chained_bytes, 0);
+  for (size_t i = 0; i < LM_CHAIN_COUNT; i++) CHECK_EQ(other->chains[i].slice, 0);
+  for (size_t i = 0; i < LM_PARCEL_COUNT; i++) CHECK_EQ(other->parcels[i].owner, NULL);
+  lm_remote_collect(owner);
+  CHECK_EQ(check_heap(owner), 0);
 }
 
 static void a_tick_sends_what_is_collected(void) {
@@ -234,9 +248,9 @@ static void a_closed_inbox_leads_to_the_orphan(void) {
   heap_give(other, blocks[0]);
   struct lm_chain *chain = NULL;
   for (int i = 0; i < LM_CHAIN_COUNT; i++)
-    if (other->chains[i].span != NULL) chain = &other->chains[i];
+    if (other->chains[i].slice != 0) chain = &other->chains[i];
   pack(other, chain); /* the parcel is for the owner */
-  lm_heap_end(owner);
+  end_heap(owner);
   lm_remote_flush(other);
   CHECK_EQ(inbox(owner), LM_INBOX_CLOSED);
   CHECK_EQ(lm_span_of(blocks[0])->used_count, 2);
@@ -246,7 +260,7 @@ static void a_list_that_could_not_be_pushed_ends_where_it_ended(void) {
   begin();
   take_blocks(0, 3);
   for (int i = 0; i < 3; i++) heap_give(other, blocks[i]);
-  lm_heap_end(owner);
+  end_heap(owner);
   struct lm_message *last = (struct lm_message *)blocks[1];
   message_set(last, (struct lm_message *)blocks[2], 1); /* as after an attempt that came too late */
   CHECK(!push(owner, (struct lm_message *)blocks[0], last));
@@ -262,7 +276,7 @@ static void what_is_in_the_inbox_at_the_end_reaches_the_orphan(void) {
   struct lm_message *messages = lm_load_relaxed(&owner->inbox);
   lm_store_relaxed(&owner->inbox, NULL);
   struct lm_span *span = owner->current[CLASS];
-  unload_current(owner, span);
+  lm_heap_unload(owner, span);
   lm_orphan_leave(span);
   lm_store_relaxed(&owner->inbox, messages); /* it came after the last look */
   lm_remote_close(owner);
@@ -278,7 +292,7 @@ static void a_message_to_a_heap_that_has_lost_the_span_is_sent_on(void) {
   lm_remote_flush(other);
   struct lm_message *message = lm_load_relaxed(&owner->inbox);
   lm_store_relaxed(&owner->inbox, NULL);
-  lm_heap_end(owner);
+  end_heap(owner);
   CHECK_EQ(new_heap(), owner); /* the same heap, another thread's */
   CHECK_EQ(lm_orphan_adopt(third, CLASS), span);
   make_current(third, span);
@@ -296,7 +310,7 @@ static void a_chain_of_a_span_that_was_adopted_meanwhile_comes_back_to_oneself(v
   heap_give(owner, blocks[2]);
   struct lm_span *span = lm_span_of(blocks[0]);
   heap_give(other, blocks[0]); /* in other's chain */
-  lm_heap_end(owner);
+  end_heap(owner);
   CHECK_EQ(lm_span_of(heap_take(other, CLASS)), span);
   lm_remote_flush(other);
   check_ring(inbox(other), blocks, 1);
@@ -307,7 +321,7 @@ static void a_chain_of_a_span_that_was_adopted_meanwhile_comes_back_to_oneself(v
 static void an_orphans_last_block_freed_from_afar_ends_the_span(void) {
   begin();
   take_blocks(0, 2);
-  lm_heap_end(owner);
+  end_heap(owner);
   heap_give(other, blocks[0]);
   heap_give(other, blocks[1]);
   CHECK_EQ(owner->pool->span_slice_count, 1);
@@ -320,7 +334,7 @@ static void a_heap_that_ends_sends_what_it_has_collected(void) {
   begin();
   take_blocks(0, 5);
   heap_give(other, blocks[0]);
-  lm_heap_end(other);
+  end_heap(other);
   check_ring(inbox(owner), blocks, 1);
 }
 
@@ -333,7 +347,8 @@ int main(void) {
   RUN(chains_for_one_owner_arrive_with_one_push);
   RUN(a_chain_that_makes_room_waits_in_a_parcel);
   RUN(owners_that_share_a_parcel_each_get_their_own);
-  RUN(a_batch_of_64_kib_is_sent_without_being_asked_for);
+  RUN(from_64_kib_on_a_part_is_sent_without_being_asked_for);
+  RUN(nothing_is_left_behind_when_all_is_sent);
   RUN(a_tick_sends_what_is_collected);
   RUN(blocks_of_the_current_span_come_back_into_the_bin);
   RUN(a_full_span_emptied_by_others_goes_back);

@@ -2,6 +2,8 @@
  * All tests run with the machine's pages, with pages of 64 KiB and without overcommit. */
 #include "unit.h"
 
+#define OWNER (LM_OWNER_FIRST_HEAP << LM_TAG_OWNER_SHIFT)
+
 static struct lm_pool *const pool = &lm_pools[0];
 
 static char *take_large(size_t pages, size_t alignment, bool *zero) {
@@ -17,7 +19,7 @@ static char *take_some(size_t pages) {
 }
 
 static char *take_span(size_t slices, bool *zero) {
-  char *start = lm_pool_take_slices(pool, slices, zero);
+  char *start = lm_pool_take_slices(pool, slices, OWNER, false, zero);
   CHECK(start != NULL);
   CHECK_EQ((uintptr_t)start % LM_SLICE_BYTES, 0);
   check_pool(pool);
@@ -48,16 +50,55 @@ static void spans_come_from_the_low_end_and_large_blocks_from_the_high_end(void)
   CHECK_EQ(large + 3 * PAGE - (char *)region, LM_REGION_BYTES);
 }
 
+static char *take_slice_for(uint32_t owner) {
+  bool zero;
+  char *start = lm_pool_take_slices(pool, 1, owner << LM_TAG_OWNER_SHIFT, false, &zero);
+  CHECK(start != NULL);
+  check_pool(pool);
+  return start;
+}
+
+static size_t group_of(const char *start) {
+  return lm_region_offset(start) / (LM_GROUP_SLICES * LM_SLICE_BYTES);
+}
+
+static void spans_of_two_heaps_share_no_line_of_tags(void) {
+  char *ours = take_slice_for(3), *theirs = take_slice_for(4);
+  CHECK(group_of(ours) != group_of(theirs));
+  CHECK_EQ(group_of(take_slice_for(3)), group_of(ours));
+  CHECK_EQ(group_of(take_slice_for(4)), group_of(theirs));
+}
+
+static void a_group_without_spans_is_nobodys(void) {
+  char *ours = take_slice_for(3);
+  lm_pool_give_slices(ours, 1, PAGE);
+  CHECK_EQ(take_slice_for(4), ours);
+}
+
+static void with_little_in_use_heaps_share_groups_rather_than_take_a_region(void) {
+  for (uint32_t owner = 3; owner < 3 + 2 * LM_REGION_GROUPS; owner++) take_slice_for(owner);
+  CHECK_EQ(pool->region_count, 1);
+}
+
+static void with_much_in_use_a_heap_gets_groups_in_a_new_region(void) {
+  for (size_t i = 0; i < LM_REGION_SLICES - LM_REGION_SLICES / 8; i++) take_slice_for(3);
+  for (uint32_t owner = 4; pool->region_count == 1; owner++) {
+    CHECK_THAT(owner, <, 4 + LM_REGION_GROUPS);
+    take_slice_for(owner);
+  }
+  CHECK_THAT(pool->span_slice_count, <, LM_REGION_SLICES);
+}
+
 static void runs_do_not_overlap(void) {
   char *blocks[64];
   uint64_t random = 3;
   for (size_t i = 0; i < 64; i++) {
     size_t pages = 1 + random_next(&random) % 20;
     blocks[i] = take_some(pages);
-    CHECK_EQ(lm_pool_large_pages(blocks[i]), pages);
+    CHECK_EQ(lm_region_live_pages(blocks[i]), pages);
     for (size_t j = 0; j < i; j++)
       CHECK(blocks[i] + pages * PAGE <= blocks[j] ||
-            blocks[j] + lm_pool_large_pages(blocks[j]) * PAGE <= blocks[i]);
+            blocks[j] + lm_region_live_pages(blocks[j]) * PAGE <= blocks[i]);
   }
 }
 
@@ -101,9 +142,9 @@ static void a_slice_that_a_large_block_uses_a_part_of_is_not_a_spans(void) {
 
 static void only_the_start_of_a_large_block_counts_as_one(void) {
   char *block = take_some(3);
-  CHECK_EQ(lm_pool_large_pages(block), 3);
-  CHECK_EQ(lm_pool_large_pages(block + PAGE), 0);
-  CHECK_EQ(lm_pool_large_pages(block + 16), 0);
+  CHECK_EQ(lm_region_live_pages(block), 3);
+  CHECK_EQ(lm_region_live_pages(block + PAGE), 0);
+  CHECK_EQ(lm_region_live_pages(block + 16), 0);
   CHECK(!lm_pool_give_large(block + PAGE));
   give(block);
   CHECK(!lm_pool_give_large(block));
@@ -124,11 +165,11 @@ static void a_block_grows_into_the_free_pages_behind_it(void) {
   char *a = take_some(4), *b = take_some(4);
   CHECK_EQ(b + 4 * PAGE, a);
   CHECK(!lm_pool_resize_large(b, 5));
-  CHECK_EQ(lm_pool_large_pages(b), 4);
+  CHECK_EQ(lm_region_live_pages(b), 4);
   give(a);
   CHECK(lm_pool_resize_large(b, 6));
   check_pool(pool);
-  CHECK_EQ(lm_pool_large_pages(b), 6);
+  CHECK_EQ(lm_region_live_pages(b), 6);
   CHECK(!lm_pool_is_free(b + 5 * PAGE));
   CHECK(lm_pool_is_free(b + 6 * PAGE));
 }
@@ -354,12 +395,16 @@ static void growth_that_cannot_be_committed_fails_and_changes_nothing(void) {
   lm_fault_countdown = 0;
   CHECK(!lm_pool_resize_large(block, (2 * LM_SLICE_BYTES) >> lm_os.page_shift));
   CHECK(lm_fault_countdown < 0);
-  CHECK_EQ(lm_pool_large_pages(block), 1);
+  CHECK_EQ(lm_region_live_pages(block), 1);
   check_pool(pool);
 }
 
 #define FOR_EACH_TEST(X) \
   X(spans_come_from_the_low_end_and_large_blocks_from_the_high_end) \
+  X(spans_of_two_heaps_share_no_line_of_tags) \
+  X(a_group_without_spans_is_nobodys) \
+  X(with_little_in_use_heaps_share_groups_rather_than_take_a_region) \
+  X(with_much_in_use_a_heap_gets_groups_in_a_new_region) \
   X(runs_do_not_overlap) \
   X(a_hole_is_filled_before_new_room_is_taken) \
   X(a_block_has_the_alignment_that_was_asked_for) \

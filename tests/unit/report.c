@@ -15,21 +15,23 @@ static void nothing_is_counted_before_the_first_call(void) {
 }
 
 static void each_kind_of_block_is_counted_where_it_belongs(void) {
-  void *small = lm_raw_malloc(100), *large = lm_raw_malloc(100000);
+  void *small = lm_raw_malloc(100), *middle = lm_raw_malloc(100000);
+  void *large = lm_raw_malloc(1000000);
   void *huge = lm_raw_malloc(2 * LM_LARGE_MAX_BYTES);
   gather();
   CHECK_EQ(totals.span_bytes, LM_SLICE_BYTES);
   CHECK_EQ(totals.large_count, 1);
-  CHECK_EQ(totals.large_bytes, lm_align_up(100000, PAGE));
+  CHECK_EQ(totals.large_bytes, lm_align_up(1000000, PAGE));
+  CHECK_EQ(totals.middle_bytes, lm_align_up(100000, PAGE));
   CHECK_EQ(totals.huge_count, 1);
   CHECK_EQ(totals.huge_bytes, 2 * LM_LARGE_MAX_BYTES);
   CHECK_EQ(totals.region_count, 1);
   CHECK_EQ(totals.reserved_bytes, LM_REGION_BYTES);
   CHECK_EQ(totals.free_bytes, 0);
-  CHECK_EQ(totals.free_run_count, 1);
+  CHECK_EQ(totals.free_run_count, 2); /* a chunk stands between them */
   CHECK_EQ(totals.heap_live_count, 1);
   CHECK_EQ(totals.heap_made_count, 1);
-  lm_raw_free(small), lm_raw_free(large), lm_raw_free(huge);
+  lm_raw_free(small), lm_raw_free(middle), lm_raw_free(large), lm_raw_free(huge);
 }
 
 static void what_is_freed_is_free_until_it_is_purged(void) {

@@ -39,12 +39,20 @@ static void aligned_requests_get_a_class_that_is_aligned_throughout(void) {
     for (size_t size = 0; size <= 40000; size += 1 + size / 16) {
       size_t i = lm_sizeclass_of_aligned(alignment, size);
       if (i == 0) {
-        CHECK(alignment > LM_ALIGNED_CLASS_MAX_BYTES || size + alignment > LM_CLASSED_MAX_BYTES);
+        CHECK(alignment > LM_ALIGNED_CLASS_MAX_BYTES || size + alignment > lm_classed_max_bytes);
         continue;
       }
       CHECK_THAT(lm_classes[i].block_bytes, >=, size);
       CHECK_EQ(lm_classes[i].block_bytes % alignment, 0);
     }
+}
+
+static void with_large_pages_there_are_more_classes_in_use(void) {
+  lm_sizeclass_start(4096);
+  CHECK_EQ(lm_classed_max_bytes, 16384);
+  lm_sizeclass_start(65536);
+  CHECK_EQ(lm_classed_max_bytes, LM_CLASSED_MAX_BYTES);
+  aligned_requests_get_a_class_that_is_aligned_throughout();
 }
 
 int main(void) {
@@ -53,5 +61,6 @@ int main(void) {
   RUN(a_span_has_at_least_seven_blocks_and_no_more_than_fit);
   RUN(natural_alignment_is_the_largest_power_of_two_in_the_size);
   RUN(aligned_requests_get_a_class_that_is_aligned_throughout);
+  RUN(with_large_pages_there_are_more_classes_in_use);
   return UNIT_RESULT();
 }

@@ -70,6 +70,32 @@ static inline void check_pool(struct lm_pool *pool) {
   CHECK_EQ(dirty, pool->dirty_page_count);
 }
 
+/* All that a chunk's maps and counts say of each other, counted again. */
+static inline void check_chunk(const struct lm_span *span) {
+  const struct lm_chunk *chunk = lm_chunk_of_span(span);
+  size_t end = lm_chunk_pages(), dirty = 0, run = 0, longest = 0, next_block = 0;
+  for (size_t page = 0; page < end; page++) {
+    const char *address = lm_span_start(span) + page * PAGE;
+    bool is_used = lm_bitmap_test(chunk->used_pages, page);
+    bool is_dirty = lm_bitmap_test(chunk->dirty_pages, page);
+    if (lm_region_block_pages(address) != 0) {
+      CHECK_THAT(page, >=, next_block);
+      next_block = page + lm_region_block_pages(address);
+    }
+    CHECK_EQ(is_used, page < next_block);
+    if (is_used) CHECK(is_dirty);
+    if (lm_bitmap_test(chunk->aged_pages, page)) CHECK(is_dirty && !is_used);
+    if (lm_bitmap_test(chunk->early_pages, page)) CHECK(!is_used);
+    dirty += is_dirty && !is_used;
+    run = is_used ? 0 : run + 1;
+    longest = lm_max(longest, run);
+  }
+  CHECK_EQ(lm_bitmap_count(chunk->used_pages, 0, end), span->used_count);
+  CHECK_EQ(lm_load_relaxed(&chunk->used_count), span->used_count);
+  CHECK_EQ(lm_load_relaxed(&chunk->dirty_count), dirty);
+  CHECK_THAT(lm_min(longest, LM_CHUNK_RUN_MAX), <=, chunk->run_limit);
+}
+
 /* ---- Heaps ---------------------------------------------------------------------------------- */
 
 static inline size_t unit_list_length(const struct lm_block *block) {
@@ -96,9 +122,33 @@ static inline size_t check_span(const struct lm_heap *heap, const struct lm_span
   return span->used_count;
 }
 
+/* The heap's chunks, and its sums of them. */
+static inline void check_middle(const struct lm_heap *heap) {
+  const struct lm_middle *middle = &heap->middle;
+  size_t used = 0, dirty = 0, empty = 0;
+  for (size_t run = 0; run <= LM_CHUNK_RUN_MAX; run++) {
+    const struct lm_span *span = middle->by_run[run].first;
+    if (run != 0) CHECK_EQ((middle->runs >> (run - 1)) & 1, span != NULL);
+    for (; span != NULL; span = span->next) {
+      CHECK_EQ(span->state, LM_SPAN_CHUNK);
+      CHECK_EQ(lm_load_relaxed(&span->owner), heap);
+      CHECK_EQ(lm_load_relaxed(&span->tag), heap->tag | LM_TAG_NOT_CURRENT | LM_CLASS_MIDDLE);
+      CHECK_EQ(lm_chunk_of_span(span)->run_limit, run);
+      check_chunk(span);
+      used += span->used_count;
+      dirty += lm_load_relaxed(&lm_chunk_of_span(span)->dirty_count);
+      empty += span->used_count == 0;
+    }
+  }
+  CHECK_EQ(used, middle->used_count);
+  CHECK_EQ(dirty, middle->dirty_count);
+  CHECK_EQ(empty, middle->empty_chunk_count);
+}
+
 /* Blocks of the heap's spans that are in use. */
 static inline size_t check_heap(const struct lm_heap *heap) {
   size_t used = 0;
+  check_middle(heap);
   for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
     if (heap->current[i] != NULL) {
       CHECK_EQ(heap->current[i]->state, LM_SPAN_CURRENT);
@@ -120,6 +170,12 @@ static inline size_t check_heap(const struct lm_heap *heap) {
   return used;
 }
 
+/* Ends a heap as that of a thread whose heap is not kept. */
+static inline void end_heap(struct lm_heap *heap) {
+  lm_heap_end(heap);
+  lm_heap_end_kept(UINT64_MAX);
+}
+
 /* A block of the class from the heap: malloc without thread-local state. */
 static inline void *heap_take(struct lm_heap *heap, size_t class_index) {
   bool zero;
@@ -137,7 +193,7 @@ static inline void heap_give(struct lm_heap *heap, void *address) {
   } else if (difference < LM_TAG_OWN_LIMIT) {
     lm_heap_free_own(heap, block);
   } else {
-    lm_remote_free(heap, block);
+    lm_remote_free(heap, block, lm_tag_of(address) & LM_TAG_CLASS_MASK);
   }
 }
 

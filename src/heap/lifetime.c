@@ -1,0 +1,191 @@
+/* How a thread's heap begins, and what becomes of it when the thread ends. */
+#include "heap/heap.h"
+
+#include "config/options.h"
+#include "heap/middle.h"
+#include "heap/orphan.h"
+#include "heap/remote.h"
+#include "heap/span.h"
+#include "pages/meta.h"
+
+struct lm_lock lm_heaps_lock = LM_LOCK_INIT(LM_RANK_HEAPS);
+size_t lm_heap_live_count, lm_heap_made_count;
+/* Heaps without a thread: kept as they were, and without spans. Under lm_heaps_lock. */
+static struct lm_heap *kept_heaps, *bare_heaps;
+static size_t kept_bytes;       /* of all kept heaps */
+static size_t kept_reuse_count; /* kept heaps reused since one was kept in vain */
+
+/* ---- A thread's begin and end ---- */
+
+static struct lm_heap *make_heap(void) {
+  struct lm_heap *heap = lm_meta_take(sizeof *heap);
+  if (heap == NULL) return NULL;
+  lm_lock_take(&lm_heaps_lock);
+  uint32_t id = LM_OWNER_FIRST_HEAP + (uint32_t)lm_heap_made_count++;
+  lm_lock_free(&lm_heaps_lock);
+  if (id >= LM_OWNER_LIMIT) return NULL;
+  heap->tag = id << LM_TAG_OWNER_SHIFT;
+  heap->pool = &lm_pools[id % lm_pool_count];
+  return heap;
+}
+
+static struct lm_heap *pop_heap(struct lm_heap **list) {
+  struct lm_heap *heap = *list;
+  if (heap != NULL) *list = heap->next;
+  return heap;
+}
+
+/* A heap that another thread has left, or NULL. */
+static struct lm_heap *reuse_heap(void) {
+  lm_lock_take(&lm_heaps_lock);
+  struct lm_heap *heap = pop_heap(&kept_heaps);
+  if (heap != NULL) {
+    kept_bytes -= heap->kept_bytes;
+    kept_reuse_count++;
+  }
+  if (heap == NULL) heap = pop_heap(&bare_heaps);
+  if (heap != NULL) lm_heap_live_count++;
+  lm_lock_free(&lm_heaps_lock);
+  return heap;
+}
+
+struct lm_heap *lm_heap_begin(void) {
+  struct lm_heap *heap = reuse_heap();
+  if (heap == NULL) {
+    heap = make_heap();
+    if (heap == NULL) return NULL;
+    lm_lock_take(&lm_heaps_lock);
+    lm_heap_live_count++;
+    lm_lock_free(&lm_heaps_lock);
+  }
+  heap->trim_class = LM_CLASS_COUNT;
+  heap->tick_ms = lm_os_clock_ms();
+  /* Opens the inbox, unless it has stayed open; pairs with the acquiring load of whoever sends
+   * next. */
+  if (heap->kept_bytes == 0) lm_store_release(&heap->inbox, NULL);
+  heap->kept_bytes = 0;
+  return heap;
+}
+
+/* Gives back or orphans a span that is on no list and whose free blocks are all on free_list. */
+static void leave_span(struct lm_span *span) {
+  if (span->used_count == 0) lm_span_end(span);
+  else lm_orphan_leave(span);
+}
+
+static void leave_list(struct lm_span_list *list) {
+  while (list->first != NULL) {
+    struct lm_span *span = list->first;
+    lm_span_list_remove(list, span);
+    leave_span(span);
+  }
+}
+
+/* Takes all spans out of a heap, and closes its inbox. */
+static void leave_spans(struct lm_heap *heap) {
+  lm_remote_collect(heap);
+  for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
+    struct lm_span *span = heap->current[i];
+    if (span != NULL) {
+      lm_heap_unload(heap, span);
+      leave_span(span);
+    }
+    leave_list(&heap->usable[i]);
+  }
+  leave_list(&heap->full);
+  heap->span_slice_count = 0;
+  struct lm_span *chunk;
+  while ((chunk = lm_middle_remove(heap)) != NULL) leave_span(chunk);
+  lm_remote_close(heap);
+}
+
+/* ---- Heaps that are kept for the next thread ---- */
+
+/* A program that makes threads all the time should find the spans of one in the next: what may be
+ * kept in all doubles and doubles again as it does. */
+#define KEPT_BYTES (512 * LM_KIB)
+#define REUSES_PER_DOUBLING 16
+
+/* The lists' lock is held. */
+static size_t kept_limit(void) {
+  return KEPT_BYTES << lm_min(kept_reuse_count / REUSES_PER_DOUBLING, 2);
+}
+
+static size_t carved_bytes(const struct lm_span *first) {
+  size_t bytes = 0;
+  for (const struct lm_span *span = first; span != NULL; span = span->next)
+    bytes += (size_t)span->extended_count * lm_classes[span->class_index].block_bytes;
+  return bytes;
+}
+
+/* How much memory the heap's spans have, used or not; no more than `limit` and one class. */
+static size_t held_bytes(const struct lm_heap *heap, size_t limit) {
+  size_t pages = heap->middle.used_count + heap->middle.dirty_count;
+  size_t bytes = (pages << lm_os.page_shift) + carved_bytes(heap->full.first);
+  for (size_t i = 1; i < LM_CLASS_COUNT && bytes <= limit; i++)
+    bytes += carved_bytes(heap->current[i]) + carved_bytes(heap->usable[i].first);
+  return bytes;
+}
+
+/* Keeps a heap as it is, if it is small. */
+static bool keep_heap(struct lm_heap *heap) {
+  if (lm_options.purge_delay_ms == 0) return false;
+  size_t bytes = 1 + held_bytes(heap, KEPT_BYTES);
+  if (bytes > KEPT_BYTES) return false;
+  uint64_t now_ms = lm_os_clock_ms();
+  lm_lock_take(&lm_heaps_lock);
+  bool room = kept_bytes + bytes <= kept_limit();
+  if (room) {
+    kept_bytes += bytes;
+    heap->kept_bytes = bytes;
+    heap->kept_ms = now_ms;
+    heap->next = kept_heaps;
+    kept_heaps = heap;
+    lm_heap_live_count--;
+  }
+  lm_lock_free(&lm_heaps_lock);
+  return room;
+}
+
+static void push_bare_heap(struct lm_heap *heap, size_t live_count) {
+  lm_lock_take(&lm_heaps_lock);
+  heap->next = bare_heaps;
+  bare_heaps = heap;
+  lm_heap_live_count -= live_count;
+  lm_lock_free(&lm_heaps_lock);
+}
+
+void lm_heap_end(struct lm_heap *heap) {
+  lm_remote_flush(heap);
+  lm_remote_collect(heap);
+  if (keep_heap(heap)) return;
+  leave_spans(heap);
+  push_bare_heap(heap, 1);
+  lm_pool_tick(lm_os_clock_ms());
+}
+
+/* The heap that has been kept longest, if it has been since before `before_ms`. */
+static struct lm_heap *take_oldest_kept(uint64_t before_ms) {
+  struct lm_heap *heap = NULL;
+  lm_lock_take(&lm_heaps_lock);
+  struct lm_heap **link = &kept_heaps;
+  while (*link != NULL && (*link)->next != NULL) link = &(*link)->next;
+  if (*link != NULL && (*link)->kept_ms <= before_ms) {
+    heap = *link;
+    *link = NULL;
+    kept_bytes -= heap->kept_bytes;
+    kept_reuse_count = 0;
+    heap->kept_bytes = 0;
+  }
+  lm_lock_free(&lm_heaps_lock);
+  return heap;
+}
+
+void lm_heap_end_kept(uint64_t before_ms) {
+  struct lm_heap *heap;
+  while ((heap = take_oldest_kept(before_ms)) != NULL) {
+    heap->tick_ms = lm_os_clock_ms(); /* the calls below do not look at the clock's purposes */
+    leave_spans(heap);
+    push_bare_heap(heap, 0);
+  }
+}

@@ -1,0 +1,273 @@
+#include "heap/middle.h"
+
+#include <string.h>
+
+#include "config/options.h"
+#include "heap/orphan.h"
+#include "heap/remote.h"
+#include "heap/span.h"
+
+/* Free dirty pages that a heap keeps in any case; and a part of what it uses. */
+#define KEEP_BYTES (64 * LM_KIB)
+#define KEEP_FRACTION 16
+/* The same for blocks that are free and cached. */
+#define CACHE_BYTES (64 * LM_KIB)
+#define CACHE_FRACTION 8
+#define CREDIT_BYTES (1 * LM_MIB)
+#define EARLY_PAGES 64 /* purged by one call, so that no call pays for all */
+/* Reading the clock costs as much as taking a block. */
+#define CALLS_PER_TICK 8
+
+static void flush_cached(struct lm_heap *heap, size_t keep);
+
+static size_t pages_in(size_t bytes) { return bytes >> lm_os.page_shift; }
+
+/* ---- The heap's chunks, by their longest free run ---- */
+
+static void list_chunk(struct lm_middle *middle, struct lm_span *span, size_t run) {
+  lm_span_list_push_front(&middle->by_run[run], span);
+  if (run != 0) middle->runs |= (uint64_t)1 << (run - 1);
+}
+
+static void unlist_chunk(struct lm_middle *middle, struct lm_span *span, size_t run) {
+  lm_span_list_remove(&middle->by_run[run], span);
+  if (run != 0 && middle->by_run[run].first == NULL) middle->runs &= ~((uint64_t)1 << (run - 1));
+}
+
+static void relist_chunk(struct lm_middle *middle, struct lm_span *span, size_t run_before) {
+  size_t run = lm_chunk_of_span(span)->run_limit;
+  if (LM_LIKELY(run == run_before)) return;
+  unlist_chunk(middle, span, run_before);
+  list_chunk(middle, span, run);
+}
+
+void lm_middle_add(struct lm_heap *heap, struct lm_span *span) {
+  struct lm_middle *middle = &heap->middle;
+  struct lm_chunk *chunk = lm_chunk_of_span(span);
+  span->state = LM_SPAN_CHUNK;
+  lm_span_set_tag(span, heap->tag | LM_TAG_NOT_CURRENT | LM_CLASS_MIDDLE);
+  list_chunk(middle, span, chunk->run_limit);
+  middle->used_count += span->used_count;
+  middle->dirty_count += lm_load_relaxed(&chunk->dirty_count);
+  if (span->used_count == 0) middle->empty_chunk_count++;
+}
+
+static void remove_chunk(struct lm_middle *middle, struct lm_span *span) {
+  struct lm_chunk *chunk = lm_chunk_of_span(span);
+  unlist_chunk(middle, span, chunk->run_limit);
+  middle->used_count -= span->used_count;
+  middle->dirty_count -= lm_load_relaxed(&chunk->dirty_count);
+  if (span->used_count == 0) middle->empty_chunk_count--;
+}
+
+struct lm_span *lm_middle_remove(struct lm_heap *heap) {
+  struct lm_middle *middle = &heap->middle;
+  flush_cached(heap, 0);
+  size_t run = middle->runs != 0 ? (size_t)__builtin_ctzll(middle->runs) + 1 : 0;
+  struct lm_span *span = middle->by_run[run].first;
+  if (span == NULL) span = middle->by_run[0].first;
+  if (span != NULL) remove_chunk(middle, span);
+  return span;
+}
+
+/* A chunk that an orphan was, or a new one. False if out of memory. */
+static bool add_chunk(struct lm_heap *heap) {
+  struct lm_span *span = lm_orphan_adopt(heap, LM_CLASS_MIDDLE);
+  if (span == NULL) {
+    bool huge = heap->middle.used_count >= pages_in(LM_HUGE_HEAP_BYTES);
+    char *start = lm_pool_take_chunk(heap->pool, huge);
+    if (start == NULL) return false;
+    span = lm_span_begin(start, heap, LM_CLASS_MIDDLE, LM_CHUNK_SLICES);
+  }
+  lm_middle_add(heap, span);
+  return true;
+}
+
+/* ---- Purging ---- */
+
+/* Purges free dirty pages until about `keep` are left, the emptiest chunks first. */
+static void purge_down_to(struct lm_middle *middle, size_t keep) {
+  for (size_t run = LM_CHUNK_RUN_MAX; run > 0; run--) {
+    for (struct lm_span *span = middle->by_run[run].first; span != NULL; span = span->next) {
+      if (middle->dirty_count <= keep) return;
+      middle->dirty_count -= lm_chunk_purge(span, false, middle->dirty_count - keep);
+    }
+  }
+}
+
+/* Purges early if there is much to purge and credit for it. */
+static void purge_middle_early(struct lm_middle *middle) {
+  size_t keep = pages_in(KEEP_BYTES) + middle->used_count / KEEP_FRACTION;
+  if (LM_LIKELY(middle->dirty_count <= keep) || middle->debt_count >= pages_in(CREDIT_BYTES) ||
+      lm_options.purge_delay_ms == 0)
+    return;
+  size_t lowest = middle->dirty_count - lm_min(middle->dirty_count, EARLY_PAGES);
+  purge_down_to(middle, lm_max(keep / 2, lowest));
+}
+
+static void give_empty_chunk(struct lm_heap *heap, struct lm_span *span) {
+  remove_chunk(&heap->middle, span);
+  lm_span_end(span);
+}
+
+static void for_each_chunk(struct lm_heap *heap,
+                           void (*visit)(struct lm_heap *heap, struct lm_span *span)) {
+  for (size_t run = 0; run <= LM_CHUNK_RUN_MAX; run++) {
+    struct lm_span *span = heap->middle.by_run[run].first;
+    while (span != NULL) {
+      struct lm_span *next = span->next;
+      visit(heap, span);
+      span = next;
+    }
+  }
+}
+
+static void age(struct lm_heap *heap, struct lm_span *span) {
+  heap->middle.dirty_count -= lm_chunk_purge(span, true, SIZE_MAX);
+  lm_chunk_age(span);
+  if (span->used_count == 0 && lm_load_relaxed(&lm_chunk_of_span(span)->dirty_count) == 0)
+    give_empty_chunk(heap, span);
+}
+
+void lm_middle_tick(struct lm_heap *heap, uint64_t elapsed_ms) {
+  struct lm_middle *middle = &heap->middle;
+  size_t earned = pages_in(CREDIT_BYTES) * (size_t)lm_min((size_t)elapsed_ms, 1000) / 1000;
+  middle->debt_count -= lm_min(middle->debt_count, earned);
+  /* Every other tick, so that what is purged has been free for a half of the delay at least. */
+  if (lm_options.purge_delay_ms == 0 || ++middle->tick_count % 2 != 0) return;
+  flush_cached(heap, 0);
+  for_each_chunk(heap, age);
+}
+
+static void trim(struct lm_heap *heap, struct lm_span *span) {
+  heap->middle.dirty_count -= lm_chunk_purge(span, false, SIZE_MAX);
+  if (span->used_count == 0) give_empty_chunk(heap, span);
+}
+
+void lm_middle_trim(struct lm_heap *heap) {
+  flush_cached(heap, 0);
+  for_each_chunk(heap, trim);
+}
+
+/* ---- Blocks ---- */
+
+static void tick_sometimes(struct lm_heap *heap) {
+  if (++heap->middle.call_count % CALLS_PER_TICK == 0) lm_heap_tick(heap);
+}
+
+/* Frees a block's pages. */
+static void release(struct lm_heap *heap, void *block) {
+  struct lm_middle *middle = &heap->middle;
+  struct lm_span *span = lm_span_of_own(block);
+  size_t run_before = lm_chunk_of_span(span)->run_limit;
+  size_t page_count = lm_chunk_give(span, block);
+  middle->used_count -= page_count;
+  middle->dirty_count += page_count;
+  relist_chunk(middle, span, run_before);
+  if (LM_UNLIKELY(span->used_count == 0) && ++middle->empty_chunk_count > 1)
+    give_empty_chunk(heap, span);
+  purge_middle_early(middle);
+}
+
+static void *pop_cached(struct lm_middle *middle, size_t page_count) {
+  struct lm_block *block = middle->cached[page_count];
+  if (block == NULL) return NULL;
+  middle->cached[page_count] = block->next;
+  middle->cached_count -= page_count;
+  return block;
+}
+
+/* Releases cached blocks until no more than `keep` pages are cached, length by length. */
+static void flush_cached(struct lm_heap *heap, size_t keep) {
+  struct lm_middle *middle = &heap->middle;
+  while (middle->cached_count > keep) {
+    void *block = pop_cached(middle, middle->flush_length);
+    if (block != NULL) release(heap, block);
+    else middle->flush_length = (middle->flush_length + 1) % (LM_CHUNK_RUN_MAX + 1);
+  }
+}
+
+/* Keeps a free block of the heap's own for the next call that wants its length. */
+static void cache(struct lm_heap *heap, struct lm_block *block, size_t page_count) {
+  struct lm_middle *middle = &heap->middle;
+  lm_region_set_block_pages(block, page_count | LM_BLOCK_ON_ITS_WAY);
+  block->next = middle->cached[page_count];
+  middle->cached[page_count] = block;
+  middle->cached_count += page_count;
+  size_t limit = pages_in(CACHE_BYTES) + middle->used_count / CACHE_FRACTION;
+  if (LM_UNLIKELY(middle->cached_count > limit)) flush_cached(heap, limit);
+}
+
+/* NULL if the chunk turns out to have no such run. */
+static void *take_from(struct lm_middle *middle, struct lm_span *span, size_t page_count,
+                       bool clear) {
+  bool was_empty = span->used_count == 0;
+  size_t limit_before = lm_chunk_of_span(span)->run_limit, reused, regretted;
+  void *block = lm_chunk_take(span, page_count, clear, &reused, &regretted);
+  if (LM_UNLIKELY(block == NULL)) {
+    relist_chunk(middle, span, limit_before);
+    return NULL;
+  }
+  middle->empty_chunk_count -= was_empty;
+  middle->used_count += page_count;
+  middle->dirty_count -= reused;
+  middle->debt_count += regretted;
+  return block;
+}
+
+void *lm_middle_take(struct lm_heap *heap, size_t page_count, bool clear) {
+  struct lm_middle *middle = &heap->middle;
+  tick_sometimes(heap);
+  lm_remote_collect(heap);
+  void *cached = pop_cached(middle, page_count);
+  if (cached != NULL) {
+    lm_region_set_block_pages(cached, page_count);
+    return clear ? memset(cached, 0, page_count << lm_os.page_shift) : cached;
+  }
+  for (;;) {
+    uint64_t fitting = middle->runs >> (page_count - 1);
+    if (LM_UNLIKELY(fitting == 0)) {
+      if (middle->cached_count != 0) flush_cached(heap, 0);
+      else if (!add_chunk(heap)) return NULL;
+      continue;
+    }
+    size_t run = page_count + (size_t)__builtin_ctzll(fitting);
+    void *block = take_from(middle, middle->by_run[run].first, page_count, clear);
+    if (LM_LIKELY(block != NULL)) return block;
+  }
+}
+
+bool lm_middle_give(struct lm_heap *heap, void *block) {
+  size_t page_count = lm_region_live_pages(block);
+  if (LM_UNLIKELY(page_count == 0)) return false;
+  cache(heap, block, page_count);
+  tick_sometimes(heap); /* a thread that only frees must see the clock too */
+  return true;
+}
+
+void lm_middle_put_back(struct lm_heap *heap, struct lm_block *first, size_t count) {
+  for (struct lm_block *block = first, *next; count > 0; count--, block = next) {
+    next = block->next;
+    cache(heap, block, lm_region_block_pages(block));
+  }
+}
+
+bool lm_middle_resize(struct lm_heap *heap, void *block, size_t page_count) {
+  struct lm_middle *middle = &heap->middle;
+  struct lm_span *span = lm_span_of_own(block);
+  struct lm_chunk *chunk = lm_chunk_of_span(span);
+  size_t run_before = chunk->run_limit, dirty_before = lm_load_relaxed(&chunk->dirty_count);
+  size_t used_before = span->used_count;
+  if (page_count > LM_CHUNK_RUN_MAX || !lm_chunk_resize(span, block, page_count)) return false;
+  middle->used_count += span->used_count - used_before;
+  middle->dirty_count += lm_load_relaxed(&chunk->dirty_count) - dirty_before;
+  relist_chunk(middle, span, run_before);
+  return true;
+}
+
+bool lm_middle_send(void *block) {
+  size_t page_count = lm_region_live_pages(block);
+  if (page_count == 0) return false;
+  lm_region_set_block_pages(block, page_count | LM_BLOCK_ON_ITS_WAY);
+  return true;
+}

@@ -1,0 +1,135 @@
+#include "pages/purge.h"
+
+#include <string.h>
+
+#include "config/options.h"
+#include "pages/runs.h"
+
+/* Purges one run of free dirty pages, at most 16 MiB of it, without the lock: the pages are marked
+ * as used meanwhile. With `aged_only`, only such pages. Returns how many pages; 0 if none is left
+ * from `*from_page` on. The lock is held on entry and exit. */
+#define PURGE_RUN_MAX_BYTES (16 * LM_MIB)
+static size_t purge_run(struct lm_region *region, bool aged_only, size_t *from_page) {
+  const uint64_t *candidates = aged_only ? region->aged_pages : region->dirty_pages;
+  size_t end = lm_pages_per_region();
+  size_t from = *from_page;
+  do {
+    from = lm_bitmap_find_set(candidates, from, end);
+    if (from == end) return 0;
+    size_t used_end = lm_bitmap_find_clear(region->used_pages, from, end);
+    if (used_end == from) break;
+    from = used_end;
+  } while (from < end);
+  if (from == end) return 0;
+  size_t to = lm_min(end, from + (PURGE_RUN_MAX_BYTES >> lm_os.page_shift));
+  to = lm_bitmap_find_set(region->used_pages, from, to);
+  to = lm_bitmap_find_clear(candidates, from, to);
+  bool zero;
+  *from_page = to;
+  if (!lm_runs_take(region, from, to - from, &zero)) return 0;
+  lm_lock_free(&region->pool->lock);
+  size_t bytes = (to - from) << lm_os.page_shift;
+  bool purged = lm_region_purge(lm_page_address(region, from), bytes) == 0;
+  lm_lock_take(&region->pool->lock);
+  if (purged) {
+    lm_bitmap_clear(region->dirty_pages, from, to);
+    region->pool->purged_page_count += to - from;
+    region->pool->purge_count++;
+  }
+  lm_runs_give(region, from, to - from, 0);
+  return to - from;
+}
+
+/* Adds the credit that has grown since the last time. */
+static void grow_credit(struct lm_pool *pool) {
+  uint64_t now_ms = lm_os_clock_ms();
+  int64_t limit = (int64_t)(LM_POOL_CREDIT_BYTES >> lm_os.page_shift);
+  uint64_t elapsed_ms = lm_min(now_ms - pool->credit_ms, LM_POOL_CREDIT_MS);
+  if (pool->credit_ms == 0) elapsed_ms = LM_POOL_CREDIT_MS;
+  pool->credit_page_count += limit * (int64_t)elapsed_ms / LM_POOL_CREDIT_MS;
+  if (pool->credit_page_count > limit) pool->credit_page_count = limit;
+  pool->credit_ms = now_ms;
+}
+
+void lm_purge_early(struct lm_pool *pool) {
+  size_t keep = ((LM_POOL_KEEP_BYTES / lm_pool_count) >> lm_os.page_shift) +
+                lm_runs_used_pages(pool) / 16;
+  if (lm_load_relaxed(&pool->dirty_page_count) <= keep || lm_options.purge_delay_ms == 0) return;
+  grow_credit(pool);
+  int runs = LM_POOL_EARLY_RUNS;
+  for (struct lm_region *region = pool->regions; region != NULL; region = region->next) {
+    size_t from = 0, count;
+    while (runs-- > 0 && pool->credit_page_count > 0 &&
+           lm_load_relaxed(&pool->dirty_page_count) > keep / 2 &&
+           (count = purge_run(region, false, &from)) != 0)
+      lm_bitmap_set(region->early_pages, from - count, from);
+  }
+}
+
+/* ---- The purge clock ---- */
+
+/* Whatever is free and dirty now, and still is at the next turn, is purged then. */
+static void age_pages(struct lm_region *region) {
+  for (size_t w = 0; w < LM_BITMAP_WORDS(LM_REGION_MAX_PAGES); w++)
+    region->aged_pages[w] = region->dirty_pages[w] & ~region->used_pages[w];
+  memset(region->early_pages, 0, sizeof region->early_pages);
+}
+
+/* An empty region goes back whole, unless it is the pool's only one. */
+static bool end_empty_regions(struct lm_pool *pool) {
+  bool any = false;
+  struct lm_region **link = &pool->regions;
+  while (*link != NULL && pool->region_count > 1) {
+    struct lm_region *region = *link;
+    if (region->used_page_count == 0 && region->dirty_page_count == 0) {
+      *link = region->next;
+      pool->region_count--;
+      lm_region_end(region);
+      any = true;
+    } else {
+      link = &region->next;
+    }
+  }
+  return any;
+}
+
+static void turn_clock(struct lm_pool *pool, uint64_t now_ms) {
+  lm_lock_take(&pool->lock);
+  if (now_ms >= pool->purge_due_ms) {
+    pool->purge_due_ms = now_ms + lm_options.purge_delay_ms / 2;
+    for (struct lm_region *region = pool->regions; region != NULL; region = region->next) {
+      if (region->dirty_page_count == 0) continue;
+      for (size_t from = 0; purge_run(region, true, &from) != 0;) {}
+      age_pages(region);
+    }
+    end_empty_regions(pool);
+  }
+  lm_lock_free(&pool->lock);
+}
+
+void lm_pool_tick(uint64_t now_ms) {
+  if (lm_options.purge_delay_ms == 0) return;
+  for (unsigned i = 0; i < lm_pool_count; i++) {
+    struct lm_pool *pool = &lm_pools[i];
+    if (lm_load_relaxed(&pool->dirty_page_count) != 0) turn_clock(pool, now_ms);
+  }
+}
+
+bool lm_pool_trim(size_t keep_bytes) {
+  bool any = false;
+  for (unsigned i = 0; i < lm_pool_count; i++) {
+    struct lm_pool *pool = &lm_pools[i];
+    size_t keep_pages = keep_bytes >> lm_os.page_shift;
+    lm_lock_take(&pool->lock);
+    uint64_t count_before = pool->purge_count;
+    for (struct lm_region *region = pool->regions; region != NULL; region = region->next) {
+      size_t from = 0;
+      while (lm_load_relaxed(&pool->dirty_page_count) > keep_pages &&
+             purge_run(region, false, &from) != 0) {}
+    }
+    any |= pool->purge_count != count_before;
+    any |= end_empty_regions(pool);
+    lm_lock_free(&pool->lock);
+  }
+  return any;
+}

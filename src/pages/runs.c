@@ -1,0 +1,93 @@
+#include "pages/runs.h"
+
+#include "config/options.h"
+
+static void add_dirty(struct lm_region *region, size_t count) {
+  region->dirty_page_count += (uint32_t)count;
+  size_t before = lm_load_relaxed(&region->pool->dirty_page_count);
+  if (before == 0 && count > 0)
+    region->pool->purge_due_ms = lm_os_clock_ms() + lm_options.purge_delay_ms / 2;
+  lm_store_relaxed(&region->pool->dirty_page_count, before + count);
+}
+
+static void remove_dirty(struct lm_region *region, size_t count) {
+  region->dirty_page_count -= (uint32_t)count;
+  size_t before = lm_load_relaxed(&region->pool->dirty_page_count);
+  lm_store_relaxed(&region->pool->dirty_page_count, before - count);
+}
+
+/* Pages that were purged early are taken again: that was a mistake. */
+static void regret_early(struct lm_region *region, size_t page, size_t count) {
+  size_t early = lm_bitmap_count(region->early_pages, page, page + count);
+  if (early == 0) return;
+  lm_bitmap_clear(region->early_pages, page, page + count);
+  region->pool->credit_page_count -= (int64_t)early;
+}
+
+static bool commit_pages(struct lm_region *region, size_t page, size_t count) {
+  size_t from = page / lm_pages_per_slice();
+  size_t to = (page + count - 1) / lm_pages_per_slice() + 1;
+  if (lm_bitmap_find_clear(region->committed_slices, from, to) == to) return true;
+  char *start = (char *)region + (from << LM_SLICE_SHIFT);
+  if (lm_os_commit(start, (to - from) << LM_SLICE_SHIFT) != 0) return false;
+  lm_bitmap_set(region->committed_slices, from, to);
+  return true;
+}
+
+bool lm_runs_take(struct lm_region *region, size_t page, size_t count, bool *zero) {
+  if (!commit_pages(region, page, count)) return false;
+  size_t dirty = lm_bitmap_count(region->dirty_pages, page, page + count);
+  if (dirty > 0) {
+    lm_bitmap_clear(region->aged_pages, page, page + count);
+    remove_dirty(region, dirty);
+  }
+  regret_early(region, page, count);
+  *zero = dirty == 0;
+  lm_bitmap_set(region->used_pages, page, page + count);
+  lm_bitmap_set(region->used_slices, page / lm_pages_per_slice(),
+                (page + count - 1) / lm_pages_per_slice() + 1);
+  region->used_page_count += (uint32_t)count;
+  region->pool->used_page_count += count;
+  return true;
+}
+
+/* Pages have become free: what is the end of a run now? Further than LM_REGION_SEARCH_PAGES it need
+ * not look, since a run that goes on for so long above is known already. */
+static void widen_search(struct lm_region *region, size_t page, size_t count) {
+  size_t most = LM_REGION_SEARCH_PAGES, end = page + count;
+  size_t from = lm_bitmap_find_last(region->used_pages, page > most ? page - most : 0, page, 0);
+  size_t limit = lm_pages_per_region();
+  size_t to = lm_bitmap_find_set(region->used_pages, end, lm_min(limit, end + most));
+  region->run_limit = (uint32_t)limit;
+  for (size_t n = lm_min(to - from, most); n > 0 && region->search_end[n] < to; n--)
+    region->search_end[n] = (uint16_t)to;
+}
+
+void lm_runs_narrow_search(struct lm_region *region, size_t count, size_t end) {
+  for (size_t n = count; n <= LM_REGION_SEARCH_PAGES && region->search_end[n] > end; n++)
+    region->search_end[n] = (uint16_t)end;
+  if (end == 0) region->run_limit = (uint32_t)lm_min(region->run_limit, count - 1);
+}
+
+void lm_runs_give(struct lm_region *region, size_t page, size_t count, size_t touched) {
+  lm_bitmap_set(region->dirty_pages, page, page + touched);
+  for (size_t w = (page + touched) / 64; w * 64 < page + count; w++)
+    region->aged_pages[w] |=
+        region->dirty_pages[w] & lm_bitmap_mask(w, page + touched, page + count);
+  lm_bitmap_clear(region->used_pages, page, page + count);
+  size_t per_slice = lm_pages_per_slice();
+  for (size_t s = page / per_slice; s <= (page + count - 1) / per_slice; s++) {
+    size_t from = s * per_slice;
+    if (lm_bitmap_find_set(region->used_pages, from, from + per_slice) == from + per_slice)
+      lm_bitmap_clear(region->used_slices, s, s + 1);
+  }
+  region->used_page_count -= (uint32_t)count;
+  region->pool->used_page_count -= count;
+  widen_search(region, page, count);
+  add_dirty(region, lm_bitmap_count(region->dirty_pages, page, page + count));
+}
+
+void lm_runs_mark_dirty(struct lm_region *region, size_t page, size_t count) {
+  lm_bitmap_set(region->dirty_pages, page, page + count);
+  add_dirty(region, count);
+}

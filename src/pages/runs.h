@@ -1,0 +1,38 @@
+/* Runs of OS pages in a region: which are used, which are dirty, and where free ones may be.
+ * All with the lock of the region's pool held. */
+#ifndef LM_PAGES_RUNS_H
+#define LM_PAGES_RUNS_H
+
+#include "pages/pool.h"
+
+LM_INLINE size_t lm_pages_per_slice(void) { return LM_SLICE_BYTES >> lm_os.page_shift; }
+LM_INLINE size_t lm_pages_per_region(void) { return LM_REGION_BYTES >> lm_os.page_shift; }
+
+LM_INLINE char *lm_page_address(struct lm_region *region, size_t page) {
+  return (char *)region + (page << lm_os.page_shift);
+}
+
+LM_INLINE size_t lm_page_of(const void *address) {
+  return lm_region_offset(address) >> lm_os.page_shift;
+}
+
+/* Pages of the pool that are used. Those of chunks are left out: their owners look after them. */
+LM_INLINE size_t lm_runs_used_pages(const struct lm_pool *pool) {
+  return pool->used_page_count - pool->chunk_count * (LM_CHUNK_BYTES >> lm_os.page_shift);
+}
+
+/* Marks free pages as used; `*zero` says whether they read as zero. Returns false, with nothing
+ * changed, if they cannot be committed. */
+bool lm_runs_take(struct lm_region *region, size_t page, size_t count, bool *zero);
+
+/* Marks used pages as free, the first `touched` of them as dirty. Others that are dirty from before
+ * have been of no use for a while: they are due at the next turn of the clock. */
+void lm_runs_give(struct lm_region *region, size_t page, size_t count, size_t touched);
+
+/* Marks free pages that were fresh as dirty. */
+void lm_runs_mark_dirty(struct lm_region *region, size_t page, size_t count);
+
+/* No run of `count` pages or more ends above page `end`. */
+void lm_runs_narrow_search(struct lm_region *region, size_t count, size_t end);
+
+#endif

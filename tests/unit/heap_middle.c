@@ -1,0 +1,246 @@
+/* Middle blocks: which chunk they come from, what a heap keeps, what it purges, and how they go
+ * from heap to heap. */
+#include "unit.h"
+
+#define KEEP_PAGES (KEEP_BYTES / PAGE)
+
+static struct lm_heap *new_heap(void) {
+  struct lm_heap *heap = lm_heap_begin();
+  CHECK(heap != NULL);
+  lm_options.purge_delay_ms = 3600000; /* no tick, unless a test wants it */
+  heap->trim_class = LM_CLASS_COUNT;
+  return heap;
+}
+
+static char *take_block(struct lm_heap *heap, size_t pages) {
+  char *block = lm_middle_take(heap, pages, false);
+  CHECK(block != NULL);
+  check_middle(heap);
+  return block;
+}
+
+static void give_back(struct lm_heap *heap, char *block) {
+  CHECK(lm_middle_give(heap, block));
+  check_middle(heap);
+}
+
+/* As a thread with the heap `sender` frees it. */
+static void send(struct lm_heap *sender, char *block) {
+  CHECK(lm_middle_send(block));
+  lm_remote_free(sender, (struct lm_block *)block, LM_CLASS_MIDDLE);
+}
+
+static struct lm_chunk *chunk_of(const char *block) { return lm_chunk_of(block); }
+
+/* ---- Taking and freeing ---- */
+
+static void blocks_of_a_heap_stand_in_its_own_chunk(void) {
+  struct lm_heap *heap = new_heap(), *other = new_heap();
+  char *first = take_block(heap, 10), *second = take_block(heap, 20), *theirs = take_block(other, 10);
+  CHECK_EQ(chunk_of(first), chunk_of(second));
+  CHECK(chunk_of(theirs) != chunk_of(first));
+  CHECK_EQ(lm_pools[0].chunk_count, 2);
+  check_pool(&lm_pools[0]);
+}
+
+static void the_fullest_chunk_that_will_do_is_filled_first(void) {
+  struct lm_heap *heap = new_heap();
+  size_t fill = lm_chunk_pages() / 64;
+  char *blocks[64];
+  for (size_t i = 0; i < 64; i++) blocks[i] = take_block(heap, fill);
+  char *second_chunk = take_block(heap, fill);
+  CHECK(chunk_of(second_chunk) != chunk_of(blocks[0]));
+  give_back(heap, blocks[10]);
+  CHECK_EQ(take_block(heap, fill), blocks[10]);
+  give_back(heap, blocks[20]);
+  CHECK_EQ(chunk_of(take_block(heap, fill + 1)), chunk_of(second_chunk));
+}
+
+static void one_empty_chunk_is_kept_and_more_are_not(void) {
+  struct lm_heap *heap = new_heap();
+  size_t most = LM_CHUNK_RUN_MAX, per_chunk = lm_chunk_pages() / most;
+  char *blocks[3 * 16];
+  size_t count = 3 * per_chunk;
+  for (size_t i = 0; i < count; i++) blocks[i] = take_block(heap, most);
+  CHECK_EQ(lm_pools[0].chunk_count, 3);
+  for (size_t i = 0; i < count; i++) give_back(heap, blocks[i]);
+  CHECK_EQ(lm_pools[0].chunk_count, 1);
+  CHECK_EQ(heap->middle.empty_chunk_count, 1);
+}
+
+static void the_block_freed_last_is_taken_first(void) {
+  struct lm_heap *heap = new_heap();
+  char *first = take_block(heap, 5), *second = take_block(heap, 5);
+  memset(second, 7, 5 * PAGE);
+  give_back(heap, first);
+  give_back(heap, second);
+  CHECK_EQ(heap->middle.cached_count, 10);
+  CHECK_EQ(lm_middle_take(heap, 5, true), second);
+  check_zero(second, 5 * PAGE);
+  CHECK_EQ(take_block(heap, 5), first);
+  CHECK_EQ(heap->middle.cached_count, 0);
+}
+
+static void what_is_cached_is_used_for_other_lengths_before_a_new_chunk_is_taken(void) {
+  struct lm_heap *heap = new_heap();
+  size_t count = lm_chunk_pages() / 8;
+  char *blocks[64];
+  for (size_t i = 0; i < count; i++) blocks[i] = take_block(heap, 8);
+  give_back(heap, blocks[10]);
+  give_back(heap, blocks[11]);
+  CHECK_EQ(heap->middle.cached_count, 16);
+  CHECK_EQ(take_block(heap, 16), blocks[10]);
+  CHECK_EQ(lm_pools[0].chunk_count, 1);
+}
+
+static void only_starts_of_blocks_can_be_freed(void) {
+  struct lm_heap *heap = new_heap();
+  char *block = take_block(heap, 4);
+  CHECK(!lm_middle_give(heap, block + PAGE));
+  CHECK(!lm_middle_give(heap, block + 16));
+  CHECK(!lm_middle_send(block + PAGE));
+  give_back(heap, block);
+  CHECK(!lm_middle_give(heap, block));
+  CHECK(!lm_middle_send(block));
+}
+
+static void a_block_on_its_way_cannot_be_freed_again(void) {
+  struct lm_heap *heap = new_heap(), *other = new_heap();
+  char *block = take_block(heap, 4);
+  send(other, block);
+  CHECK(!lm_middle_send(block));
+  CHECK(!lm_middle_give(heap, block));
+  CHECK(lm_large_is_free(block));
+}
+
+static void a_block_is_resized_where_it_stands(void) {
+  struct lm_heap *heap = new_heap();
+  char *block = take_block(heap, 10);
+  CHECK(lm_middle_resize(heap, block, 30));
+  check_middle(heap);
+  CHECK(lm_middle_resize(heap, block, 12));
+  check_middle(heap);
+  CHECK_EQ(lm_large_usable_bytes(block), 12 * PAGE);
+  CHECK(!lm_middle_resize(heap, block, LM_CHUNK_RUN_MAX + 1));
+}
+
+static void without_memory_for_a_chunk_there_is_no_block(void) {
+  struct lm_heap *heap = new_heap();
+  lm_fault_countdown = 0;
+  lm_fault_more = 100;
+  CHECK_EQ(lm_middle_take(heap, 10, false), NULL);
+  check_middle(heap);
+}
+
+/* ---- From heap to heap ---- */
+
+static void remote_frees_come_back_when_the_owner_takes(void) {
+  struct lm_heap *heap = new_heap(), *other = new_heap();
+  char *first = take_block(heap, 10), *second = take_block(heap, 10);
+  send(other, first);
+  send(other, second);
+  lm_remote_flush(other);
+  CHECK_EQ(heap->middle.cached_count, 0);
+  char *next = take_block(heap, 10);
+  CHECK(next == first || next == second);
+  CHECK_EQ(heap->middle.used_count - heap->middle.cached_count, 10);
+}
+
+static void a_chunk_with_blocks_is_orphaned_and_adopted(void) {
+  struct lm_heap *heap = new_heap();
+  char *block = take_block(heap, 10), *other_block = take_block(heap, 10);
+  give_back(heap, other_block);
+  end_heap(heap);
+  CHECK_EQ(lm_tag_of(block), LM_OWNER_ORPHAN << LM_TAG_OWNER_SHIFT | LM_CLASS_MIDDLE);
+  struct lm_heap *next = new_heap();
+  CHECK_EQ(take_block(next, 10), other_block);
+  give_back(next, block);
+  CHECK_EQ(lm_pools[0].chunk_count, 1);
+}
+
+static void the_last_block_of_an_orphan_gives_the_chunk_back(void) {
+  struct lm_heap *heap = new_heap(), *other = new_heap();
+  char *first = take_block(heap, 10), *second = take_block(heap, 10);
+  end_heap(heap);
+  send(other, first);
+  lm_remote_flush(other);
+  CHECK_EQ(lm_pools[0].chunk_count, 1);
+  send(other, second);
+  lm_remote_flush(other);
+  CHECK_EQ(lm_pools[0].chunk_count, 0);
+  check_pool(&lm_pools[0]);
+}
+
+static void an_empty_chunk_is_no_orphan(void) {
+  struct lm_heap *heap = new_heap();
+  give_back(heap, take_block(heap, 10));
+  end_heap(heap);
+  CHECK_EQ(lm_pools[0].chunk_count, 0);
+}
+
+/* ---- Purging ---- */
+
+static void what_is_free_beyond_what_is_kept_is_purged_at_once(void) {
+  struct lm_heap *heap = new_heap();
+  char *blocks[30];
+  for (int i = 0; i < 30; i++) blocks[i] = take_block(heap, 8);
+  for (int i = 0; i < 30; i++) give_back(heap, blocks[i]);
+  CHECK_THAT(heap->middle.dirty_count, <=, KEEP_PAGES + 240 / KEEP_FRACTION);
+}
+
+static void without_credit_only_the_clock_purges(void) {
+  struct lm_heap *heap = new_heap();
+  char *blocks[30];
+  heap->middle.debt_count = SIZE_MAX / 2;
+  for (int i = 0; i < 30; i++) blocks[i] = take_block(heap, 8);
+  for (int i = 0; i < 30; i++) give_back(heap, blocks[i]);
+  CHECK_EQ(heap->middle.dirty_count + heap->middle.cached_count, 240);
+  for (int i = 0; i < 4; i++) lm_middle_tick(heap, 0);
+  CHECK_EQ(heap->middle.dirty_count, 0);
+  CHECK_EQ(lm_pools[0].chunk_count, 0);
+}
+
+static void pages_purged_early_and_used_again_are_owed(void) {
+  struct lm_heap *heap = new_heap();
+  char *blocks[30];
+  for (int i = 0; i < 30; i++) blocks[i] = take_block(heap, 8);
+  for (int i = 0; i < 30; i++) give_back(heap, blocks[i]);
+  for (int i = 0; i < 30; i++) take_block(heap, 8);
+  CHECK_THAT(heap->middle.debt_count, >, 100);
+  size_t owed = heap->middle.debt_count;
+  lm_middle_tick(heap, 500);
+  CHECK_EQ(heap->middle.debt_count, owed - lm_min(owed, CREDIT_BYTES / PAGE / 2));
+}
+
+static void trimming_leaves_nothing_free(void) {
+  struct lm_heap *heap = new_heap();
+  char *block = take_block(heap, 5), *freed = take_block(heap, 5);
+  give_back(heap, freed);
+  lm_heap_trim(heap);
+  check_middle(heap);
+  CHECK_EQ(heap->middle.dirty_count, 0);
+  give_back(heap, block);
+  lm_heap_trim(heap);
+  CHECK_EQ(lm_pools[0].chunk_count, 0);
+}
+
+int main(void) {
+  RUN(blocks_of_a_heap_stand_in_its_own_chunk);
+  RUN(the_fullest_chunk_that_will_do_is_filled_first);
+  RUN(one_empty_chunk_is_kept_and_more_are_not);
+  RUN(the_block_freed_last_is_taken_first);
+  RUN(what_is_cached_is_used_for_other_lengths_before_a_new_chunk_is_taken);
+  RUN(only_starts_of_blocks_can_be_freed);
+  RUN(a_block_on_its_way_cannot_be_freed_again);
+  RUN(a_block_is_resized_where_it_stands);
+  RUN(without_memory_for_a_chunk_there_is_no_block);
+  RUN(remote_frees_come_back_when_the_owner_takes);
+  RUN(a_chunk_with_blocks_is_orphaned_and_adopted);
+  RUN(the_last_block_of_an_orphan_gives_the_chunk_back);
+  RUN(an_empty_chunk_is_no_orphan);
+  RUN(what_is_free_beyond_what_is_kept_is_purged_at_once);
+  RUN(without_credit_only_the_clock_purges);
+  RUN(pages_purged_early_and_used_again_are_owed);
+  RUN(trimming_leaves_nothing_free);
+  return UNIT_RESULT();
+}

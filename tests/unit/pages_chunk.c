@@ -1,0 +1,232 @@
+/* Runs of pages within a chunk: where they are taken, how they are joined, what is purged.
+ * All tests run with the machine's pages, with pages of 64 KiB and without overcommit. */
+#include "unit.h"
+
+static struct lm_pool *const pool = &lm_pools[0];
+
+static struct lm_span *take_chunk(void) {
+  char *start = lm_pool_take_chunk(pool, false);
+  CHECK(start != NULL);
+  CHECK_EQ((uintptr_t)start % LM_CHUNK_BYTES, 0);
+  check_pool(pool);
+  struct lm_span *span = lm_span_begin(start, NULL, LM_CLASS_MIDDLE, LM_CHUNK_SLICES);
+  check_chunk(span);
+  return span;
+}
+
+static char *take_clear(struct lm_span *span, size_t pages, bool clear) {
+  size_t reused, regretted;
+  char *block = lm_chunk_take(span, pages, clear, &reused, &regretted);
+  check_chunk(span);
+  return block;
+}
+
+static char *take_block(struct lm_span *span, size_t pages) { return take_clear(span, pages, false); }
+
+static void give_back(struct lm_span *span, char *block) {
+  lm_chunk_give(span, block);
+  check_chunk(span);
+}
+
+static size_t dirty_count(const struct lm_span *span) {
+  return lm_load_relaxed(&lm_chunk_of_span(span)->dirty_count);
+}
+
+/* ---- Runs ---- */
+
+static void a_new_chunk_is_filled_from_its_start(void) {
+  struct lm_span *span = take_chunk();
+  CHECK_EQ(take_block(span, 3), lm_span_start(span));
+  CHECK_EQ(take_block(span, 2), lm_span_start(span) + 3 * PAGE);
+  CHECK_EQ(span->used_count, 5);
+}
+
+static void the_lowest_run_that_will_do_is_taken(void) {
+  struct lm_span *span = take_chunk();
+  char *two = take_block(span, 2), *wall = take_block(span, 1), *four = take_block(span, 4);
+  take_block(span, 1);
+  give_back(span, four);
+  give_back(span, two);
+  CHECK_EQ(take_block(span, 3), four);
+  CHECK_EQ(take_block(span, 1), two);
+  CHECK_EQ(lm_region_live_pages(wall), 1);
+}
+
+static void neighbours_that_are_free_are_one_run(void) {
+  struct lm_span *span = take_chunk();
+  char *first = take_block(span, 2), *second = take_block(span, 3), *third = take_block(span, 1);
+  while (take_block(span, 1) != NULL) {}
+  CHECK_EQ(lm_chunk_of_span(span)->run_limit, 0); /* known since it was in vain */
+  give_back(span, first);
+  give_back(span, third);
+  CHECK_EQ(lm_chunk_of_span(span)->run_limit, 2);
+  give_back(span, second);
+  CHECK_EQ(lm_chunk_of_span(span)->run_limit, 6);
+  CHECK_EQ(take_block(span, 7), NULL);
+  CHECK_EQ(take_block(span, 6), first);
+}
+
+static void any_order_of_calls_keeps_the_maps_right(void) {
+  enum { BLOCKS = 200 };
+  char *blocks[BLOCKS] = {NULL};
+  size_t pages[BLOCKS];
+  uint64_t random = 7;
+  struct lm_span *span = take_chunk();
+  size_t most = lm_min(LM_CHUNK_RUN_MAX, lm_chunk_pages());
+  for (int i = 0; i < 20000; i++) {
+    size_t slot = random_next(&random) % BLOCKS;
+    if (blocks[slot] != NULL) {
+      CHECK_EQ(lm_region_live_pages(blocks[slot]), pages[slot]);
+      give_back(span, blocks[slot]);
+      blocks[slot] = NULL;
+      continue;
+    }
+    pages[slot] = 1 + random_next(&random) % (random_next(&random) % most + 1);
+    size_t limit = longest_run(lm_chunk_of_span(span));
+    CHECK_THAT(limit, <=, lm_chunk_of_span(span)->run_limit);
+    bool fits = limit >= pages[slot];
+    blocks[slot] = take_block(span, pages[slot]);
+    CHECK_EQ(blocks[slot] != NULL, fits);
+  }
+}
+
+static void a_block_grows_into_free_pages_and_shrinks(void) {
+  struct lm_span *span = take_chunk();
+  char *block = take_block(span, 2), *wall = take_block(span, 3);
+  CHECK(!lm_chunk_resize(span, block, 3));
+  give_back(span, wall);
+  CHECK(lm_chunk_resize(span, block, 4));
+  check_chunk(span);
+  CHECK_EQ(lm_region_live_pages(block), 4);
+  CHECK(lm_chunk_resize(span, block, 1));
+  check_chunk(span);
+  CHECK_EQ(span->used_count, 1);
+  CHECK(!lm_chunk_resize(span, block, lm_chunk_pages() + 1));
+}
+
+static void a_block_at_the_end_does_not_grow_beyond(void) {
+  struct lm_span *span = take_chunk();
+  char *last = NULL;
+  for (char *block; (block = take_block(span, 1)) != NULL;) last = block;
+  CHECK_EQ(last, lm_span_start(span) + LM_CHUNK_BYTES - PAGE);
+  CHECK(!lm_chunk_resize(span, last, 2));
+}
+
+/* ---- What memory holds ---- */
+
+static void reused_pages_are_cleared_when_asked_for(void) {
+  struct lm_span *span = take_chunk();
+  char *block = take_block(span, 2);
+  memset(block, 7, 2 * PAGE);
+  give_back(span, block);
+  CHECK_EQ(take_clear(span, 4, true), block);
+  check_zero(block, 4 * PAGE);
+}
+
+static void what_a_pool_knows_of_the_pages_passes_to_the_chunk_and_back(void) {
+  struct lm_span *span = take_chunk();
+  char *start = lm_span_start(span), *block = take_block(span, 3);
+  memset(block, 7, 3 * PAGE);
+  give_back(span, block);
+  CHECK_EQ(dirty_count(span), 3);
+  lm_pool_give_chunk(start);
+  check_pool(pool);
+  CHECK_EQ(lm_load_relaxed(&pool->dirty_page_count), 3);
+  span = take_chunk();
+  CHECK_EQ(lm_span_start(span), start);
+  CHECK_EQ(dirty_count(span), 3);
+  CHECK_EQ(lm_load_relaxed(&pool->dirty_page_count), 0);
+  check_zero(take_clear(span, 4, true), 4 * PAGE);
+}
+
+/* ---- Purging ---- */
+
+static void only_what_is_free_is_purged(void) {
+  struct lm_span *span = take_chunk();
+  char *first = take_block(span, 2), *kept = take_block(span, 1), *second = take_block(span, 3);
+  memset(first, 1, 2 * PAGE), memset(kept, 2, PAGE), memset(second, 3, 3 * PAGE);
+  give_back(span, first);
+  give_back(span, second);
+  CHECK_EQ(lm_chunk_purge(span, false, SIZE_MAX), 5);
+  check_chunk(span);
+  CHECK_EQ(dirty_count(span), 0);
+  check_zero(first, 2 * PAGE);
+  check_zero(second, 3 * PAGE);
+  CHECK_EQ(kept[0] + kept[PAGE - 1], 4);
+}
+
+static void what_was_purged_early_is_regretted_when_it_is_used(void) {
+  size_t reused, regretted;
+  struct lm_span *span = take_chunk();
+  give_back(span, take_block(span, 3));
+  lm_chunk_purge(span, false, SIZE_MAX);
+  CHECK(lm_chunk_take(span, 2, false, &reused, &regretted) != NULL);
+  CHECK_EQ(reused, 0);
+  CHECK_EQ(regretted, 2);
+  lm_chunk_age(span);
+  CHECK(lm_chunk_take(span, 1, false, &reused, &regretted) != NULL);
+  CHECK_EQ(regretted, 0); /* the time for regrets is over */
+}
+
+static void aged_pages_are_those_that_stay_free(void) {
+  struct lm_span *span = take_chunk();
+  char *first = take_block(span, 2);
+  take_block(span, 1);
+  char *second = take_block(span, 2);
+  take_block(span, 1);
+  give_back(span, first);
+  give_back(span, second);
+  CHECK_EQ(lm_chunk_purge(span, true, SIZE_MAX), 0);
+  lm_chunk_age(span);
+  give_back(span, take_block(span, 2)); /* the first, used since */
+  CHECK_EQ(lm_chunk_purge(span, true, SIZE_MAX), 2);
+  CHECK_EQ(dirty_count(span), 2);
+  check_chunk(span);
+}
+
+static void purging_ends_when_it_is_enough(void) {
+  struct lm_span *span = take_chunk();
+  char *blocks[4];
+  for (int i = 0; i < 4; i++) blocks[i] = take_block(span, 1), take_block(span, 1);
+  for (int i = 0; i < 4; i++) give_back(span, blocks[i]);
+  CHECK_EQ(lm_chunk_purge(span, false, 2), 2);
+  CHECK_EQ(dirty_count(span), 2);
+}
+
+static void a_purge_that_fails_loses_nothing(void) {
+  struct lm_span *span = take_chunk();
+  give_back(span, take_block(span, 3));
+  lm_fault_countdown = 0;
+  CHECK_EQ(lm_chunk_purge(span, false, SIZE_MAX), 0);
+  check_chunk(span);
+  CHECK_EQ(dirty_count(span), 3);
+}
+
+static void run_all(void) {
+  RUN(a_new_chunk_is_filled_from_its_start);
+  RUN(the_lowest_run_that_will_do_is_taken);
+  RUN(neighbours_that_are_free_are_one_run);
+  RUN(any_order_of_calls_keeps_the_maps_right);
+  RUN(a_block_grows_into_free_pages_and_shrinks);
+  RUN(a_block_at_the_end_does_not_grow_beyond);
+  RUN(reused_pages_are_cleared_when_asked_for);
+  RUN(what_a_pool_knows_of_the_pages_passes_to_the_chunk_and_back);
+  RUN(only_what_is_free_is_purged);
+  RUN(what_was_purged_early_is_regretted_when_it_is_used);
+  RUN(aged_pages_are_those_that_stay_free);
+  RUN(purging_ends_when_it_is_enough);
+  RUN(a_purge_that_fails_loses_nothing);
+}
+
+int main(void) {
+  run_all();
+  puts("without overcommit:");
+  lm_os.overcommit = false;
+  run_all();
+  puts("with OS pages of 64 KiB:");
+  lm_os.overcommit = true;
+  lm_os.page_bytes = 65536;
+  lm_os.page_shift = 16;
+  run_all();
+  return UNIT_RESULT();
+}
