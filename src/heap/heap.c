@@ -25,7 +25,7 @@ static uint32_t tag_of(const struct lm_heap *heap, const struct lm_span *span, u
 
 /* Gives an empty span of the heap's back; it is on no list. */
 static void end_span(struct lm_heap *heap, struct lm_span *span) {
-  heap->span_slice_count -= span->slice_count;
+  heap->span_counts[span->class_index]--;
   lm_span_end(span);
 }
 
@@ -33,10 +33,9 @@ static void end_span(struct lm_heap *heap, struct lm_span *span) {
 static struct lm_span *new_span(struct lm_heap *heap, size_t class_index) {
   const struct lm_class *class = &lm_classes[class_index];
   bool zero;
-  bool huge = heap->span_slice_count >= LM_HUGE_HEAP_BYTES >> LM_SLICE_SHIFT;
-  char *start = lm_pool_take_slices(heap->pool, class->slice_count, heap->tag, huge, &zero);
+  char *start = lm_pool_take_slices(heap->pool, class->slice_count, heap->tag, &zero);
   if (start == NULL) return NULL;
-  heap->span_slice_count += class->slice_count;
+  heap->span_counts[class_index]++;
   struct lm_span *span = lm_span_begin(start, heap, class_index, class->slice_count);
   span->capacity = class->block_count;
   span->zero = zero;
@@ -70,22 +69,29 @@ static void *extend(struct lm_heap *heap, struct lm_span *span) {
   return carve(heap, span);
 }
 
-/* The heap's current span of the class, whose bin is empty, is current no longer. */
-static void retire_current(struct lm_heap *heap, size_t class_index) {
-  struct lm_span *span = heap->current[class_index];
-  if (span == NULL) return;
-  heap->current[class_index] = NULL;
+/* Puts a span that was current, its free blocks on free_list, on the list where it belongs. */
+static void shelve(struct lm_heap *heap, struct lm_span *span) {
   lm_span_set_tag(span, tag_of(heap, span, LM_TAG_NOT_CURRENT));
-  if (span->extended_count < span->capacity) {
-    span->state = LM_SPAN_USABLE;
-    span->notify_count = 0;
-    lm_span_list_push_back(&heap->usable[class_index], span);
+  span->state = LM_SPAN_USABLE;
+  span->notify_count = 0;
+  if (span->free_list != NULL) {
+    lm_span_list_push_front(&heap->usable[span->class_index], span);
+  } else if (span->extended_count < span->capacity) {
+    lm_span_list_push_back(&heap->usable[span->class_index], span);
   } else {
     /* Usable again once an eighth of it is free, so that a refill is worth its while. */
     span->state = LM_SPAN_FULL;
     span->notify_count = span->capacity - lm_max(1, span->capacity / 8);
     lm_span_list_push_front(&heap->full, span);
   }
+}
+
+/* The heap's current span of the class, whose bin is empty, is current no longer. */
+static void retire_current(struct lm_heap *heap, size_t class_index) {
+  struct lm_span *span = heap->current[class_index];
+  if (span == NULL) return;
+  heap->current[class_index] = NULL;
+  shelve(heap, span);
 }
 
 /* Makes a span of the heap's that is on no list the current one; its free blocks the bin. */
@@ -98,12 +104,25 @@ static void make_current(struct lm_heap *heap, struct lm_span *span) {
   lm_span_set_tag(span, tag_of(heap, span, 0));
 }
 
+/* A class whose spans have all gone but the current one may be about to be freed altogether. Frees
+ * into the current span are not counted, so that it would stay: from here on they are, until malloc
+ * asks for the class again. */
+static void demote_last(struct lm_heap *heap, size_t class_index) {
+  struct lm_span *span = heap->current[class_index];
+  if (span == NULL || heap->span_counts[class_index] != 1) return;
+  lm_heap_unload(heap, span);
+  if (span->used_count == 0) end_span(heap, span);
+  else shelve(heap, span);
+}
+
 /* used_count has fallen to notify_count or below. */
 static LM_NOINLINE void notify(struct lm_heap *heap, struct lm_span *span) {
   struct lm_span_list *usable = &heap->usable[span->class_index];
   lm_span_list_remove(span->state == LM_SPAN_FULL ? &heap->full : usable, span);
   if (span->used_count == 0) {
+    size_t class_index = span->class_index; /* once it has ended, the record may be another's */
     end_span(heap, span);
+    demote_last(heap, class_index);
     lm_heap_tick(heap); /* a thread that only frees must see the clock too */
     return;
   }
@@ -120,7 +139,7 @@ static void *take_from_usable(struct lm_heap *heap, size_t class_index) {
   if (span == NULL || span->free_list == NULL) {
     span = lm_orphan_adopt(heap, class_index);
     if (span == NULL) return NULL;
-    heap->span_slice_count += span->slice_count;
+    heap->span_counts[class_index]++;
   } else {
     lm_span_list_remove(&heap->usable[class_index], span);
   }

@@ -50,10 +50,6 @@ struct lm_middle {
   uint32_t call_count, tick_count;
 };
 
-/* A heap with so much in spans, or in middle blocks, asks for huge pages where it grows. Smaller
- * ones have spans of which they use little: huge pages would make them fat. */
-#define LM_HUGE_HEAP_BYTES (32 * LM_MIB)
-
 struct lm_heap {
   struct lm_block *bins[LM_BIN_COUNT];
   uint32_t tag; /* the tag of its current spans, but for the class */
@@ -69,7 +65,7 @@ struct lm_heap {
   struct lm_chain chains[LM_CHAIN_COUNT];
   struct lm_parcel parcels[LM_PARCEL_COUNT];
   struct lm_middle middle;
-  size_t span_slice_count;
+  uint32_t span_counts[LM_CLASS_COUNT]; /* of all the heap's spans, by class */
   struct lm_heap *next; /* this and the next two: while it has no thread, under the lists' lock */
   size_t kept_bytes;    /* what it was kept with when its thread ended; 0: nothing */
   uint64_t kept_ms;     /* when that was */

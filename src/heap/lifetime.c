@@ -1,6 +1,8 @@
 /* How a thread's heap begins, and what becomes of it when the thread ends. */
 #include "heap/heap.h"
 
+#include <string.h>
+
 #include "config/options.h"
 #include "heap/middle.h"
 #include "heap/orphan.h"
@@ -93,7 +95,7 @@ static void leave_spans(struct lm_heap *heap) {
     leave_list(&heap->usable[i]);
   }
   leave_list(&heap->full);
-  heap->span_slice_count = 0;
+  memset(heap->span_counts, 0, sizeof heap->span_counts);
   struct lm_span *chunk;
   while ((chunk = lm_middle_remove(heap)) != NULL) leave_span(chunk);
   lm_remote_close(heap);

@@ -74,8 +74,7 @@ struct lm_span *lm_middle_remove(struct lm_heap *heap) {
 static bool add_chunk(struct lm_heap *heap) {
   struct lm_span *span = lm_orphan_adopt(heap, LM_CLASS_MIDDLE);
   if (span == NULL) {
-    bool huge = heap->middle.used_count >= pages_in(LM_HUGE_HEAP_BYTES);
-    char *start = lm_pool_take_chunk(heap->pool, huge);
+    char *start = lm_pool_take_chunk(heap->pool);
     if (start == NULL) return false;
     span = lm_span_begin(start, heap, LM_CLASS_MIDDLE, LM_CHUNK_SLICES);
   }

@@ -38,12 +38,6 @@ int lm_os_commit(void *address, size_t size);
 /* Gives the pages back; they read as zero when next touched. */
 int lm_os_purge(void *address, size_t size);
 
-/* Asks for huge pages where the range is touched from now on. A system that has none does
- * nothing. */
-void lm_os_advise_huge(void *address, size_t size);
-/* Takes that back. */
-void lm_os_advise_small(void *address, size_t size);
-
 /* Readable and writable zero memory. */
 int lm_os_map(size_t size, size_t alignment, void **result);
 

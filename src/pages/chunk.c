@@ -168,7 +168,7 @@ size_t lm_chunk_purge(struct lm_span *span, bool aged_only, size_t most) {
     size_t to = lm_bitmap_find_set(chunk->used_pages, from, end);
     page = to = lm_bitmap_find_clear(candidates, from, to);
     size_t bytes = (to - from) << lm_os.page_shift;
-    if (lm_region_purge(address_in_chunk(span, from), bytes) != 0) continue;
+    if (lm_os_purge(address_in_chunk(span, from), bytes) != 0) continue;
     lm_bitmap_clear(chunk->dirty_pages, from, to);
     lm_bitmap_clear(chunk->aged_pages, from, to);
     if (!aged_only) lm_bitmap_set(chunk->early_pages, from, to);

@@ -22,7 +22,6 @@ struct run {
   size_t count; /* pages; slices for spans */
   size_t alignment;
   uint32_t owner; /* spans: the tag of the heap */
-  bool huge;      /* spans and chunks: huge pages will pay */
   bool shared;    /* spans: may stand in a group of another heap's */
   bool *zero;
 };
@@ -54,6 +53,12 @@ static size_t find_in_group(const struct lm_region *region, size_t group, size_t
   return lm_bitmap_lowest_run(region->used_slices, from, to, slice_count);
 }
 
+static bool is_full(const struct lm_region *region, size_t group) {
+  size_t slice = group * LM_GROUP_SLICES;
+  uint64_t all = ((uint64_t)1 << LM_GROUP_SLICES) - 1;
+  return ((region->used_slices[slice / 64] >> slice % 64) & all) == all;
+}
+
 /* Whose a group of slices is, to who wants a span; and so how good its slices are, if the process
  * has pages of them already (dirty) or not. */
 enum { GROUP_OWN, GROUP_NOBODYS, GROUP_OTHERS };
@@ -72,6 +77,7 @@ static size_t find_slices(const struct lm_region *region, const struct run *run)
   bool much_dirty = lm_load_relaxed(&pool->dirty_page_count) > lm_runs_used_pages(pool) / 16;
   for (size_t group = 0; group < LM_REGION_GROUPS; group++) {
     bool dirty;
+    if (is_full(region, group)) continue;
     int kind = group_kind(region, group, run->owner);
     if (kind == GROUP_OTHERS && !run->shared && !much_dirty) continue;
     if (group > region->group_limit && fresh_in[GROUP_NOBODYS] != none) break;
@@ -90,24 +96,11 @@ static size_t find_slices(const struct lm_region *region, const struct run *run)
   return run->shared ? fresh_in[GROUP_OTHERS] : none;
 }
 
-/* Asks for huge pages in the slice's chunk, if that is as good as new. The first touch brings all
- * of it, so that all of it counts as dirty from here on. */
-static void advise_huge(struct lm_region *region, size_t slice) {
-  size_t chunk = slice / LM_CHUNK_SLICES, page_count = lm_chunk_pages();
-  size_t page = chunk * page_count, end = page + page_count;
-  if (lm_bitmap_find_set(region->used_pages, page, end) != end) return;
-  if (lm_bitmap_find_set(region->dirty_pages, page, end) != end) return;
-  lm_or_relaxed(&region->huge_chunks, (uint32_t)1 << chunk);
-  lm_os_advise_huge((char *)region + (chunk << LM_CHUNK_SHIFT), LM_CHUNK_BYTES);
-  lm_runs_mark_dirty(region, page, page_count);
-}
-
 static void *take_slices_in(struct lm_region *region, const struct run *run) {
   size_t page_count = run->count * lm_pages_per_slice();
   if (region->run_limit < page_count) return NULL;
   size_t slice = find_slices(region, run);
   if (slice == LM_BITMAP_NONE) return NULL;
-  if (run->huge) advise_huge(region, slice);
   if (!lm_runs_take(region, slice * lm_pages_per_slice(), page_count, run->zero)) return NULL;
   size_t group = slice / LM_GROUP_SLICES;
   region->group_owners[group] = run->owner;
@@ -158,9 +151,8 @@ static void *take_run(struct lm_pool *pool, struct run *run, take_in_function *t
   return take_run_in_any(pool, run, take_in);
 }
 
-void *lm_pool_take_slices(struct lm_pool *pool, size_t slice_count, uint32_t owner, bool huge,
-                          bool *zero) {
-  struct run run = {.count = slice_count, .owner = owner, .huge = huge, .zero = zero};
+void *lm_pool_take_slices(struct lm_pool *pool, size_t slice_count, uint32_t owner, bool *zero) {
+  struct run run = {.count = slice_count, .owner = owner, .zero = zero};
   lm_lock_take(&pool->lock);
   void *start = take_run(pool, &run, take_slices_in);
   lm_lock_free(&pool->lock);
@@ -190,7 +182,7 @@ bool lm_pool_purge_unused(char *start, char *end) {
   struct lm_region *region = lm_region_of(start);
   start = (char *)lm_align_up((uintptr_t)start, lm_os.page_bytes);
   if (start >= end) return true;
-  if (lm_region_purge(start, (size_t)(end - start)) != 0) return false;
+  if (lm_os_purge(start, (size_t)(end - start)) != 0) return false;
   size_t page = lm_page_of(start), count = (size_t)(end - start) >> lm_os.page_shift;
   lm_lock_take(&region->pool->lock);
   lm_bitmap_clear(region->dirty_pages, page, page + count);
@@ -207,7 +199,6 @@ static void *take_chunk_in(struct lm_region *region, const struct run *run) {
   for (size_t i = 0; i < LM_REGION_CHUNKS; i++) {
     size_t from = i * LM_CHUNK_SLICES, to = from + LM_CHUNK_SLICES;
     if (lm_bitmap_find_set(region->used_slices, from, to) != to) continue;
-    if (run->huge) advise_huge(region, from);
     if (!lm_runs_take(region, i * run->count, run->count, run->zero)) return NULL;
     region->group_limit = (uint32_t)lm_max(region->group_limit, to / LM_GROUP_SLICES);
     region->pool->chunk_count++;
@@ -224,10 +215,10 @@ static void copy_bits(uint64_t *to, size_t to_bit, const uint64_t *from, size_t 
     if (lm_bitmap_test(from, from_bit + i)) lm_bitmap_set(to, to_bit + i, to_bit + i + 1);
 }
 
-void *lm_pool_take_chunk(struct lm_pool *pool, bool huge) {
+void *lm_pool_take_chunk(struct lm_pool *pool) {
   bool zero;
   size_t page_count = lm_chunk_pages();
-  struct run run = {.count = page_count, .huge = huge, .zero = &zero};
+  struct run run = {.count = page_count, .zero = &zero};
   lm_lock_take(&pool->lock);
   void *start = take_run(pool, &run, take_chunk_in);
   if (start != NULL) {

@@ -53,10 +53,8 @@ extern unsigned lm_pool_count;
 void lm_pool_start(void);
 
 /* A run of `slice_count` slices for the heap with the tag `owner`; `*zero` says whether it reads as
- * zero. With `huge`, here and below, the system is asked for huge pages where the pool grows: one
- * fault brings 2 MiB, which pays for a heap that will use them. NULL if out of memory. */
-void *lm_pool_take_slices(struct lm_pool *pool, size_t slice_count, uint32_t owner, bool huge,
-                          bool *zero);
+ * zero. NULL if out of memory. */
+void *lm_pool_take_slices(struct lm_pool *pool, size_t slice_count, uint32_t owner, bool *zero);
 
 /* Gives a span's slices back, of which the first `touched_bytes` may have been written to. The
  * caller has cleared their tags. */
@@ -67,7 +65,7 @@ void lm_pool_give_slices(void *start, size_t slice_count, size_t touched_bytes);
 bool lm_pool_purge_unused(char *start, char *end);
 
 /* A chunk whose pages are all free; NULL if out of memory. */
-void *lm_pool_take_chunk(struct lm_pool *pool, bool huge);
+void *lm_pool_take_chunk(struct lm_pool *pool);
 
 /* Gives a chunk back whose pages are all free. The caller has cleared its tags. */
 void lm_pool_give_chunk(void *start);

@@ -29,7 +29,7 @@ static size_t purge_run(struct lm_region *region, bool aged_only, size_t *from_p
   if (!lm_runs_take(region, from, to - from, &zero)) return 0;
   lm_lock_free(&region->pool->lock);
   size_t bytes = (to - from) << lm_os.page_shift;
-  bool purged = lm_region_purge(lm_page_address(region, from), bytes) == 0;
+  bool purged = lm_os_purge(lm_page_address(region, from), bytes) == 0;
   lm_lock_take(&region->pool->lock);
   if (purged) {
     lm_bitmap_clear(region->dirty_pages, from, to);

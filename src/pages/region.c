@@ -74,16 +74,3 @@ void lm_region_end(struct lm_region *region) {
   lm_lock_free(&lm_tags_lock);
   lm_os_release(region, LM_REGION_BYTES);
 }
-
-int lm_region_purge(void *address, size_t size) {
-  struct lm_region *region = lm_region_of(address);
-  size_t first = lm_region_offset(address) >> LM_CHUNK_SHIFT;
-  size_t last = (lm_region_offset(address) + size - 1) >> LM_CHUNK_SHIFT;
-  for (size_t i = first; i <= last; i++) {
-    uint32_t bit = (uint32_t)1 << i;
-    if ((lm_load_relaxed(&region->huge_chunks) & bit) == 0) continue;
-    lm_and_relaxed(&region->huge_chunks, ~bit);
-    lm_os_advise_small((char *)region + (i << LM_CHUNK_SHIFT), LM_CHUNK_BYTES);
-  }
-  return lm_os_purge(address, size);
-}

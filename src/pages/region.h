@@ -57,9 +57,6 @@ struct lm_region {
   uint32_t used_page_count;  /* set bits in used_pages, the header's not counted */
   uint32_t dirty_page_count; /* pages that are in dirty_pages and not in used_pages */
   uint32_t group_limit;      /* no group from here on was ever part of a span or chunk */
-  /* Bit i: huge pages have been asked for in chunk i. Set under the lock; cleared by whoever purges
-   * pages of the chunk. */
-  _Atomic(uint32_t) huge_chunks;
   uint32_t run_limit;        /* no longer run of free pages is here */
   /* Every run of n or more free pages ends at or below page search_end[n]; falls as n grows. For
    * longer runs than it has entries, the last one holds. */
@@ -152,10 +149,6 @@ bool lm_region_make_room(void);
 
 /* As lm_os_map; at the process's limit of address space, once more without the table of tags. */
 int lm_region_map_memory(size_t size, size_t alignment, void **result);
-
-/* Gives pages back to the system, and asks for no more huge pages where they are: else the next
- * touch would bring all of them back. Returns 0 or an errno. */
-int lm_region_purge(void *address, size_t size);
 
 /* A new region of the pool, or NULL. The pool's lock need not be held. */
 struct lm_region *lm_region_new(struct lm_pool *pool);

@@ -86,8 +86,3 @@ void lm_runs_give(struct lm_region *region, size_t page, size_t count, size_t to
   widen_search(region, page, count);
   add_dirty(region, lm_bitmap_count(region->dirty_pages, page, page + count));
 }
-
-void lm_runs_mark_dirty(struct lm_region *region, size_t page, size_t count) {
-  lm_bitmap_set(region->dirty_pages, page, page + count);
-  add_dirty(region, count);
-}

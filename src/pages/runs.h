@@ -29,9 +29,6 @@ bool lm_runs_take(struct lm_region *region, size_t page, size_t count, bool *zer
  * have been of no use for a while: they are due at the next turn of the clock. */
 void lm_runs_give(struct lm_region *region, size_t page, size_t count, size_t touched);
 
-/* Marks free pages that were fresh as dirty. */
-void lm_runs_mark_dirty(struct lm_region *region, size_t page, size_t count);
-
 /* No run of `count` pages or more ends above page `end`. */
 void lm_runs_narrow_search(struct lm_region *region, size_t count, size_t end);
 

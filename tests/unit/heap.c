@@ -156,6 +156,44 @@ static void a_span_whose_last_block_is_freed_goes_back(void) {
   check_pool(heap->pool);
 }
 
+static void a_class_that_is_freed_altogether_leaves_no_span(void) {
+  begin();
+  take_blocks(0, 3 * BLOCKS);
+  give_blocks(0, 2 * BLOCKS);
+  CHECK_EQ(spans_in_use(), 1);
+  CHECK_EQ(heap->current[CLASS], NULL); /* so that frees into the last span are counted */
+  CHECK_EQ(check_heap(heap), BLOCKS);
+  give_blocks(2 * BLOCKS, 3 * BLOCKS);
+  CHECK_EQ(spans_in_use(), 0);
+  CHECK_EQ(heap->span_counts[CLASS], 0);
+}
+
+static void the_last_span_of_a_class_is_current_again_when_malloc_wants_it(void) {
+  begin();
+  take_blocks(0, 2 * BLOCKS);
+  give_blocks(BLOCKS, BLOCKS + 2); /* of the current span */
+  struct lm_span *last = heap->current[CLASS];
+  give_blocks(0, BLOCKS);
+  CHECK_EQ(heap->current[CLASS], NULL);
+  CHECK_EQ(last->state, LM_SPAN_USABLE);
+  CHECK_EQ(heap_take(heap, CLASS), blocks[BLOCKS + 1]);
+  CHECK_EQ(heap->current[CLASS], last);
+  CHECK_EQ(check_heap(heap), BLOCKS - 1);
+}
+
+static void a_last_span_that_is_full_waits_among_the_full_ones(void) {
+  begin();
+  take_blocks(0, 2 * BLOCKS);
+  struct lm_span *last = heap->current[CLASS];
+  CHECK_EQ(heap->bins[CLASS], NULL);
+  give_blocks(0, BLOCKS);
+  CHECK_EQ(last->state, LM_SPAN_FULL);
+  CHECK_EQ(check_heap(heap), BLOCKS);
+  take_blocks(0, BLOCKS);
+  CHECK(lm_span_of(blocks[0]) != last);
+  CHECK_EQ(check_heap(heap), 2 * BLOCKS);
+}
+
 static void the_current_span_stays_when_it_is_empty(void) {
   begin();
   take_blocks(0, 1);
@@ -291,6 +329,9 @@ int main(void) {
   RUN(a_usable_span_is_used_before_the_current_one_is_extended);
   RUN(a_span_with_room_is_extended_before_a_new_one_is_taken);
   RUN(a_span_whose_last_block_is_freed_goes_back);
+  RUN(a_class_that_is_freed_altogether_leaves_no_span);
+  RUN(the_last_span_of_a_class_is_current_again_when_malloc_wants_it);
+  RUN(a_last_span_that_is_full_waits_among_the_full_ones);
   RUN(the_current_span_stays_when_it_is_empty);
   RUN(trim_gives_empty_current_spans_back_and_keeps_others);
   RUN(a_tick_looks_at_a_few_classes_at_a_time);

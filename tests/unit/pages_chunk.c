@@ -5,7 +5,7 @@
 static struct lm_pool *const pool = &lm_pools[0];
 
 static struct lm_span *take_chunk(void) {
-  char *start = lm_pool_take_chunk(pool, false);
+  char *start = lm_pool_take_chunk(pool);
   CHECK(start != NULL);
   CHECK_EQ((uintptr_t)start % LM_CHUNK_BYTES, 0);
   check_pool(pool);

@@ -19,7 +19,7 @@ static char *take_some(size_t pages) {
 }
 
 static char *take_span(size_t slices, bool *zero) {
-  char *start = lm_pool_take_slices(pool, slices, OWNER, false, zero);
+  char *start = lm_pool_take_slices(pool, slices, OWNER, zero);
   CHECK(start != NULL);
   CHECK_EQ((uintptr_t)start % LM_SLICE_BYTES, 0);
   check_pool(pool);
@@ -52,7 +52,7 @@ static void spans_come_from_the_low_end_and_large_blocks_from_the_high_end(void)
 
 static char *take_slice_for(uint32_t owner) {
   bool zero;
-  char *start = lm_pool_take_slices(pool, 1, owner << LM_TAG_OWNER_SHIFT, false, &zero);
+  char *start = lm_pool_take_slices(pool, 1, owner << LM_TAG_OWNER_SHIFT, &zero);
   CHECK(start != NULL);
   check_pool(pool);
   return start;
