@@ -41,7 +41,8 @@ static void relist_chunk(struct lm_middle *middle, struct lm_span *span, size_t 
   list_chunk(middle, span, run);
 }
 
-void lm_middle_add(struct lm_heap *heap, struct lm_span *span) {
+/* An adopted or new chunk is the heap's from here on. */
+static void own_chunk(struct lm_heap *heap, struct lm_span *span) {
   struct lm_middle *middle = &heap->middle;
   struct lm_chunk *chunk = lm_chunk_of_span(span);
   span->state = LM_SPAN_CHUNK;
@@ -78,7 +79,7 @@ static bool add_chunk(struct lm_heap *heap) {
     if (start == NULL) return false;
     span = lm_span_begin(start, heap, LM_CLASS_MIDDLE, LM_CHUNK_SLICES);
   }
-  lm_middle_add(heap, span);
+  own_chunk(heap, span);
   return true;
 }
 

@@ -2,6 +2,7 @@
  *
  * A block comes from the chunk whose longest free run is the shortest that will do, so that the
  * fuller chunks are filled first and the emptier ones become empty. A heap keeps one empty chunk.
+ * In front of that stand the blocks freed last, by their length.
  *
  * Free dirty pages are purged when they have been free for a half to the whole of
  * lm_options.purge_delay_ms, and early under the same rules as a pool's (pages/pool.h), with a
@@ -29,9 +30,6 @@ bool lm_middle_resize(struct lm_heap *heap, void *block, size_t page_count);
 
 /* Marks a block of somebody else's as on its way back. False if none begins there. */
 bool lm_middle_send(void *block);
-
-/* An adopted or new chunk is the heap's from here on. */
-void lm_middle_add(struct lm_heap *heap, struct lm_span *span);
 
 /* What the clock asks for: purges what has been free for a while, and adds to the credit. */
 void lm_middle_tick(struct lm_heap *heap, uint64_t elapsed_ms);

@@ -92,6 +92,7 @@ bool lm_orphan_put_back(struct lm_span *span, struct lm_block *first, struct lm_
 
 void lm_orphan_tick(uint64_t now_ms) {
   static uint64_t due_ms; /* under the lock */
+  if (lm_options.purge_delay_ms == 0) return;
   if (lm_load_relaxed(&usable_counts[LM_CLASS_MIDDLE]) == 0) return;
   lm_lock_take(&lm_orphan_locks[LM_CLASS_MIDDLE]);
   if (now_ms >= due_ms) {

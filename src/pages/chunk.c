@@ -146,6 +146,7 @@ bool lm_chunk_resize(struct lm_span *span, void *block, size_t page_count) {
   if (end > old_end) {
     if (end > lm_chunk_pages() || lm_bitmap_find_set(chunk->used_pages, old_end, end) != end)
       return false;
+    lm_bitmap_clear(chunk->early_pages, old_end, end);
     use_pages(span, chunk, old_end, end);
   } else if (end < old_end) {
     free_pages(span, chunk, end, old_end);

@@ -3,14 +3,6 @@
 
 #define CLASS 4 /* of 64 bytes */
 
-static struct lm_heap *new_heap(void) {
-  struct lm_heap *heap = lm_heap_begin();
-  CHECK(heap != NULL);
-  lm_options.purge_delay_ms = 1000;
-  heap->trim_class = LM_CLASS_COUNT;
-  return heap;
-}
-
 static bool is_kept(const struct lm_heap *heap) {
   for (const struct lm_heap *h = kept_heaps; h != NULL; h = h->next)
     if (h == heap) return true;
@@ -98,6 +90,7 @@ static void what_was_kept_long_enough_is_given_up_the_oldest_first(void) {
 
 static void a_tick_gives_up_what_was_kept_for_the_delay(void) {
   struct lm_heap *heap = new_heap(), *other = new_heap();
+  lm_options.purge_delay_ms = 1000;
   heap_give(heap, heap_take(heap, CLASS));
   lm_heap_end(heap);
   other->tick_ms -= 10000;

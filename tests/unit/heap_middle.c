@@ -4,14 +4,6 @@
 
 #define KEEP_PAGES (KEEP_BYTES / PAGE)
 
-static struct lm_heap *new_heap(void) {
-  struct lm_heap *heap = lm_heap_begin();
-  CHECK(heap != NULL);
-  lm_options.purge_delay_ms = 3600000; /* no tick, unless a test wants it */
-  heap->trim_class = LM_CLASS_COUNT;
-  return heap;
-}
-
 static char *take_block(struct lm_heap *heap, size_t pages) {
   char *block = lm_middle_take(heap, pages, false);
   CHECK(block != NULL);

@@ -6,14 +6,6 @@ enum { BLOCKS = 1024 };
 
 static char *blocks[4 * BLOCKS];
 
-static struct lm_heap *new_heap(void) {
-  struct lm_heap *heap = lm_heap_begin();
-  CHECK(heap != NULL);
-  lm_options.purge_delay_ms = 3600000; /* no tick, unless a test wants it */
-  heap->trim_class = LM_CLASS_COUNT;
-  return heap;
-}
-
 /* A heap that takes `taken` blocks, frees those from `keep` on, and ends. */
 static void leave_behind(size_t keep, size_t taken) {
   struct lm_heap *heap = new_heap();

@@ -8,14 +8,6 @@ enum { BLOCKS = 1024 };
 static struct lm_heap *owner, *other, *third;
 static char *blocks[2 * BLOCKS];
 
-static struct lm_heap *new_heap(void) {
-  struct lm_heap *heap = lm_heap_begin();
-  CHECK(heap != NULL);
-  lm_options.purge_delay_ms = 3600000; /* no tick, unless a test wants it */
-  heap->trim_class = LM_CLASS_COUNT;
-  return heap;
-}
-
 static void begin(void) {
   owner = new_heap();
   other = new_heap();
