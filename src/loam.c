@@ -38,4 +38,5 @@
 #include "api/family.c"
 #include "api/foreign.c"
 #include "api/misuse.c"
+#include "api/note.c"
 #include "api/process.c"
