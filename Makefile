@@ -6,7 +6,7 @@ GENERATOR := $(if $(shell command -v ninja 2>/dev/null),Ninja,Unix Makefiles)
 JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
 CONFIG  ?= RelWithDebInfo
 
-.PHONY: all lib cli test run programs bench report peers clean help
+.PHONY: all lib cli test run programs bench report peers dist clean help
 
 all: lib cli ## Build build/lib/libloam.so, libloam.a, loam.o and build/bin/loam
 
@@ -52,8 +52,11 @@ peers: all ## Fetch and build all that is compared: other allocators and, as roo
 	bench/peers.sh
 	$(BUILD)/bin/loam bench suite --prepare
 
+dist: ## Write dist/loam.c, dist/loam.h and a source tarball
+	scripts/dist.py dist
+
 clean: ## Remove everything that was built
-	rm -rf $(BUILD) target
+	rm -rf $(BUILD) dist target
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12

@@ -10,10 +10,19 @@
 #define LM_CHECKING 0 /* 1: the checking build */
 #endif
 #if !defined(LM_NO_OVERRIDE)
+#if defined(LOAM_NO_OVERRIDE) /* the same for those who vendor loam.c, with any value or none */
+#define LM_NO_OVERRIDE 1
+#else
 #define LM_NO_OVERRIDE 0 /* 1: only the loam_ names, no malloc */
+#endif
 #endif
 #if !defined(LM_FAKE_OS)
 #define LM_FAKE_OS 0 /* 1: system calls can be made to fail, for tests */
+#endif
+
+/* GCC wants an alias to repeat its target's attributes; those are for callers. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmissing-attributes"
 #endif
 
 #define LM_LIKELY(x) __builtin_expect(!!(x), 1)

@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""Writes loam as two files, and as a source tarball.
+
+    scripts/dist.py FOLDER
+
+FOLDER gets loam.c (all of src/ as one C11 file), loam.h (the public header) and
+loam-VERSION.tar.gz (this repository's files, with those two in dist/). The same sources give the
+same bytes, whenever and wherever it runs.
+"""
+import gzip
+import hashlib
+import io
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
+PUBLIC_HEADER = "loam/loam.h"
+
+HEADING = """/* loam {version}: a general-purpose memory allocator, all of it in this one C11 file.
+ *
+ * Compiled as it is, it replaces malloc, its family, and C++'s operators new and delete in the
+ * program that it is linked into. With LOAM_NO_OVERRIDE defined it offers only the functions of
+ * loam.h, under the prefix loam_. Compile it as C, with optimisation; docs/vendoring.md says which
+ * other flags are worth giving.
+ *
+ * Generated from loam's sources: change those, not this file.
+ *
+ * License: MIT OR Apache-2.0. The MIT license:
+ *
+{licence}
+ */
+"""
+
+
+class Failure(Exception):
+    """What is wrong, as one line."""
+
+
+def read(path):
+    try:
+        with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+            return file.read()
+    except OSError as error:
+        raise Failure(f"{error.filename}: {error.strerror}") from error
+
+
+def version():
+    match = re.search(r'^#define LOAM_VERSION "([^"]+)"', read("include/" + PUBLIC_HEADER), re.M)
+    if match is None:
+        raise Failure(f"include/{PUBLIC_HEADER}: no line #define LOAM_VERSION")
+    return match[1]
+
+
+def included_path(name, including):
+    for folder in (os.path.dirname(including), "src", "include"):
+        path = os.path.normpath(os.path.join(folder, name))
+        if os.path.exists(os.path.join(ROOT, path)):
+            return path
+    raise Failure(f"{including}: includes {name}, which does not exist")
+
+
+def resolved(path, seen):
+    """The lines of a file, with the files that it includes in their places, each once."""
+    seen.add(path)
+    yield f"/* ---- {path} ---- */"
+    for line in read(path).splitlines():
+        match = INCLUDE.match(line)
+        if match is None:
+            yield line
+        elif match[1] == PUBLIC_HEADER:
+            yield '#include "loam.h"'
+        else:
+            target = included_path(match[1], path)
+            if target not in seen:
+                yield from resolved(target, seen)
+
+
+def amalgamation():
+    licence = "\n".join(f" * {line}".rstrip() for line in read("LICENSE-MIT").strip().splitlines())
+    lines = resolved("src/loam.c", set())
+    return HEADING.format(version=version(), licence=licence) + "\n".join(lines) + "\n"
+
+
+def repository_files():
+    result = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False)
+    if result.returncode != 0:
+        raise Failure(f"{ROOT}: the tarball is made from a git repository: "
+                      + result.stderr.decode(errors="replace").strip().splitlines()[0])
+    return [name for name in result.stdout.decode().split("\0")
+            if name and os.path.isfile(os.path.join(ROOT, name))]
+
+
+def tarball(name, generated):
+    """A tarball without times, users and the order of a folder."""
+    contents = {f"dist/{file}": text.encode() for file, text in generated.items()}
+    executable = set()
+    for path in repository_files():
+        with open(os.path.join(ROOT, path), "rb") as file:
+            contents[path] = file.read()
+        if os.access(os.path.join(ROOT, path), os.X_OK):
+            executable.add(path)
+    packed = io.BytesIO()
+    with gzip.GzipFile(fileobj=packed, mode="wb", mtime=0, filename="") as stream, \
+            tarfile.open(fileobj=stream, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        for path in sorted(contents):
+            entry = tarfile.TarInfo(f"{name}/{path}")
+            entry.size = len(contents[path])
+            entry.mode = 0o755 if path in executable else 0o644
+            archive.addfile(entry, io.BytesIO(contents[path]))
+    return packed.getvalue()
+
+
+def write(folder, name, data):
+    """Whole or not at all."""
+    path = os.path.join(folder, name)
+    try:
+        os.makedirs(folder, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
+            file.write(data)
+        os.chmod(file.name, 0o644)
+        os.replace(file.name, path)
+    except OSError as error:
+        raise Failure(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def main():
+    if len(sys.argv) != 2:
+        print(f"usage: {sys.argv[0]} FOLDER", file=sys.stderr)
+        return 2
+    try:
+        generated = {"loam.c": amalgamation(), "loam.h": read("include/" + PUBLIC_HEADER)}
+        name = f"loam-{version()}"
+        packed = tarball(name, generated)
+        for file, text in generated.items():
+            write(sys.argv[1], file, text.encode())
+        write(sys.argv[1], f"{name}.tar.gz", packed)
+    except Failure as failure:
+        print(f"dist: {failure}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
