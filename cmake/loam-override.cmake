@@ -1,0 +1,247 @@
+# loam_override(TARGET [QUIET] [ALLOW_SHARED_LIBRARY])
+#
+# Links loam into an executable so that it is the malloc of the whole program: as an object file,
+# which no linker leaves out, ahead of every library. After the link `loam verify` proves it, if
+# the command is found (LOAM_COMMAND) and the program is not cross-compiled. Call it in the folder
+# that adds the target. QUIET says nothing when all is well. ALLOW_SHARED_LIBRARY permits a shared
+# library or module, which brings its malloc to every program that loads it.
+#
+# What cannot work ends the configuration with the reason and the way out: here, and once more when
+# the whole project has been read, since flags and libraries may be added later.
+
+# Callers' folders do not see variables of this one, but for those in the cache.
+option(LOAM_ALLOW_OTHER_PLATFORMS "Let loam_override() go ahead where loam was never run" OFF)
+
+find_program(LOAM_COMMAND loam HINTS ${LOAM_COMMAND_HINTS}
+  DOC "The loam command, which verifies what loam_override() has linked")
+
+function(loam_override target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "QUIET;ALLOW_SHARED_LIBRARY" "" "")
+  if(arg_UNPARSED_ARGUMENTS)
+    loam_refuse(${target} "unknown argument ${arg_UNPARSED_ARGUMENTS}"
+      "The form is loam_override(TARGET [QUIET] [ALLOW_SHARED_LIBRARY])")
+  endif()
+  loam_check_target(${target} "${arg_ALLOW_SHARED_LIBRARY}")
+  loam_check_platform(${target})
+  loam_check_combination(${target})
+  # EVAL CODE: the name as it is now, not what the variable holds then.
+  cmake_language(EVAL CODE "cmake_language(DEFER DIRECTORY [[${CMAKE_SOURCE_DIR}]]
+    CALL loam_check_combination [[${target}]])")
+  # Not target_link_libraries(), whose two signatures a target must not mix.
+  target_sources(${target} PRIVATE $<TARGET_OBJECTS:loam::override>)
+  target_include_directories(${target} PRIVATE
+    $<TARGET_PROPERTY:loam::loam,INTERFACE_INCLUDE_DIRECTORIES>)
+  loam_verify_after_link(${target} "${arg_QUIET}")
+endfunction()
+
+function(loam_refuse target reason way_out)
+  message(FATAL_ERROR "loam_override(${target}): ${reason}. ${way_out}.")
+endfunction()
+
+function(loam_check_target target allow_shared_library)
+  if(NOT TARGET ${target})
+    loam_refuse(${target} "there is no such target" "Add it with add_executable() before")
+  endif()
+  get_target_property(imported ${target} IMPORTED)
+  get_target_property(folder ${target} SOURCE_DIR)
+  if(imported)
+    loam_refuse(${target} "it is imported, so its link is over" "Preload libloam.so: loam run")
+  endif()
+  if(NOT folder STREQUAL CMAKE_CURRENT_SOURCE_DIR)
+    loam_refuse(${target} "it was added in ${folder}" "Call loam_override() there")
+  endif()
+  get_target_property(type ${target} TYPE)
+  if(type MATCHES "^(SHARED|MODULE)_LIBRARY$")
+    if(NOT allow_shared_library)
+      loam_refuse(${target} "a shared library or module would force its malloc on every program \
+that loads it"
+        "Call it for the executables; or add ALLOW_SHARED_LIBRARY if that is what you want")
+    endif()
+  elseif(NOT type STREQUAL EXECUTABLE)
+    loam_refuse(${target} "it is not linked by itself: its type is ${type}"
+      "Call it for the executables that take it in")
+  endif()
+endfunction()
+
+function(loam_check_platform target)
+  # Where loam has been run: CMAKE_SYSTEM_NAME, processor, bytes of a pointer.
+  set(platforms Linux-x86_64-8)
+  string(REGEX REPLACE "^(AMD64|amd64|x64)$" "x86_64" processor "${CMAKE_SYSTEM_PROCESSOR}")
+  string(REGEX REPLACE "^(ARM64|arm64)$" "aarch64" processor "${processor}")
+  if("${CMAKE_SYSTEM_NAME}-${processor}-${CMAKE_SIZEOF_VOID_P}" IN_LIST platforms
+     OR LOAM_ALLOW_OTHER_PLATFORMS)
+    return()
+  endif()
+  math(EXPR bits "8 * 0${CMAKE_SIZEOF_VOID_P}")
+  loam_refuse(${target}
+    "loam was never run on ${CMAKE_SYSTEM_NAME} on ${processor} with ${bits} bits"
+    "Leave loam_override() out there; or set LOAM_ALLOW_OTHER_PLATFORMS=ON to try")
+endfunction()
+
+# Everything that other calls may still change.
+function(loam_check_combination target)
+  loam_flags_of(${target} flags linked)
+  loam_check_sanitizers(${target} "${flags}")
+  loam_check_allocators(${target} "${linked}")
+  loam_check_windows_runtime(${target} "${flags}")
+endfunction()
+
+function(loam_check_sanitizers target flags)
+  # Those that bring a malloc of their own, or see every call of it.
+  set(sanitizers "address|hwaddress|leak|memory|thread|scudo|kernel-address")
+  # Each use counts by itself: a list such as -fsanitize=address,undefined, or several flags.
+  string(REGEX MATCHALL "[-/]fsanitize=[a-z,-]+" uses "${flags}")
+  foreach(use ${uses})
+    string(REGEX REPLACE "^.*=" "," names "${use}")
+    if("${names}," MATCHES ",(${sanitizers}),")
+      loam_refuse(${target}
+        "it is built with ${use}, and the ${CMAKE_MATCH_1} sanitizer needs malloc for itself"
+        "Call loam_override() only in builds without it")
+    endif()
+  endforeach()
+endfunction()
+
+function(loam_check_allocators target linked)
+  # File and target names of allocators that replace malloc.
+  string(CONCAT allocators "^(lib|unofficial-)*(jemalloc|mimalloc|tcmalloc|gperftools|"
+    "tbbmalloc_proxy|rpmalloc|rpmallocwrap|snmalloc|snmallocshim|hoard|scudo|ptmalloc3|nedmalloc|"
+    "dlmalloc)([-_.].*)?$")
+  foreach(item ${linked})
+    # A file, a flag or a target: each part of NAMESPACE::NAME may be the allocator's name.
+    string(REGEX REPLACE "^-l" "" names "${item}")
+    string(REGEX REPLACE "^.*[/\\]" "" names "${names}")
+    string(REPLACE "::" ";" names "${names}")
+    foreach(name ${names})
+      string(TOLOWER "${name}" name)
+      if(name MATCHES "${allocators}")
+        loam_refuse(${target} "it links ${item}, which replaces malloc as well"
+          "Link one of the two only")
+      endif()
+    endforeach()
+  endforeach()
+endfunction()
+
+# Only the static release runtime leaves its malloc to be replaced by a definition in the program.
+function(loam_check_windows_runtime target flags)
+  if(NOT MSVC)
+    return()
+  endif()
+  get_target_property(runtime ${target} MSVC_RUNTIME_LIBRARY)
+  if(NOT runtime)
+    set(runtime "MultiThreaded$<$<CONFIG:Debug>:Debug>DLL")
+  endif()
+  loam_without_other_configurations(runtime "${runtime}")
+  set(way_out "Set its MSVC_RUNTIME_LIBRARY to MultiThreaded")
+  if(runtime MATCHES "Debug" OR flags MATCHES "[-/]M[DT]d")
+    loam_refuse(${target}
+      "it uses the Debug C runtime, which keeps its own records of each block"
+      "${way_out}, or call loam_override() only in Release builds")
+  elseif(runtime MATCHES "DLL" OR flags MATCHES "[-/]MD")
+    loam_refuse(${target} "it uses the C runtime's DLL, whose malloc a program cannot replace"
+      "${way_out}")
+  endif()
+endfunction()
+
+# The configurations that may be built, in upper case.
+function(loam_configurations variable)
+  set(configurations ${CMAKE_CONFIGURATION_TYPES})
+  if(NOT configurations)
+    set(configurations "${CMAKE_BUILD_TYPE}")
+  endif()
+  string(TOUPPER "${configurations}" configurations)
+  set(${variable} "${configurations}" PARENT_SCOPE)
+endfunction()
+
+# $<$<CONFIG:X>:TEXT> is TEXT in what is built as X, and nothing elsewhere.
+function(loam_without_other_configurations variable text)
+  loam_configurations(configurations)
+  while(text MATCHES "\\$<\\$<CONFIG:([A-Za-z0-9_]*)>:([^<>]*)>")
+    set(whole "${CMAKE_MATCH_0}")
+    set(inner "${CMAKE_MATCH_2}")
+    string(TOUPPER "${CMAKE_MATCH_1}" name)
+    if(NOT name IN_LIST configurations)
+      set(inner "")
+    endif()
+    string(REPLACE "${whole}" "${inner}" text "${text}")
+  endwhile()
+  set(${variable} "${text}" PARENT_SCOPE)
+endfunction()
+
+# loam_flags_of(TARGET FLAGS LINKED): every flag that takes part in TARGET's compilation or link,
+# and every library, by target, file or flag, however indirectly it comes in.
+function(loam_flags_of target flags_variable linked_variable)
+  get_target_property(folder ${target} SOURCE_DIR)
+  loam_variable_flags(flags ${folder})
+  set(linked)
+  set(queue ${target})
+  while(queue)
+    list(POP_FRONT queue item)
+    if(item IN_LIST linked)
+      continue()
+    endif()
+    list(APPEND linked "${item}")
+    if(NOT TARGET "${item}")
+      string(APPEND flags " ${item}")
+      continue()
+    endif()
+    foreach(property COMPILE_OPTIONS COMPILE_FLAGS LINK_OPTIONS LINK_FLAGS INTERFACE_COMPILE_OPTIONS
+                     INTERFACE_LINK_OPTIONS)
+      loam_target_property(value ${item} ${property})
+      string(APPEND flags " ${value}")
+    endforeach()
+    foreach(property IMPORTED_LOCATION LINK_LIBRARIES INTERFACE_LINK_LIBRARIES)
+      loam_target_property(value ${item} ${property})
+      string(REGEX REPLACE "\\$<[A-Z_]+:([^<>]*)>" "\\1" value "${value}")
+      list(APPEND queue ${value})
+    endforeach()
+  endwhile()
+  list(POP_FRONT linked)
+  set(${flags_variable} "${flags}" PARENT_SCOPE)
+  set(${linked_variable} "${linked}" PARENT_SCOPE)
+endfunction()
+
+function(loam_target_property variable target property)
+  get_target_property(value ${target} ${property})
+  if(NOT value)
+    set(value)
+  endif()
+  loam_without_other_configurations(value "${value}")
+  set(${variable} "${value}" PARENT_SCOPE)
+endfunction()
+
+# The flags in variables, as the folder has them.
+function(loam_variable_flags variable folder)
+  loam_configurations(configurations)
+  set(flags)
+  foreach(name CMAKE_C_FLAGS CMAKE_CXX_FLAGS CMAKE_EXE_LINKER_FLAGS CMAKE_SHARED_LINKER_FLAGS
+               CMAKE_MODULE_LINKER_FLAGS CMAKE_C_STANDARD_LIBRARIES CMAKE_CXX_STANDARD_LIBRARIES)
+    set(full_names ${name})
+    foreach(configuration ${configurations})
+      list(APPEND full_names ${name}_${configuration})
+    endforeach()
+    foreach(full_name ${full_names})
+      get_directory_property(value DIRECTORY ${folder} DEFINITION ${full_name})
+      string(APPEND flags " ${value}")
+    endforeach()
+  endforeach()
+  set(${variable} "${flags}" PARENT_SCOPE)
+endfunction()
+
+function(loam_verify_after_link target quiet)
+  get_target_property(type ${target} TYPE)
+  if(CMAKE_CROSSCOMPILING)
+    set(outcome "not verified: it is cross-compiled")
+  elseif(NOT type STREQUAL EXECUTABLE)
+    set(outcome "not verified: it is no program")
+  elseif(NOT LOAM_COMMAND)
+    set(outcome "not verified: the loam command was not found; build it, or set LOAM_COMMAND")
+  else()
+    set(outcome "verified after each link")
+    add_custom_command(TARGET ${target} POST_BUILD VERBATIM
+      COMMAND ${CMAKE_COMMAND} -DLOAM_COMMAND=${LOAM_COMMAND} -DPROGRAM=$<TARGET_FILE:${target}>
+              -P ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/loam-verify.cmake)
+  endif()
+  if(NOT quiet)
+    message(STATUS "loam_override(${target}): ${outcome}")
+  endif()
+endfunction()

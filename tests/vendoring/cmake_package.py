@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""The CMake targets and loam_override(), installed and as part of another project."""
+import os
+import unittest
+
+from support import ROOT, run
+from support.cmake import AS_SUBDIRECTORY, CMakeTest
+
+LOAM_COMMAND = os.path.join(ROOT, "build", "bin", "loam")
+FETCHED = f"""include(FetchContent)
+FetchContent_Declare(loam SOURCE_DIR {ROOT})
+FetchContent_MakeAvailable(loam)
+"""
+ALL_TARGETS = """
+add_executable(api program.c)
+target_link_libraries(api PRIVATE loam::loam)
+add_executable(shared program.c)
+target_link_libraries(shared PRIVATE loam::shared)
+add_executable(override program.c)
+target_link_libraries(override m) # without a keyword, as many projects have it
+loam_override(override)
+add_executable(both program.c) # the archive and the object define the same functions
+target_link_libraries(both PRIVATE loam::loam)
+loam_override(both)
+"""
+
+
+class CMakePackage(CMakeTest):
+    def check_all_targets(self, loam, *arguments):
+        self.project(ALL_TARGETS, loam=loam)
+        self.assert_built(*arguments)
+        self.assertRegex(self.output("api"), "malloc other$")
+        self.assertRegex(self.output("shared"), "malloc loam$")
+        self.assertRegex(self.output("override"), "malloc loam$")
+        self.assertRegex(self.output("both"), "malloc loam$")
+
+    def test_as_subdirectory(self):
+        self.check_all_targets(AS_SUBDIRECTORY)
+
+    def test_fetched(self):
+        self.check_all_targets(FETCHED)
+
+    def test_installed(self):
+        build, prefix = self.path("loam", "cmake"), self.path("prefix")
+        self.succeed("cmake", "-S", ROOT, "-B", build, "-G", "Ninja")
+        self.succeed("cmake", "--build", build)
+        self.succeed("cmake", "--install", build, "--prefix", prefix)
+        self.check_all_targets("find_package(loam 0.1 REQUIRED)\n",
+                               "-DCMAKE_PREFIX_PATH=" + prefix)
+        self.check_pkg_config(os.path.join(prefix, "lib", "pkgconfig"), prefix)
+
+    def check_pkg_config(self, folder, prefix):
+        for package, owner in {"loam": "other", "loam-override": "loam"}.items():
+            flags = self.succeed(
+                "pkg-config", f"--define-variable=prefix={prefix}", "--cflags", "--libs", package,
+                environment={"PKG_CONFIG_PATH": folder})
+            program = self.path(package + ".out")
+            self.succeed("gcc", self.path("program.c"), "-o", program, *flags.split())
+            self.assertRegex(self.succeed(program), f"malloc {owner}$")
+
+    def test_link_that_leaves_loam_out_fails(self):
+        # `loam verify` is run after each link; this program has nothing of loam's.
+        program = self.path("plain")
+        self.write("program.c", "int main(void) { return 0; }\n")
+        self.succeed("gcc", self.path("program.c"), "-o", program)
+        result = run("cmake", "-DLOAM_COMMAND=" + LOAM_COMMAND, "-DPROGRAM=" + program, "-P",
+                     os.path.join(ROOT, "cmake", "loam-verify.cmake"))
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("plain: the link has left loam out.", result.stderr)
+
+    def test_says_whether_it_verifies(self):
+        self.project("add_executable(program program.c)\nloam_override(program)\n")
+        result = self.configure("-DLOAM_COMMAND=" + LOAM_COMMAND)
+        self.assertIn("loam_override(program): verified after each link\n", result.stdout)
+        self.project("add_executable(program program.c)\nloam_override(program QUIET)\n")
+        self.assertNotIn("loam_override", self.configure().stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
