@@ -1,6 +1,7 @@
 //! The command line. Help, man pages and completions derive from what stands here.
 
 use crate::failure::{USAGE, complain};
+use crate::graft::Arch;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
@@ -15,6 +16,7 @@ Examples:
   loam run --stats -- make -j8            and print statistics at the end
   loam verify python3                     would python3 run on loam, all of it?
   loam verify 4711                        does the running process 4711?
+  loam graft libc.a                       put loam into a C library for static programs
   loam bench -- make -j8                  compare allocators on it";
 
 const RUN_EXAMPLES: &str = "\
@@ -36,6 +38,18 @@ Examples:
 
 Exit status: 0 if every allocation function of every module is loam's, 1 if not, 2 if it cannot
 be found out.";
+
+const GRAFT_EXAMPLES: &str = "\
+Examples:
+  loam graft --dry-run /usr/lib/x86_64-linux-musl/libc.a    what would change?
+  loam graft /usr/lib/x86_64-linux-musl/libc.a              change it
+  loam graft --undo /usr/lib/x86_64-linux-musl/libc.a       and back
+  loam graft --output loam/libc.a /usr/lib/x86_64-linux-gnu/libc.a
+  loam graft sysroot/                                       every C library in a folder
+  loam graft swift-sdk.artifactbundle.tar.gz                a packed one, into a new file
+  loam graft --object --arch aarch64                        loam's object alone
+
+Exit status: 0 if it is done, or was done before; 2 if not, and nothing is changed then.";
 
 const BENCH_EXAMPLES: &str = "\
 Examples:
@@ -63,6 +77,7 @@ struct CommandLine {
 pub enum Verb {
     Run(RunArguments),
     Verify(VerifyArguments),
+    Graft(GraftArguments),
     Bench(Box<BenchArguments>),
     Man(ManArguments),
     Completions(CompletionsArguments),
@@ -124,6 +139,53 @@ pub struct VerifyArguments {
     /// Arguments for PROGRAM
     #[arg(last = true, value_name = "ARGUMENTS")]
     pub arguments: Vec<OsString>,
+}
+
+/// Put loam into a C library for static linking: a libc.a, an SDK, a toolchain
+///
+/// The members that define malloc and its family are found by their symbols, and left out; where
+/// others want more of such a member, only loam's names in it become references to loam. Loam's
+/// object comes first in the archive. The original is kept beside it, as NAME.loam-original.
+///
+/// In a folder, every C library's archive is found by its content, whatever its name, for every
+/// architecture. A packed folder (.tar, .tar.gz, .tar.xz, .tar.zst, .artifactbundle.tar.gz) is
+/// packed again into a new file, NAME-loam.tar.gz and so on. Links are not followed.
+#[derive(Debug, Args)]
+#[command(after_help = GRAFT_EXAMPLES)]
+pub struct GraftArguments {
+    /// A C library's archive, a folder, or a packed folder
+    #[arg(required_unless_present = "object", value_hint = ValueHint::AnyPath)]
+    #[arg(value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    pub target: Option<PathBuf>,
+
+    /// Show what would be done, and write nothing
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Write the grafted archive or packed folder, or the object, to PATH
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+
+    /// Only for these architectures, separated by commas; without it all there are
+    #[arg(long, value_name = "ARCH", value_enum, value_delimiter = ',')]
+    pub arch: Vec<Arch>,
+
+    /// Put the originals back
+    #[arg(long, conflicts_with_all = ["output", "object", "arch"])]
+    pub undo: bool,
+
+    /// Write loam's object alone, to be put first on a link line
+    #[arg(long)]
+    pub object: bool,
+
+    /// Print what was done as JSON (docs/graft.md describes it)
+    #[arg(long)]
+    pub json: bool,
+
+    /// The folder with loam's objects, instead of that installed with this command
+    #[arg(long, value_name = "FOLDER", env = "LOAM_OBJECTS", hide_env_values = true)]
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub objects: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

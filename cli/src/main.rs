@@ -1,4 +1,4 @@
-//! The `loam` command. Verbs: `run`, `verify`, `bench`; each has a file or folder of its own.
+//! The `loam` command. Verbs: `run`, `verify`, `graft`, `bench`; each has a file or folder of its own.
 
 mod arguments; // the command line: every verb, option and help text
 mod bench; // verb: compare allocators
@@ -9,6 +9,7 @@ mod elf; // what an ELF file defines and refers to
 mod entry_points; // the functions that loam must serve
 mod failure; // errors with an exit status
 mod findings; // what is wrong, in words
+mod graft; // verb: put loam into C libraries for static linking
 mod inherited; // signal dispositions to hand on to a program
 mod inspect; // a process or a static program, inspected
 mod launch; // how a program starts: PATH, scripts, environment
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
     let outcome = match verb {
         Verb::Run(arguments) => run::run(&arguments),
         Verb::Verify(arguments) => verify::verify(&arguments),
+        Verb::Graft(arguments) => graft::graft(&arguments),
         Verb::Bench(arguments) => bench::bench(*arguments),
         Verb::Man(arguments) => man::write(&arguments),
         Verb::Completions(arguments) => completions::write(&arguments),

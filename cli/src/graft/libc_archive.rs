@@ -1,0 +1,162 @@
+//! One C library's archive: from its bytes to the grafted ones.
+
+use super::archive::{self, Unreadable};
+use super::objects::{self, Arch, Objects};
+use super::outcome::{ArchiveOutcome, Done, MemberChange};
+use super::plan::{self, Fate, Refusal, STARTS_PROGRAMS};
+use super::rewrite::rewrite;
+use super::survey::{Content, survey};
+use crate::elf::Architecture;
+use anyhow::{Result, anyhow, bail};
+use std::collections::BTreeSet;
+use thiserror::Error;
+
+/// A grafted archive that is not written yet.
+pub struct Grafted {
+    pub bytes: Vec<u8>,
+    pub outcome: ArchiveOutcome,
+}
+
+/// Whether a file may be a C library's archive: one that says so itself, before it is parsed.
+pub fn may_be_libc(data: &[u8]) -> bool {
+    data.starts_with(archive::MAGIC)
+        && memchr::memmem::find(data, STARTS_PROGRAMS.as_bytes()).is_some()
+}
+
+/// Whether an archive is a C library's. One that cannot be read as an archive of objects is none.
+pub fn is_libc(data: &[u8]) -> Result<bool> {
+    match recognise_parts(data) {
+        Ok(_) => Ok(true),
+        Err(Unsuitable::Refused(Refusal::NoLibc)) => Ok(false),
+        Err(cause) => Err(cause.into()),
+    }
+}
+
+/// What a C library's archive is.
+pub struct Libc {
+    pub architecture: Architecture,
+    /// Loam's word for the architecture, if it has one.
+    pub arch: Option<Arch>,
+    /// `glibc`, `musl` or `C library`.
+    pub name: &'static str,
+    pub holds_loam: bool,
+    /// The archive's size.
+    pub bytes: usize,
+}
+
+impl Libc {
+    pub fn require_arch(&self) -> Result<Arch> {
+        self.arch.ok_or_else(|| anyhow!("loam has no object for {}", self.architecture))
+    }
+}
+
+pub fn recognise(data: &[u8]) -> Result<Libc> {
+    recognise_parts(data).map_err(Into::into)
+}
+
+#[derive(Debug, Error)]
+enum Unsuitable {
+    #[error(transparent)]
+    Unreadable(#[from] Unreadable),
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+}
+
+fn recognise_parts(data: &[u8]) -> Result<Libc, Unsuitable> {
+    let members = archive::read(data)?;
+    let contents = survey(&members);
+    let names: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
+    Ok(examine(&contents, &names, data.len())?)
+}
+
+fn examine(contents: &[Content], names: &[&str], bytes: usize) -> Result<Libc, Refusal> {
+    let architecture = plan::examine(contents, names)?;
+    Ok(Libc {
+        architecture,
+        arch: Arch::of(architecture),
+        name: libc_name(contents),
+        holds_loam: plan::holds_loam(contents),
+        bytes,
+    })
+}
+
+/// Grafts an archive's bytes. `path` is what it is called in the outcome.
+pub fn graft(data: &[u8], path: &str, objects: &mut Objects) -> Result<Grafted> {
+    let members = archive::read(data)?;
+    let contents = survey(&members);
+    let names: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
+    let libc = examine(&contents, &names, data.len())?;
+    if libc.holds_loam {
+        bail!("holds loam already, and the original is not beside it: nothing to start from");
+    }
+    let arch = libc.require_arch()?;
+    let object = objects.get(arch)?;
+    let loam = objects::symbols(object)?;
+    let family = plan::family(&loam);
+    let fates = plan::plan(&contents, &names, &family)?;
+    let bytes = rewrite(&members, &fates, object)?;
+    check(&bytes, &family)?;
+    let mut outcome = ArchiveOutcome {
+        path: path.to_owned(),
+        architecture: arch,
+        libc: libc.name,
+        done: Done::Grafted,
+        dropped: Vec::new(),
+        split: Vec::new(),
+        object_bytes: object.len(),
+        object_symbols: family.len(),
+        bytes_before: data.len(),
+        bytes_after: bytes.len(),
+        original: None,
+    };
+    for ((name, content), fate) in names.iter().zip(&contents).zip(&fates) {
+        let Content::Object(_, symbols) = content else { continue };
+        let change = |set: BTreeSet<&str>| MemberChange {
+            name: (*name).to_owned(),
+            symbols: set.into_iter().map(str::to_owned).collect(),
+        };
+        match fate {
+            Fate::Keep => {}
+            Fate::Drop => {
+                let own = symbols.strong.intersection(&family).copied().collect();
+                outcome.dropped.push(change(own));
+            }
+            Fate::Split(cut) => outcome.split.push(change(cut.clone())),
+        }
+    }
+    Ok(Grafted { bytes, outcome })
+}
+
+/// What must hold of every grafted archive: each name of loam's is defined once.
+fn check(bytes: &[u8], family: &BTreeSet<&str>) -> Result<()> {
+    let members = archive::read(bytes).map_err(|cause| anyhow!("the result is {cause}"))?;
+    let contents = survey(&members);
+    let mut seen = BTreeSet::new();
+    for content in &contents {
+        let Content::Object(_, symbols) = content else { continue };
+        if let Some(twice) = symbols.strong.intersection(family).find(|name| !seen.insert(**name)) {
+            bail!("the result defines {twice} twice");
+        }
+    }
+    match family.iter().find(|name| !seen.contains(*name)) {
+        Some(missing) => bail!("the result does not define {missing}"),
+        None => Ok(()),
+    }
+}
+
+/// Whose C library it is, by a function that only this one has.
+fn libc_name(contents: &[Content]) -> &'static str {
+    let defines = |name: &str| {
+        contents.iter().any(|content| match content {
+            Content::Object(_, symbols) => symbols.defines(name),
+            _ => false,
+        })
+    };
+    if defines("gnu_get_libc_version") {
+        "glibc"
+    } else if defines("__init_libc") {
+        "musl"
+    } else {
+        "C library"
+    }
+}

@@ -1,0 +1,147 @@
+//! Loam's objects for static linking: one for each architecture, installed with this command.
+
+use super::survey::{Content, Symbols, content};
+use crate::elf::Architecture;
+use anyhow::{Context, Result, bail};
+use object::elf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// An architecture that loam may have an object for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum, serde::Serialize)]
+#[value(rename_all = "lower")]
+#[serde(rename_all = "lowercase")]
+pub enum Arch {
+    #[value(name = "x86_64", alias = "amd64")]
+    #[serde(rename = "x86_64")]
+    X86_64,
+    #[value(alias = "arm64")]
+    Aarch64,
+    Riscv64,
+    #[value(alias = "armv7")]
+    Armhf,
+    #[value(alias = "i686")]
+    I386,
+}
+
+impl Arch {
+    pub fn name(self) -> &'static str {
+        match self {
+            Arch::X86_64 => "x86_64",
+            Arch::Aarch64 => "aarch64",
+            Arch::Riscv64 => "riscv64",
+            Arch::Armhf => "armhf",
+            Arch::I386 => "i386",
+        }
+    }
+
+    pub fn of(architecture: Architecture) -> Option<Arch> {
+        let Architecture { machine, is_64, is_little_endian } = architecture;
+        match (machine, is_64, is_little_endian) {
+            (elf::EM_X86_64, true, true) => Some(Arch::X86_64),
+            (elf::EM_AARCH64, true, true) => Some(Arch::Aarch64),
+            (elf::EM_RISCV, true, true) => Some(Arch::Riscv64),
+            (elf::EM_ARM, false, true) => Some(Arch::Armhf),
+            (elf::EM_386, false, true) => Some(Arch::I386),
+            _ => None,
+        }
+    }
+
+    /// That of this machine.
+    pub fn host() -> Option<Arch> {
+        match std::env::consts::ARCH {
+            "x86_64" => Some(Arch::X86_64),
+            "aarch64" => Some(Arch::Aarch64),
+            "riscv64" => Some(Arch::Riscv64),
+            "arm" => Some(Arch::Armhf),
+            "x86" => Some(Arch::I386),
+            _ => None,
+        }
+    }
+}
+
+impl std::fmt::Display for Arch {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(self.name())
+    }
+}
+
+/// Where the objects lie beside the command, from the folder that holds the command.
+const PLACES: [&str; 3] = ["../lib/graft", "../lib/loam/graft", "graft"];
+
+/// The objects there are. Each is read when it is first asked for.
+pub struct Objects {
+    folder: PathBuf,
+    read: BTreeMap<Arch, Vec<u8>>,
+}
+
+impl Objects {
+    /// The folder that was asked for, or else the one installed with this command.
+    pub fn locate(asked_for: Option<&Path>) -> Result<Objects> {
+        let folder = match asked_for.filter(|path| !path.as_os_str().is_empty()) {
+            Some(path) => path.to_owned(),
+            None => beside_command()?,
+        };
+        if !folder.is_dir() {
+            bail!("cannot find loam's objects: {} is not a folder", folder.display());
+        }
+        Ok(Objects { folder, read: BTreeMap::new() })
+    }
+
+    pub fn path(&self, arch: Arch) -> PathBuf {
+        self.folder.join(format!("loam-{arch}.o"))
+    }
+
+    /// The object's bytes; an error if there is none.
+    pub fn get(&mut self, arch: Arch) -> Result<&[u8]> {
+        let path = self.path(arch);
+        let slot = match self.read.entry(arch) {
+            std::collections::btree_map::Entry::Occupied(read) => read.into_mut(),
+            std::collections::btree_map::Entry::Vacant(vacant) => {
+                if !path.exists() {
+                    bail!("loam has no object for {arch}: there is no {}", path.display());
+                }
+                let bytes = std::fs::read(&path)
+                    .with_context(|| format!("cannot read {}", path.display()))?;
+                check(&bytes, arch).with_context(|| path.display().to_string())?;
+                vacant.insert(bytes)
+            }
+        };
+        Ok(slot)
+    }
+}
+
+/// Whether an object is loam and of the architecture that its name says.
+fn check(bytes: &[u8], arch: Arch) -> Result<()> {
+    match content(bytes) {
+        Content::Object(architecture, symbols) if symbols.is_loam() => {
+            match Arch::of(architecture) == Some(arch) {
+                true => Ok(()),
+                false => bail!("is for {architecture}, not for {arch}"),
+            }
+        }
+        _ => bail!("is not loam's object"),
+    }
+}
+
+/// The symbols of an object that `Objects::get` gave.
+pub fn symbols(bytes: &[u8]) -> Result<Symbols<'_>> {
+    match content(bytes) {
+        Content::Object(_, symbols) => Ok(symbols),
+        _ => bail!("not loam's object"),
+    }
+}
+
+fn beside_command() -> Result<PathBuf> {
+    let command = std::env::current_exe().context("cannot find where this command is")?;
+    let folder = command.parent().unwrap_or(Path::new("/"));
+    let candidates = PLACES.map(|place| folder.join(place));
+    match candidates.iter().find(|candidate| candidate.is_dir()) {
+        Some(path) => Ok(path.clone()),
+        None => bail!(
+            "cannot find loam's objects: looked for {}; build them with 'make objects', or name \
+             their folder with --objects FOLDER or LOAM_OBJECTS",
+            candidates.map(|path| path.display().to_string()).join(", ")
+        ),
+    }
+}

@@ -1,0 +1,142 @@
+//! What graft did, as data. Serialised, this is the JSON that docs/graft.md describes.
+
+use super::advice::Advice;
+use super::libc_archive::Libc;
+use super::objects::Arch;
+use serde::Serialize;
+use std::fmt::Write;
+
+/// Raised when a field changes its meaning or goes; new fields do not raise it.
+pub const SCHEMA: u32 = 1;
+
+#[derive(Debug, Serialize)]
+pub struct Outcome {
+    pub schema: u32,
+    pub target: String,
+    /// Nothing was written.
+    pub is_dry_run: bool,
+    /// The file that was written in the place of the target, if it was another one.
+    pub output: Option<String>,
+    pub archives: Vec<ArchiveOutcome>,
+    /// How builds get what was grafted.
+    pub advice: Vec<Advice>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct ArchiveOutcome {
+    pub path: String,
+    pub architecture: Arch,
+    /// `glibc`, `musl` or `C library`.
+    pub libc: &'static str,
+    pub done: Done,
+    /// Members left out, with the names that loam defines in their place.
+    pub dropped: Vec<MemberChange>,
+    /// Members kept, with the names that are references to loam now.
+    pub split: Vec<MemberChange>,
+    pub object_bytes: usize,
+    pub object_symbols: usize,
+    pub bytes_before: usize,
+    pub bytes_after: usize,
+    /// Where the original is kept.
+    pub original: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Done {
+    Grafted,
+    /// It already was what it would have become.
+    AlreadyGrafted,
+    /// Its architecture is not among those asked for.
+    Skipped,
+    /// The original is back.
+    Undone,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct MemberChange {
+    pub name: String,
+    pub symbols: Vec<String>,
+}
+
+impl Outcome {
+    pub fn to_json(&self) -> serde_json::Result<String> {
+        serde_json::to_string_pretty(self)
+    }
+
+    pub fn render(&self) -> String {
+        let mut out = String::new();
+        // Writing to a String cannot fail.
+        let _ = self.write(&mut out);
+        out
+    }
+
+    fn write(&self, out: &mut String) -> std::fmt::Result {
+        for archive in &self.archives {
+            archive.write(out, self.is_dry_run)?;
+        }
+        if let Some(output) = &self.output {
+            let word = if self.is_dry_run { "would write" } else { "wrote" };
+            writeln!(out, "{word} {output}")?;
+        }
+        if !self.advice.is_empty() {
+            writeln!(out, "\nfrom here:")?;
+        }
+        self.advice.iter().try_for_each(|advice| advice.write(out))
+    }
+}
+
+impl ArchiveOutcome {
+    /// Of an archive in which nothing is changed.
+    pub fn unchanged(path: String, architecture: Arch, libc: &Libc, done: Done) -> Self {
+        ArchiveOutcome {
+            path,
+            architecture,
+            libc: libc.name,
+            done,
+            dropped: Vec::new(),
+            split: Vec::new(),
+            object_bytes: 0,
+            object_symbols: 0,
+            bytes_before: libc.bytes,
+            bytes_after: libc.bytes,
+            original: None,
+        }
+    }
+
+    fn write(&self, out: &mut String, is_dry_run: bool) -> std::fmt::Result {
+        let Self { path, architecture, libc, .. } = self;
+        let done = match (self.done, is_dry_run) {
+            (Done::Grafted, false) => "grafted",
+            (Done::Grafted, true) => "would be grafted",
+            (Done::AlreadyGrafted, _) => "already grafted; nothing to do",
+            (Done::Skipped, _) => "skipped: not among the architectures asked for",
+            (Done::Undone, false) => "the original is back",
+            (Done::Undone, true) => "the original would come back",
+        };
+        writeln!(out, "{path}: {libc}, {architecture}: {done}")?;
+        if self.done != Done::Grafted {
+            return Ok(());
+        }
+        members(out, "drop", &self.dropped)?;
+        members(out, "split", &self.split)?;
+        let kib = self.object_bytes.div_ceil(1024);
+        writeln!(out, "  add      loam.o: {} symbols, {kib} KiB", self.object_symbols)?;
+        writeln!(out, "  size     {} bytes, before {}", self.bytes_after, self.bytes_before)?;
+        match &self.original {
+            Some(original) => writeln!(out, "  original {original}"),
+            None => Ok(()),
+        }
+    }
+}
+
+fn members(out: &mut String, word: &str, changes: &[MemberChange]) -> std::fmt::Result {
+    if changes.is_empty() {
+        return Ok(());
+    }
+    let noun = if changes.len() == 1 { "member" } else { "members" };
+    writeln!(out, "  {word:<8} {} {noun}:", changes.len())?;
+    changes.iter().try_for_each(|change| {
+        writeln!(out, "           {}: {}", change.name, change.symbols.join(", "))
+    })
+}

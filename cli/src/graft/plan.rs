@@ -1,0 +1,182 @@
+//! What becomes of each member when loam takes the place of a C library's malloc.
+
+use super::survey::{Content, Symbols};
+use crate::elf::Architecture;
+use std::collections::BTreeSet;
+use thiserror::Error;
+
+/// What becomes of a member.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Fate<'data> {
+    Keep,
+    /// All that anything wants of it, loam defines.
+    Drop,
+    /// Others want more of it: loam's names in it become references to loam.
+    Split(BTreeSet<&'data str>),
+}
+
+/// Why an archive is not grafted.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum Refusal {
+    #[error("no C library: none of its members defines {STARTS_PROGRAMS}")]
+    NoLibc,
+    #[error("its members are for different architectures: {0} and {1}")]
+    Mixed(String, String),
+    #[error(
+        "member {0} is the compiler's intermediate code (LTO), in which symbols cannot be told; \
+         take a C library that was built without -flto"
+    )]
+    Bitcode(String),
+    #[error("member {0} is damaged: {1}")]
+    Member(String, String),
+    #[error(
+        "member {0} defines {1}, loam's name and more that others want, and holds intermediate \
+         code (LTO), which cannot be split; take a C library that was built without -flto"
+    )]
+    SplitLto(String, String),
+    #[error(
+        "something else has already cut into its malloc: no member defines {0}; restore the \
+         original"
+    )]
+    AlreadyCut(String),
+    #[error("{1} has already been put into it: member {0} defines {2}; restore the original")]
+    OtherAllocator(String, &'static str, &'static str),
+}
+
+/// Every C library has it, whatever its archive is called.
+pub const STARTS_PROGRAMS: &str = "__libc_start_main";
+
+/// The least that a C library defines of its malloc, strongly or weakly.
+const LEAST: [&str; 4] = ["malloc", "free", "calloc", "realloc"];
+
+/// What only other allocators define.
+pub const OTHER_ALLOCATORS: &[(&str, &str)] = &[
+    ("mi_malloc", "mimalloc"),
+    ("je_malloc", "jemalloc"),
+    ("mallctl", "jemalloc"),
+    ("rpmalloc", "rpmalloc"),
+    ("sn_rust_alloc", "snmalloc"),
+    ("tc_malloc", "tcmalloc"),
+    ("scalable_malloc", "TBB malloc"),
+    ("GC_malloc", "the Boehm collector"),
+    ("__scudo_default_options", "scudo"),
+];
+
+/// The names of loam's object that may collide with a C library's.
+pub fn family<'data>(loam: &Symbols<'data>) -> BTreeSet<&'data str> {
+    let is_own = |name: &str| name.starts_with("loam_") || name.starts_with("lm_");
+    loam.strong.iter().copied().filter(|name| !is_own(name)).collect()
+}
+
+/// Whether loam is in the archive.
+pub fn holds_loam(contents: &[Content]) -> bool {
+    objects(contents).any(|(_, symbols)| symbols.is_loam())
+}
+
+fn objects<'a, 'data>(
+    contents: &'a [Content<'data>],
+) -> impl Iterator<Item = (usize, &'a Symbols<'data>)> {
+    contents.iter().enumerate().filter_map(|(index, content)| match content {
+        Content::Object(_, symbols) => Some((index, symbols)),
+        _ => None,
+    })
+}
+
+/// The architecture of a C library's archive; or why it is none that can be grafted.
+pub fn examine(contents: &[Content], names: &[&str]) -> Result<Architecture, Refusal> {
+    let name = |index: usize| names.get(index).copied().unwrap_or_default().to_owned();
+    let mut architecture: Option<Architecture> = None;
+    for (index, content) in contents.iter().enumerate() {
+        match content {
+            Content::Bitcode => return Err(Refusal::Bitcode(name(index))),
+            Content::Damaged(cause) => return Err(Refusal::Member(name(index), cause.clone())),
+            Content::Object(found, _) => match architecture {
+                Some(first) if first != *found => {
+                    return Err(Refusal::Mixed(first.to_string(), found.to_string()));
+                }
+                _ => architecture = Some(*found),
+            },
+            Content::Other => {}
+        }
+    }
+    let starts = |(_, symbols): (usize, &Symbols)| symbols.defines(STARTS_PROGRAMS);
+    match architecture {
+        Some(architecture) if objects(contents).any(starts) => Ok(architecture),
+        _ => Err(Refusal::NoLibc),
+    }
+}
+
+/// Decides for each member. `family`: what loam defines.
+pub fn plan<'data>(
+    contents: &[Content<'data>],
+    names: &[&str],
+    family: &BTreeSet<&'data str>,
+) -> Result<Vec<Fate<'data>>, Refusal> {
+    refuse_cut(contents, names, family)?;
+    let mut fates: Vec<Fate> = contents.iter().map(|_| Fate::Keep).collect();
+    for (index, symbols) in objects(contents) {
+        if !symbols.strong.is_disjoint(family) {
+            fates[index] = Fate::Drop;
+        }
+    }
+    // A member that must stay may want what another one defines, and so on.
+    while let Some(index) = wanted_though_dropped(contents, &fates, family) {
+        let Content::Object(_, symbols) = &contents[index] else { break };
+        let cut: BTreeSet<&str> = symbols.defined().filter(|name| family.contains(name)).collect();
+        if symbols.has_lto {
+            let first = cut.first().copied().unwrap_or_default().to_owned();
+            return Err(Refusal::SplitLto(names[index].to_owned(), first));
+        }
+        fates[index] = Fate::Split(cut);
+    }
+    Ok(fates)
+}
+
+/// A member to be dropped that defines what others want, or a program may, and nobody else does.
+fn wanted_though_dropped(
+    contents: &[Content],
+    fates: &[Fate],
+    family: &BTreeSet<&str>,
+) -> Option<usize> {
+    let stays = |index: usize| fates[index] != Fate::Drop;
+    let mut wanted = BTreeSet::new();
+    let mut defined = BTreeSet::new();
+    for (_, symbols) in objects(contents).filter(|(index, _)| stays(*index)) {
+        wanted.extend(symbols.wanted.iter().copied());
+        defined.extend(symbols.defined());
+    }
+    // Names that begin with an underscore are the C library's own.
+    let is_public = |name: &str| !name.starts_with('_');
+    let is_missed = |name: &str| {
+        !family.contains(name)
+            && !defined.contains(name)
+            && (wanted.contains(name) || is_public(name))
+    };
+    objects(contents)
+        .find(|(index, symbols)| !stays(*index) && symbols.defined().any(is_missed))
+        .map(|(index, _)| index)
+}
+
+/// Refuses an archive whose malloc is not the C library's own any more.
+fn refuse_cut(
+    contents: &[Content],
+    names: &[&str],
+    family: &BTreeSet<&str>,
+) -> Result<(), Refusal> {
+    let mut defined = BTreeSet::new();
+    let mut wanted = BTreeSet::new();
+    for (index, symbols) in objects(contents) {
+        for (mark, allocator) in OTHER_ALLOCATORS {
+            if symbols.strong.contains(mark) {
+                return Err(Refusal::OtherAllocator(names[index].to_owned(), allocator, mark));
+            }
+        }
+        defined.extend(symbols.defined());
+        wanted.extend(symbols.wanted.iter().copied());
+    }
+    let mut must_be_there = LEAST.iter().chain(wanted.intersection(family));
+    match must_be_there.find(|name| !defined.contains(*name)) {
+        Some(missing) => Err(Refusal::AlreadyCut((*missing).to_owned())),
+        None => Ok(()),
+    }
+}
