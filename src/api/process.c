@@ -4,6 +4,7 @@
 #include "config/options.h"
 #include "heap/orphan.h"
 #include "large/huge.h"
+#include "loam/loam.h"
 #include "os/os.h"
 #include "pages/meta.h"
 #include "report/report.h"
@@ -73,6 +74,7 @@ static void after_fork_in_child(void) { for_each_lock(lm_lock_reset); }
 /* ---- Constructor and destructor ---- */
 
 __attribute__((constructor(101))) static void construct(void) {
+  LM_KEEP(loam_version); /* `loam verify` knows loam by it */
   lm_process_start();
   read_options();
   lm_os_fork_start(before_fork, after_fork_in_parent, after_fork_in_child);

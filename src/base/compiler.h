@@ -34,6 +34,8 @@
 #define LM_EXPORT __attribute__((visibility("default")))
 #define LM_UNUSED __attribute__((unused))
 #define LM_WEAK __attribute__((weak))
+/* A linker that drops what nobody refers to keeps `function` with the code that says this. */
+#define LM_KEEP(function) __asm__ volatile("" : : "r"(function))
 #define LM_CALLER() __builtin_extract_return_addr(__builtin_return_address(0))
 
 /* Keeps a value that will be returned in the register that it is returned in; GCC moves it there

@@ -7,7 +7,6 @@
 #endif
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -25,6 +24,9 @@
 #if !defined(MREMAP_DONTUNMAP)
 #define MREMAP_DONTUNMAP 4
 #endif
+/* As in <linux/futex.h>, which musl's compiler does not find. */
+#define FUTEX_WAIT_PRIVATE 128
+#define FUTEX_WAKE_PRIVATE 129
 
 struct lm_os_facts lm_os = {4096, 12, 1, true};
 
