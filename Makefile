@@ -6,7 +6,7 @@ GENERATOR := $(if $(shell command -v ninja 2>/dev/null),Ninja,Unix Makefiles)
 JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
 CONFIG  ?= RelWithDebInfo
 
-.PHONY: all lib cli test run programs bench report peers dist clean help
+.PHONY: all lib cli test run programs bench report peers dist crate deb demo-lld clean help
 
 all: lib cli ## Build build/lib/libloam.so, libloam.a, loam.o and build/bin/loam
 
@@ -54,6 +54,20 @@ peers: all ## Fetch and build all that is compared: other allocators and, as roo
 
 dist: ## Write dist/loam.c, dist/loam.h and a source tarball
 	scripts/dist.py dist
+
+crate: ## Package the Rust crate loam-malloc into target/package
+	scripts/dist.py $(BUILD)/dist
+	mkdir -p bindings/rust/vendor
+	cp $(BUILD)/dist/loam.c $(BUILD)/dist/loam.h bindings/rust/vendor/
+	cargo package --package loam-malloc --allow-dirty
+
+deb: all ## Write a Debian package into build/
+	rm -rf $(BUILD)/man && mkdir -p $(BUILD)/man && $(BUILD)/bin/loam man $(BUILD)/man
+	gzip -9n $(BUILD)/man/*.1
+	cd $(BUILD) && cpack --config cmake/CPackConfig.cmake -G DEB -B packages
+
+demo-lld: all ## Link lld with loam and with others, compare what they make and how long they take
+	integrations/llvm/demo_lld.py $(BUILD)/demo-lld
 
 clean: ## Remove everything that was built
 	rm -rf $(BUILD) dist target

@@ -3,9 +3,9 @@
 
     scripts/dist.py FOLDER
 
-FOLDER gets loam.c (all of src/ as one C11 file), loam.h (the public header) and
-loam-VERSION.tar.gz (this repository's files, with those two in dist/). The same sources give the
-same bytes, whenever and wherever it runs.
+FOLDER gets loam.c (all of src/ as one C11 file), loam.h (the public header), loam-VERSION.tar.gz
+(this repository's files, with those two in dist/) and loam.wrap (Meson's name for the tarball). The
+same sources give the same bytes, whenever and wherever it runs.
 """
 import gzip
 import hashlib
@@ -34,6 +34,18 @@ HEADING = """/* loam {version}: a general-purpose memory allocator, all of it in
  *
 {licence}
  */
+"""
+
+
+# Meson takes a tarball without an address from subprojects/packagefiles.
+WRAP = """[wrap-file]
+directory = {name}
+source_filename = {name}.tar.gz
+source_hash = {checksum}
+
+[provide]
+loam = loam_dep
+loam-override = loam_override_dep
 """
 
 
@@ -139,6 +151,8 @@ def main():
         for file, text in generated.items():
             write(sys.argv[1], file, text.encode())
         write(sys.argv[1], f"{name}.tar.gz", packed)
+        checksum = hashlib.sha256(packed).hexdigest()
+        write(sys.argv[1], "loam.wrap", WRAP.format(name=name, checksum=checksum).encode())
     except Failure as failure:
         print(f"dist: {failure}", file=sys.stderr)
         return 2

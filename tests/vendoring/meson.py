@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""loam as a Meson subproject: both dependencies, from the folder and from a wrap, and refusals."""
+import os
+import shutil
+import unittest
+
+from support import API_PROGRAM, ROOT, VendoringTest, run
+
+PROJECT = """project('consumer', 'c')
+executable('api', 'program.c', dependencies: dependency('loam'))
+executable('override', 'program.c', dependencies: dependency('loam-override'))
+"""
+
+
+class Meson(VendoringTest):
+    def setUp(self):
+        super().setUp()
+        self.write("program.c", API_PROGRAM.replace("<loam.h>", "<loam/loam.h>"))
+        self.write("meson.build", PROJECT)
+        self.write_wrap()
+
+    def write_wrap(self):
+        """What `make dist` writes, with its tarball where Meson looks for one."""
+        dist = self.path("subprojects", "packagefiles")
+        self.succeed(os.path.join(ROOT, "scripts", "dist.py"), dist)
+        os.rename(os.path.join(dist, "loam.wrap"), self.path("subprojects", "loam.wrap"))
+
+    def configure(self, *arguments):
+        return run("meson", "setup", *arguments, self.path("build"), self.folder)
+
+    def test_both_dependencies(self):
+        result = self.configure()
+        self.assertEqual(result.returncode, 0, result.stdout)
+        result = run("meson", "compile", "-C", self.path("build"))
+        self.assertEqual(result.returncode, 0, result.stdout)
+        self.assertNotIn("warning", result.stdout)
+        self.assertRegex(self.succeed(self.path("build", "api")), "malloc other$")
+        self.assertRegex(self.succeed(self.path("build", "override")), "malloc loam$")
+
+    def test_sanitizers_are_refused(self):
+        for argument in ("-Db_sanitize=address,undefined", "-Dc_args=-fsanitize=address"):
+            with self.subTest(argument):
+                result = self.configure(argument)
+                shutil.rmtree(self.path("build"))
+                self.assertEqual(result.returncode, 1, result.stdout)
+                self.assertIn("loam-override: the address sanitizer needs malloc for itself. "
+                              "Use it only in builds without it.", result.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
