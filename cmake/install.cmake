@@ -2,6 +2,8 @@
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
+# Where the libraries' folder is, `make` puts the command and its manual beside it.
+cmake_path(GET loam_lib_dir PARENT_PATH loam_output_dir)
 set(loam_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/loam)
 install(TARGETS loam-api loam_shared EXPORT loam-targets)
 install(TARGETS loam_static loam-checking_shared loam-checking_static)
@@ -10,7 +12,7 @@ install(FILES ${loam_lib_dir}/loam.o ${loam_lib_dir}/loam-checking.o
 install(DIRECTORY include/loam DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES LICENSE-MIT LICENSE-APACHE CHANGELOG.md README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 # The command, if `make cli` has built it.
-install(PROGRAMS ${PROJECT_SOURCE_DIR}/build/bin/loam DESTINATION ${CMAKE_INSTALL_BINDIR} OPTIONAL)
+install(PROGRAMS ${loam_output_dir}/bin/loam DESTINATION ${CMAKE_INSTALL_BINDIR} OPTIONAL)
 install(CODE [[
   set(command "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/bin/loam")
   if(CMAKE_INSTALL_DO_STRIP AND EXISTS "${command}")
@@ -50,7 +52,7 @@ if(LOAM_GZIP)
   execute_process(COMMAND ${LOAM_GZIP} -9nf ${loam_packaging_dir}/changelog)
   install(FILES ${loam_packaging_dir}/changelog.gz DESTINATION ${CMAKE_INSTALL_DOCDIR} OPTIONAL)
 endif()
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/build/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1
+install(DIRECTORY ${loam_output_dir}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1
   OPTIONAL FILES_MATCHING PATTERN "*.1.gz")
 
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
