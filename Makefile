@@ -6,12 +6,18 @@ GENERATOR := $(if $(shell command -v ninja 2>/dev/null),Ninja,Unix Makefiles)
 JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
 CONFIG  ?= RelWithDebInfo
 
-.PHONY: all lib cli test run programs bench report peers dist crate deb demo-lld clean help
+# Where other build systems and tests expect them.
+OBJECTS := $(BUILD)/lib/graft
+
+.PHONY: all lib objects cli test run programs bench report peers dist crate deb demo-lld clean help
 
 all: lib cli ## Build build/lib/libloam.so, libloam.a, loam.o and build/bin/loam
 
 lib: $(BUILD)/cmake/CMakeCache.txt ## Build the allocator only
 	$(CMAKE) --build $(BUILD)/cmake --parallel $(JOBS)
+
+objects: ## Build build/lib/graft/loam-ARCH.o for each processor that a compiler is installed for
+	tools/objects.sh $(CURDIR)/$(OBJECTS) $(CURDIR)/$(BUILD)/objects
 
 $(BUILD)/cmake/CMakeCache.txt: CMakeLists.txt
 	$(CMAKE) -S . -B $(BUILD)/cmake -G "$(GENERATOR)" -DCMAKE_BUILD_TYPE=$(CONFIG)

@@ -5,6 +5,7 @@
 
 #include "base/format.c"
 
+#include "os/fork_linux.c"
 #include "os/lock.c"
 #include "os/os_linux.c"
 #include "os/panic.c"

@@ -5,8 +5,8 @@
 
 #include "heap/heap.h"
 
-/* The calling thread's heap; never NULL. Initial-exec, so that reading it takes no call. */
-extern __thread struct lm_heap *lm_this_heap __attribute__((tls_model("initial-exec")));
+/* The calling thread's heap; never NULL. Reading it takes no call unless LM_TLS_DYNAMIC. */
+extern __thread struct lm_heap *lm_this_heap LM_TLS_MODEL;
 
 /* Sets errno if it returns NULL. */
 void *lm_malloc_slow(size_t size);

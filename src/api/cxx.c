@@ -7,7 +7,7 @@
 #include "os/os.h"
 #include "os/panic.h"
 
-#if !LM_NO_OVERRIDE
+#if !LM_NO_OVERRIDE && !LM_NO_OPERATORS
 
 /* size_t in mangled names */
 #if LM_BITS_64
@@ -21,25 +21,35 @@ typedef void (*new_handler)(void);
 extern new_handler cxx_get_new_handler(void) __asm__("_ZSt15get_new_handlerv") LM_WEAK;
 extern void cxx_throw_bad_alloc(void) __asm__("_ZSt17__throw_bad_allocv") LM_WEAK;
 
+/* Of the Itanium C++ ABI; a std::bad_alloc is a pointer into its table of virtual functions. */
+extern void *cxx_allocate_exception(size_t) __asm__("__cxa_allocate_exception") LM_WEAK;
+extern void cxx_throw(void *, void *, void (*)(void *)) __asm__("__cxa_throw") LM_WEAK;
+extern char cxx_bad_alloc_type[] __asm__("_ZTISt9bad_alloc") LM_WEAK;
+extern void *cxx_bad_alloc_table[] __asm__("_ZTVSt9bad_alloc") LM_WEAK;
+extern void cxx_bad_alloc_destroy(void *) __asm__("_ZNSt9bad_allocD1Ev") LM_WEAK;
+#define TABLE_HEAD_WORDS 2
+
 /* Bound at load where the C++ runtime was there already, looked up where it came later. */
-static void *runtime_function(void *bound, const char *name) {
+static void *runtime_part(void *bound, const char *name) {
   return bound != NULL ? bound : lm_os_next_function(name);
 }
 
 static void throw_bad_alloc(void) {
   void (*throw_it)(void) =
-      (void (*)(void))runtime_function((void *)cxx_throw_bad_alloc, "_ZSt17__throw_bad_allocv");
+      (void (*)(void))runtime_part((void *)cxx_throw_bad_alloc, "_ZSt17__throw_bad_allocv");
   if (throw_it != NULL) throw_it();
-  /* libc++ has the parts only. */
-  void *(*allocate)(size_t) = (void *(*)(size_t))lm_os_next_function("__cxa_allocate_exception");
-  void (*construct)(void *) = (void (*)(void *))lm_os_next_function("_ZNSt9bad_allocC1Ev");
-  void (*destroy)(void *) = (void (*)(void *))lm_os_next_function("_ZNSt9bad_allocD1Ev");
+  /* libc++, and static programs that use little of their runtime, have the parts only. */
+  void *(*allocate)(size_t) = (void *(*)(size_t))runtime_part((void *)cxx_allocate_exception,
+                                                              "__cxa_allocate_exception");
   void (*raise_it)(void *, void *, void (*)(void *)) =
-      (void (*)(void *, void *, void (*)(void *)))lm_os_next_function("__cxa_throw");
-  void *type = lm_os_next_function("_ZTISt9bad_alloc");
-  if (allocate != NULL && construct != NULL && raise_it != NULL && type != NULL) {
-    void *exception = allocate(sizeof(void *));
-    construct(exception);
+      (void (*)(void *, void *, void (*)(void *)))runtime_part((void *)cxx_throw, "__cxa_throw");
+  void (*destroy)(void *) =
+      (void (*)(void *))runtime_part((void *)cxx_bad_alloc_destroy, "_ZNSt9bad_allocD1Ev");
+  void *type = runtime_part(cxx_bad_alloc_type, "_ZTISt9bad_alloc");
+  void **table = runtime_part(cxx_bad_alloc_table, "_ZTVSt9bad_alloc");
+  if (allocate != NULL && raise_it != NULL && type != NULL && table != NULL) {
+    void **exception = allocate(sizeof(void *));
+    *exception = table + TABLE_HEAD_WORDS;
     raise_it(exception, type, destroy);
   }
   LM_TEXT(text, 128);
@@ -49,7 +59,7 @@ static void throw_bad_alloc(void) {
 }
 
 static new_handler current_new_handler(void) {
-  new_handler (*get)(void) = (new_handler(*)(void))runtime_function((void *)cxx_get_new_handler,
+  new_handler (*get)(void) = (new_handler(*)(void))runtime_part((void *)cxx_get_new_handler,
                                                                     "_ZSt15get_new_handlerv");
   return get != NULL ? get() : NULL;
 }
@@ -164,4 +174,4 @@ DELETE_SIZED(cxx_delete_sized_aligned, "_ZdlPv" SIZE_CODE "St11align_val_t", siz
 DELETE_SIZED(cxx_delete_array_sized_aligned, "_ZdaPv" SIZE_CODE "St11align_val_t",
              size_t a LM_UNUSED)
 
-#endif /* !LM_NO_OVERRIDE */
+#endif

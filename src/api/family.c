@@ -200,4 +200,18 @@ LM_ALIAS(int, __libc_mallopt, loam_mallopt, int, int)
 LM_ALIAS(struct loam_mallinfo, __libc_mallinfo, loam_mallinfo, void)
 LM_ALIAS(int, __posix_memalign, loam_posix_memalign, void **, size_t, size_t)
 LM_ALIAS(void *, __libc_reallocarray, loam_reallocarray, void *, size_t, size_t)
+
+#if !LM_SHARED
+/* What the members of musl's libc.a ask of its malloc; fork's part is in os/fork_linux.c. */
+LM_STATIC_ALIAS(void *, __libc_malloc_impl, loam_malloc, size_t)
+void __malloc_donate(char *start, char *end);
+void __malloc_donate(char *start, char *end) { (void)start, (void)end; }
+int __malloc_allzerop(void *block);
+int __malloc_allzerop(void *block) {
+  (void)block;
+  return 0;
+}
+/* Whether a program has replaced musl's functions. */
+int __malloc_replaced = 1, __aligned_alloc_replaced = 1;
+#endif
 #endif

@@ -9,4 +9,8 @@
 #define LM_ALIAS(result, name, target, ...) \
   LM_EXPORT result name(__VA_ARGS__) __attribute__((alias(#target), nothrow));
 
+/* The same for a name that only a static C library's own members ask for. */
+#define LM_STATIC_ALIAS(result, name, target, ...) \
+  result name(__VA_ARGS__) __attribute__((alias(#target), nothrow));
+
 #endif

@@ -19,6 +19,19 @@ LM_INLINE unsigned lm_log2_floor(size_t x) {
 #endif
 }
 
+/* The number of set bits; in line where the processor has no instruction for it, since compilers
+ * call a library then. */
+LM_INLINE unsigned lm_bit_count(uint64_t x) {
+#if defined(__POPCNT__) || defined(__aarch64__)
+  return (unsigned)__builtin_popcountll(x);
+#else
+  x -= (x >> 1) & 0x5555555555555555u;
+  x = (x & 0x3333333333333333u) + ((x >> 2) & 0x3333333333333333u);
+  x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0fu;
+  return (unsigned)((x * 0x0101010101010101u) >> 56);
+#endif
+}
+
 #define LM_BITMAP_WORDS(bits) (((bits) + 63) / 64)
 
 /* The bits of word `w` that lie in [from, to). */
@@ -45,7 +58,7 @@ LM_INLINE void lm_bitmap_clear(uint64_t *map, size_t from, size_t to) {
 LM_INLINE size_t lm_bitmap_count(const uint64_t *map, size_t from, size_t to) {
   size_t count = 0;
   for (size_t w = from / 64; w * 64 < to; w++)
-    count += (size_t)__builtin_popcountll(map[w] & lm_bitmap_mask(w, from, to));
+    count += lm_bit_count(map[w] & lm_bitmap_mask(w, from, to));
   return count;
 }
 

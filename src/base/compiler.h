@@ -16,8 +16,17 @@
 #define LM_NO_OVERRIDE 0 /* 1: only the loam_ names, no malloc */
 #endif
 #endif
+#if !defined(LM_NO_OPERATORS)
+#define LM_NO_OPERATORS 0 /* 1: operators new and delete are left to the C++ runtime */
+#endif
 #if !defined(LM_FAKE_OS)
 #define LM_FAKE_OS 0 /* 1: system calls can be made to fail, for tests */
+#endif
+#if !defined(LM_SHARED)
+#define LM_SHARED 0 /* 1: a shared library, to be loaded beside any C library */
+#endif
+#if !defined(LM_TLS_DYNAMIC)
+#define LM_TLS_DYNAMIC 0 /* 1: thread-local storage that any loader gives a library at any time */
 #endif
 
 /* GCC wants an alias to repeat its target's attributes; those are for callers. */
@@ -37,6 +46,12 @@
 /* A linker that drops what nobody refers to keeps `function` with the code that says this. */
 #define LM_KEEP(function) __asm__ volatile("" : : "r"(function))
 #define LM_CALLER() __builtin_extract_return_addr(__builtin_return_address(0))
+
+#if LM_TLS_DYNAMIC
+#define LM_TLS_MODEL __attribute__((tls_model("global-dynamic")))
+#else
+#define LM_TLS_MODEL __attribute__((tls_model("initial-exec")))
+#endif
 
 /* Keeps a value that will be returned in the register that it is returned in; GCC moves it there
  * at the end otherwise. */

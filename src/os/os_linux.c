@@ -173,9 +173,25 @@ bool lm_os_address_space_limited(void) {
 /* ---- Time ---- */
 
 uint64_t lm_os_clock_ms(void) {
+#if LM_BITS_64
   struct timespec now = {0, 0};
   clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-  return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+  return (uint64_t)now.tv_sec * 1000 + (uint32_t)now.tv_nsec / 1000000;
+#else
+  /* C libraries disagree on the width of time_t behind this name; the kernel does not. */
+  struct {
+    int64_t seconds, nanoseconds;
+  } now = {0, 0};
+  struct {
+    long seconds, nanoseconds;
+  } old = {0, 0};
+  if (lm_syscall6(SYS_clock_gettime64, CLOCK_MONOTONIC_COARSE, (long)&now, 0, 0, 0, 0) != 0) {
+    lm_syscall6(SYS_clock_gettime, CLOCK_MONOTONIC_COARSE, (long)&old, 0, 0, 0, 0);
+    now.seconds = old.seconds;
+    now.nanoseconds = old.nanoseconds;
+  }
+  return (uint64_t)now.seconds * 1000 + (uint32_t)now.nanoseconds / 1000000;
+#endif
 }
 
 /* ---- Threads ---- */
@@ -188,8 +204,15 @@ void lm_os_wake_one(_Atomic(uint32_t) *word) {
   lm_syscall6(LM_SYS_FUTEX, (long)word, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
 }
 
+/* Weak references bring nothing out of an archive, so that a static program needs strong ones. A
+ * shared library must load in programs that have no threads, whose C library may lack these. */
+#if LM_SHARED || (defined(__GLIBC__) && !__GLIBC_PREREQ(2, 34))
+#define KEYS_ARE_OPTIONAL 1
 #pragma weak pthread_key_create
 #pragma weak pthread_setspecific
+#else
+#define KEYS_ARE_OPTIONAL 0
+#endif
 
 static pthread_key_t thread_end_key;
 static bool thread_end_key_valid;
@@ -207,26 +230,14 @@ static void thread_end_destructor(void *value) {
 
 void lm_os_thread_end_start(void (*callback)(void *value)) {
   thread_end_callback = callback;
+#if KEYS_ARE_OPTIONAL
   if (pthread_key_create == NULL || pthread_setspecific == NULL) return;
+#endif
   thread_end_key_valid = pthread_key_create(&thread_end_key, thread_end_destructor) == 0;
 }
 
 void lm_os_thread_end_arm(void *value) {
   if (thread_end_key_valid) pthread_setspecific(thread_end_key, value);
-}
-
-/* glibc has pthread_atfork only as a function to link into each library, around this one. */
-extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), void *)
-    __attribute__((weak));
-#if !defined(__GLIBC__)
-#pragma weak pthread_atfork
-#endif
-
-void lm_os_fork_start(void (*before)(void), void (*parent)(void), void (*child)(void)) {
-  if (__register_atfork != NULL) __register_atfork(before, parent, child, NULL);
-#if !defined(__GLIBC__)
-  else if (pthread_atfork != NULL) pthread_atfork(before, parent, child);
-#endif
 }
 
 /* ---- Output ---- */
@@ -366,9 +377,21 @@ bool lm_os_find_mapping(uintptr_t address, struct lm_os_mapping *mapping) {
 #include <dlfcn.h>
 #pragma weak dlsym
 
+static bool is_ours(void *function) {
+  struct lm_os_mapping own, other;
+  return !lm_os_find_mapping((uintptr_t)&lm_os_next_function, &own) ||
+         !lm_os_find_mapping((uintptr_t)function, &other) ||
+         own.module_start == other.module_start;
+}
+
 void *lm_os_next_function(const char *name) {
   if (dlsym == NULL) return NULL;
-  return dlsym(RTLD_NEXT, name);
+  void *function = dlsym(RTLD_NEXT, name);
+  if (function != NULL) return function;
+  /* Nothing is next to a library that was opened with dlopen and needs no other; the program has
+   * what we look for. */
+  function = dlsym(RTLD_DEFAULT, name);
+  return function != NULL && !is_ours(function) ? function : NULL;
 }
 
 uintptr_t lm_os_random(void) {
