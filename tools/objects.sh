@@ -35,14 +35,15 @@ compiles_32_bit() {
 }
 
 build_object() {
-  local arch=$1 compiler=$2 flags=-DLM_NO_OPERATORS=1
+  local arch=$1 compiler=$2 flags=-DLM_NO_OPERATORS=1 folder=$build/$1
   [[ $compiler == *' '* ]] && flags+=" ${compiler#* }"
-  CFLAGS=$flags CC=${compiler%% *} cmake -S . -B "$build/$arch" -DCMAKE_BUILD_TYPE=Release \
+  mkdir -p "$folder"
+  CFLAGS=$flags CC=${compiler%% *} cmake -S . -B "$folder/cmake" -DCMAKE_BUILD_TYPE=Release \
     -DCMAKE_C_FLAGS_RELEASE="-O2 -DNDEBUG" -DCMAKE_C_COMPILER_WORKS=TRUE \
-    -DCMAKE_OBJCOPY="$(objcopy_for "${compiler%% *}")" > "$build/$arch.log" 2>&1 &&
-    cmake --build "$build/$arch" --target loam_relocatable >> "$build/$arch.log" 2>&1 ||
-    { cat "$build/$arch.log" >&2; exit 1; }
-  install -m 644 "$build/lib/loam.o" "$output/loam-$arch.o"
+    -DCMAKE_OBJCOPY="$(objcopy_for "${compiler%% *}")" > "$folder/log" 2>&1 &&
+    cmake --build "$folder/cmake" --target loam_relocatable >> "$folder/log" 2>&1 ||
+    { cat "$folder/log" >&2; exit 1; }
+  install -m 644 "$folder/lib/loam.o" "$output/loam-$arch.o"
   echo "objects: $output/loam-$arch.o"
 }
 
@@ -51,7 +52,7 @@ objcopy_for() {
   command -v "$prefixed" || command -v objcopy
 }
 
-mkdir -p "$output" "$build"
+mkdir -p "$output"
 for line in "${objects[@]}"; do
   IFS=: read -r arch cross packages <<< "${line//: /:}"
   compiler=$(compiler_for "$arch" "$cross")

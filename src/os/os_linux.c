@@ -147,6 +147,7 @@ int lm_os_remap(void *address, size_t size, size_t new_size, void **result) {
   return 0;
 }
 
+#if LM_BITS_64
 int lm_os_move_pages(void *from, void *to, size_t size) {
   long flags = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
   long result = -ENOMEM;
@@ -161,6 +162,13 @@ int lm_os_move_pages(void *from, void *to, size_t size) {
   result = call_or_fault(LM_SYS_MMAP, (long)to, (long)size, protection, flags, -1, 0);
   return is_error(result) ? ENOMEM : ENOSYS;
 }
+#else
+/* qemu's emulation of 32-bit processors leaves the source without access. */
+int lm_os_move_pages(void *from, void *to, size_t size) {
+  (void)from, (void)to, (void)size;
+  return ENOSYS;
+}
+#endif
 
 bool lm_os_address_space_limited(void) {
   struct {

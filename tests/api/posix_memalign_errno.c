@@ -2,7 +2,7 @@
 #include "names.h"
 
 int main(void) {
-  static const size_t bad[] = {0, 1, 2, 3, 4, 24, 100, 4097, SIZE_MAX, (SIZE_MAX >> 1) - 7};
+  static const size_t bad[] = {0, 1, 2, 3, sizeof(void *) / 2, 24, 100, 4097, SIZE_MAX, (SIZE_MAX >> 1) - 7};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     void *result = &result;
     errno = 77;
