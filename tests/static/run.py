@@ -18,8 +18,8 @@ TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PROGRAMS = ["static/libc_callers.c", "static/before_and_after_main.c", "fork/under_threads.c",
             "fork/atfork_handlers.c", "fork/from_thread.c", "fork/memory_in_child.c",
             "stress/exchange.c", "api/size_sweep.c", "api/realloc_contents.c", "api/calloc_zero.c",
-            "api/thread_churn.c", "api/orphans_reused.c", "api/out_of_memory.c",
-            "api/posix_memalign_errno.c", "api/aligned_sweep.c", "api/remote_free.c"]
+            "api/orphans_reused.c", "api/out_of_memory.c", "api/posix_memalign_errno.c",
+            "api/aligned_sweep.c", "api/remote_free.c"]
 CXX_PROGRAMS = ["static/exceptions.cpp"]
 ARGUMENTS = {"stress/exchange.c": ["2"]}
 M32 = ["-m32", "-idirafter", "/usr/include/x86_64-linux-gnu"]

@@ -3,8 +3,8 @@
 
 It exports the malloc family, operators new and delete and loam_*, all of them and nothing else;
 it needs no other library, and of the C library only what both glibc and musl have, so that it loads
-beside either; its thread-local data is small enough for a program that
-opens it with dlopen; its stack is not executable and its code needs no relocation.
+beside either; its thread-local data is small enough for a program that opens it with dlopen; its
+stack is not executable and its code needs no relocation.
 """
 import re
 import subprocess
