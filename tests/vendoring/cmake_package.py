@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The CMake targets and loam_override(), installed and as part of another project."""
+import glob
 import os
 import unittest
 
@@ -7,8 +8,8 @@ from support import ROOT, run
 from support.cmake import AS_SUBDIRECTORY, CMakeTest
 
 LOAM_COMMAND = os.path.join(ROOT, "build", "bin", "loam")
-FETCHED = f"""include(FetchContent)
-FetchContent_Declare(loam SOURCE_DIR {ROOT})
+FETCHED = """include(FetchContent)
+FetchContent_Declare(loam URL file://{tarball} DOWNLOAD_EXTRACT_TIMESTAMP ON)
 FetchContent_MakeAvailable(loam)
 """
 ALL_TARGETS = """
@@ -19,6 +20,9 @@ target_link_libraries(shared PRIVATE loam::shared)
 add_executable(override program.c)
 target_link_libraries(override m) # without a keyword, as many projects have it
 loam_override(override)
+add_executable(static program.c)
+target_link_options(static PRIVATE -static)
+loam_override(static)
 add_executable(both program.c) # the archive and the object define the same functions
 target_link_libraries(both PRIVATE loam::loam)
 loam_override(both)
@@ -32,6 +36,7 @@ class CMakePackage(CMakeTest):
         self.assertRegex(self.output("api"), "malloc other$")
         self.assertRegex(self.output("shared"), "malloc loam$")
         self.assertRegex(self.output("override"), "malloc loam$")
+        self.assertRegex(self.output("static"), "malloc loam$")
         self.assertRegex(self.output("both"), "malloc loam$")
 
     def test_as_subdirectory(self):
@@ -42,7 +47,10 @@ class CMakePackage(CMakeTest):
                                "-DCMAKE_EXE_LINKER_FLAGS=-Wl,--gc-sections")
 
     def test_fetched(self):
-        self.check_all_targets(FETCHED)
+        dist = self.path("dist")
+        self.succeed(os.path.join(ROOT, "scripts", "dist.py"), dist)
+        tarball = glob.glob(os.path.join(dist, "loam-*.tar.gz"))[0]
+        self.check_all_targets(FETCHED.format(tarball=tarball))
 
     def test_installed(self):
         build, prefix = self.path("loam", "cmake"), self.path("prefix")
