@@ -1,18 +1,18 @@
 /* What the C library allocates by itself for the program comes from loam, as one program sees it:
- * each block is measured, grown and freed by loam's own functions, which end the program at a
- * block of another allocator. What the library keeps to itself is used, too. */
+ * each block is measured, grown and freed by loam, which ends the program at a block of another
+ * allocator. What the library keeps to itself is used, too. */
 #include "check.h"
 #include <dirent.h>
 #include <locale.h>
-#include <loam/loam.h>
+#include <malloc.h>
 #include <netdb.h>
 #include <spawn.h>
 #include <wchar.h>
 
 static void is_ours(void *block) {
   CHECK(block != NULL);
-  CHECK(loam_malloc_usable_size(block) > 0);
-  loam_free(loam_realloc(block, 5000));
+  CHECK(malloc_usable_size(block) > 0);
+  free(opaque(realloc(block, 5000)));
 }
 
 static void strings(void) {
