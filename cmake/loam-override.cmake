@@ -64,10 +64,12 @@ that loads it"
 endfunction()
 
 function(loam_check_platform target)
-  # Where loam has been run: CMAKE_SYSTEM_NAME, processor, bytes of a pointer.
-  set(platforms Linux-x86_64-8)
+  # Where loam has been run: CMAKE_SYSTEM_NAME, processor, bytes of a pointer (-m32: x86_64-4).
+  set(platforms Linux-x86_64-8 Linux-aarch64-8 Linux-riscv64-8 Linux-arm-4 Linux-x86_64-4)
   string(REGEX REPLACE "^(AMD64|amd64|x64)$" "x86_64" processor "${CMAKE_SYSTEM_PROCESSOR}")
   string(REGEX REPLACE "^(ARM64|arm64)$" "aarch64" processor "${processor}")
+  string(REGEX REPLACE "^arm(v7.*|hf)$" "arm" processor "${processor}")
+  string(REGEX REPLACE "^(i[3-6]86|x86)$" "x86_64" processor "${processor}") # told by the 4 bytes
   if("${CMAKE_SYSTEM_NAME}-${processor}-${CMAKE_SIZEOF_VOID_P}" IN_LIST platforms
      OR LOAM_ALLOW_OTHER_PLATFORMS)
     return()

@@ -8,7 +8,7 @@ from conan.tools.cmake import CMake, CMakeToolchain, cmake_layout
 from conan.tools.files import copy, load
 
 # Where loam has been run.
-PLATFORMS = {("Linux", "x86_64")}
+PLATFORMS = {("Linux", arch) for arch in ("x86_64", "x86", "armv8", "armv7hf", "riscv64")}
 
 
 class Loam(ConanFile):
