@@ -5,9 +5,17 @@
 
 #include "base/format.c"
 
-#include "os/fork_linux.c"
 #include "os/lock.c"
+/* What all systems' files include stands outside of the condition, or one of them would have it for
+ * itself in the one file that is made of all. */
+#include "base/bits.h"
+#include "os/fault.h"
+#if defined(_WIN32)
+#include "os/os_windows.c"
+#else
+#include "os/fork_linux.c"
 #include "os/os_linux.c"
+#endif
 #include "os/panic.c"
 
 #include "config/options.c"
@@ -35,9 +43,14 @@
 
 #include "api/allocate.c"
 #include "api/checking.c"
-#include "api/cxx.c"
 #include "api/family.c"
+#if defined(_WIN32)
+#include "api/family_windows.c"
+#include "api/foreign_windows.c"
+#else
+#include "api/cxx.c"
 #include "api/foreign.c"
+#endif
 #include "api/misuse.c"
 #include "api/note.c"
 #include "api/process.c"

@@ -11,27 +11,27 @@
 #include "large/large.h"
 #include "os/os.h"
 
-__thread struct lm_heap *lm_this_heap = &lm_empty_heap;
+LM_THREAD_LOCAL struct lm_heap *lm_this_heap = &lm_empty_heap;
 /* This thread's heap has been ended by the thread's end, and the thread still runs. */
-static __thread bool thread_ended;
+LM_THREAD_LOCAL bool lm_thread_ended = false;
 
 /* ---- A thread's begin and end ---- */
 
 void lm_thread_end(void *heap) {
-  lm_this_heap = &lm_empty_heap;
-  thread_ended = true;
+  LM_THREAD(lm_this_heap) = &lm_empty_heap;
+  LM_THREAD(lm_thread_ended) = true;
   lm_heap_end(heap);
 }
 
 /* The thread's heap, made if there is none yet. NULL if out of memory or if it has ended. */
 static struct lm_heap *this_heap(void) {
-  struct lm_heap *heap = lm_this_heap;
+  struct lm_heap *heap = LM_THREAD(lm_this_heap);
   if (LM_LIKELY(!lm_heap_is_empty(heap))) return heap;
   lm_process_start();
-  if (thread_ended) return NULL;
+  if (LM_THREAD(lm_thread_ended)) return NULL;
   heap = lm_heap_begin();
   if (heap == NULL) return NULL;
-  lm_this_heap = heap;
+  LM_THREAD(lm_this_heap) = heap;
   lm_os_thread_end_arm(heap); /* may allocate, which by now works */
   return heap;
 }
@@ -72,7 +72,7 @@ static void *take_any(size_t size, bool clear) {
 
 LM_NOINLINE void *lm_malloc_slow(size_t size) {
   if (LM_LIKELY(size - 1 < LM_CLASSED_MAX_BYTES)) {
-    void *block = lm_heap_pop(lm_this_heap, lm_sizeclass_of(size));
+    void *block = lm_heap_pop(LM_THREAD(lm_this_heap), lm_sizeclass_of(size));
     if (LM_LIKELY(block != NULL)) return block;
   }
   void *block = take_any(size, false);
@@ -81,7 +81,7 @@ LM_NOINLINE void *lm_malloc_slow(size_t size) {
 }
 
 void *lm_raw_calloc(size_t size) {
-  struct lm_heap *heap = lm_this_heap;
+  struct lm_heap *heap = LM_THREAD(lm_this_heap);
   if (LM_LIKELY(size <= LM_SMALL_MAX_BYTES)) {
     void *block = lm_heap_pop(heap, (size + LM_GRANULE_BYTES - 1) / LM_GRANULE_BYTES);
     if (LM_LIKELY(block != NULL)) return memset(block, 0, size);
@@ -131,14 +131,14 @@ static void free_remote(void *block, size_t class_index, void *caller) {
 }
 
 static void free_own_middle(void *block, void *caller) {
-  if (LM_UNLIKELY(!lm_middle_give(lm_this_heap, block))) free_invalid(block, caller);
+  if (LM_UNLIKELY(!lm_middle_give(LM_THREAD(lm_this_heap), block))) free_invalid(block, caller);
 }
 
 /* A block of another heap, of none, a large one, or no block. */
 static LM_NOINLINE void free_other(void *address, void *caller) {
   if (address == NULL) return;
   uint32_t tag = lm_tag_of(address);
-  struct lm_heap *heap = lm_this_heap;
+  struct lm_heap *heap = LM_THREAD(lm_this_heap);
   uint32_t difference = tag ^ heap->tag;
   if (LM_LIKELY(is_span_tag(tag) && difference >= LM_TAG_OWN_LIMIT)) {
     free_remote(address, tag & LM_TAG_CLASS_MASK, caller);
@@ -157,7 +157,7 @@ static LM_NOINLINE void free_other(void *address, void *caller) {
 
 LM_NOINLINE void lm_free_slow(void *block, uint32_t difference, void *caller) {
   if (LM_UNLIKELY(difference >= LM_TAG_OWN_LIMIT)) free_other(block, caller);
-  else if (LM_LIKELY(difference != OWN_MIDDLE)) lm_heap_free_own(lm_this_heap, block);
+  else if (LM_LIKELY(difference != OWN_MIDDLE)) lm_heap_free_own(LM_THREAD(lm_this_heap), block);
   else free_own_middle(block, caller);
 }
 

@@ -6,7 +6,7 @@
 #include "heap/heap.h"
 
 /* The calling thread's heap; never NULL. Reading it takes no call unless LM_TLS_DYNAMIC. */
-extern __thread struct lm_heap *lm_this_heap LM_TLS_MODEL;
+extern LM_THREAD_LOCAL struct lm_heap *lm_this_heap LM_TLS_MODEL;
 
 /* Sets errno if it returns NULL. */
 void *lm_malloc_slow(size_t size);
@@ -15,7 +15,7 @@ void lm_free_slow(void *block, uint32_t difference, void *caller);
 
 /* malloc, from the first instruction to the last for all but the first call of a batch. */
 LM_INLINE void *lm_raw_malloc(size_t size) {
-  struct lm_heap *heap = lm_this_heap;
+  struct lm_heap *heap = LM_THREAD(lm_this_heap);
   if (LM_LIKELY(size <= LM_SMALL_MAX_BYTES)) {
     struct lm_block **bin = &heap->bins[(size + LM_GRANULE_BYTES - 1) / LM_GRANULE_BYTES];
     struct lm_block *block = *bin;
@@ -31,7 +31,7 @@ LM_INLINE void *lm_raw_malloc(size_t size) {
 /* free: one load of a tag and one comparison decide that the block belongs to a span that is its
  * bin's current one in this thread's heap. */
 LM_INLINE void lm_raw_free(void *address) {
-  struct lm_heap *heap = lm_this_heap;
+  struct lm_heap *heap = LM_THREAD(lm_this_heap);
   uint32_t difference = lm_tags_read(address) ^ heap->tag;
   if (LM_LIKELY(difference < LM_TAG_CURRENT_LIMIT)) {
     struct lm_block *block = address;

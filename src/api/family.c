@@ -106,7 +106,7 @@ LM_EXPORT size_t loam_malloc_usable_size(void *block) {
 }
 
 LM_EXPORT int loam_malloc_trim(size_t keep) {
-  struct lm_heap *heap = lm_this_heap;
+  struct lm_heap *heap = LM_THREAD(lm_this_heap);
   lm_process_start();
   if (!lm_heap_is_empty(heap)) lm_heap_trim(heap);
   return lm_pool_trim(keep);
@@ -167,7 +167,7 @@ LM_EXPORT const char *loam_version(void) { return LOAM_VERSION; }
 
 /* ---- The standard names ---- */
 
-#if !LM_NO_OVERRIDE
+#if LM_POSIX_NAMES
 LM_ALIAS(void *, malloc, loam_malloc, size_t)
 LM_ALIAS(void, free, loam_free, void *)
 LM_ALIAS(void *, calloc, loam_calloc, size_t, size_t)

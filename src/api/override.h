@@ -4,6 +4,13 @@
 
 #include "base/compiler.h"
 
+/* 1: the names of POSIX and of C libraries for it. Windows has other ones: family_windows.c. */
+#if LM_NO_OVERRIDE || defined(_WIN32)
+#define LM_POSIX_NAMES 0
+#else
+#define LM_POSIX_NAMES 1
+#endif
+
 /* LM_ALIAS(result, name, target, parameter types...): `name` is the function `target`, which the
  * file has defined. */
 #define LM_ALIAS(result, name, target, ...) \

@@ -40,14 +40,20 @@
 #define LM_NOINLINE __attribute__((noinline))
 #define LM_COLD __attribute__((noinline, cold))
 #define LM_NORETURN __attribute__((noreturn))
+#if defined(_WIN32)
+#define LM_EXPORT /* exports are listed elsewhere */
+#else
 #define LM_EXPORT __attribute__((visibility("default")))
+#endif
 #define LM_UNUSED __attribute__((unused))
 #define LM_WEAK __attribute__((weak))
 /* A linker that drops what nobody refers to keeps `function` with the code that says this. */
 #define LM_KEEP(function) __asm__ volatile("" : : "r"(function))
 #define LM_CALLER() __builtin_extract_return_addr(__builtin_return_address(0))
 
-#if LM_TLS_DYNAMIC
+#if defined(_WIN32)
+#define LM_TLS_MODEL /* there is but one */
+#elif LM_TLS_DYNAMIC
 #define LM_TLS_MODEL __attribute__((tls_model("global-dynamic")))
 #else
 #define LM_TLS_MODEL __attribute__((tls_model("initial-exec")))
@@ -59,6 +65,51 @@
 #define LM_IN_RESULT_REGISTER(value) __asm__("" : "+a"(value))
 #else
 #define LM_IN_RESULT_REGISTER(value) ((void)(value))
+#endif
+
+/* A C function's or variable's name as the assembler knows it. */
+#define LM_STRING_OF(x) #x
+#define LM_STRING(x) LM_STRING_OF(x)
+#define LM_SYMBOL(name) LM_STRING(__USER_LABEL_PREFIX__) name
+
+/* A thread-local variable is defined `LM_THREAD_LOCAL type name = value;` and used as
+ * LM_THREAD(name). Reading it takes no call. */
+#if defined(_WIN32) && !defined(__clang__)
+/* GCC emulates thread-local variables on Windows, with calls of malloc. The system does have them:
+ * the loader copies the section .tls for each thread, and the thread finds its copies, one for each
+ * module, through its own block. What counts as .tls goes by name up to .tls$ZZZ, capitals first.
+ * Such a variable may not be static. */
+#define LM_THREAD_LOCAL __attribute__((section(".tls$LOAM")))
+#define LM_THREAD(name) (*(__typeof__(&(name)))LM_THREAD_ADDRESS(#name))
+#define LM_THREAD_ADDRESS(name)                                                                \
+  ({                                                                                           \
+    void *lm_address;                                                                          \
+    __asm__(LM_LEA " " LM_SYMBOL(name) "@SECREL32(%1), %0" : "=r"(lm_address)                  \
+            : "r"(lm_thread_variables()));                                                     \
+    lm_address;                                                                                \
+  })
+#if defined(__x86_64__)
+#define LM_LEA "leaq"
+LM_INLINE void *lm_thread_variables(void) {
+  void *start;
+  uintptr_t index;
+  __asm__("movq %%gs:0x58, %0\n\tmovl _tls_index(%%rip), %k1\n\tmovq (%0,%1,8), %0"
+          : "=&r"(start), "=&r"(index));
+  return start;
+}
+#else
+#define LM_LEA "leal"
+LM_INLINE void *lm_thread_variables(void) {
+  void *start;
+  uintptr_t index;
+  __asm__("movl %%fs:0x2c, %0\n\tmovl __tls_index, %1\n\tmovl (%0,%1,4), %0"
+          : "=&r"(start), "=&r"(index));
+  return start;
+}
+#endif
+#else
+#define LM_THREAD_LOCAL __thread
+#define LM_THREAD(name) (name)
 #endif
 
 /* The distance that keeps two words from sharing a line on every machine that we know. */

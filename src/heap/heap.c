@@ -62,10 +62,21 @@ static void *carve(struct lm_heap *heap, struct lm_span *span) {
   return first;
 }
 
-/* Lets the current span grow, and returns a block. */
+/* Makes the pages accessible that blocks up to `limit` are carved of. */
+static bool commit_blocks(struct lm_span *span, size_t limit) {
+  if (!lm_os.purge_decommits) return true;
+  size_t block_bytes = lm_classes[span->class_index].block_bytes;
+  size_t from = lm_align_down(span->extended_count * block_bytes, lm_os.page_bytes);
+  size_t to = lm_align_up(limit * block_bytes, lm_os.page_bytes);
+  return lm_os_commit(lm_span_start(span) + from, to - from) == 0;
+}
+
+/* Lets the current span grow, and returns a block; NULL if its memory cannot be committed. */
 static void *extend(struct lm_heap *heap, struct lm_span *span) {
   size_t limit = span->extended_count + 1 + span->extended_count / EXTEND_FRACTION;
-  span->carve_limit = (uint16_t)lm_min(limit, span->capacity);
+  limit = lm_min(limit, span->capacity);
+  if (!commit_blocks(span, limit)) return NULL;
+  span->carve_limit = (uint16_t)limit;
   return carve(heap, span);
 }
 
@@ -223,6 +234,7 @@ static void purge_unused(struct lm_span *span) {
   span->extended_count_seen = span->extended_count;
   if (span->zero || span->unused_purged || grows || lm_options.purge_delay_ms == 0) return;
   size_t used = (size_t)span->extended_count * lm_classes[span->class_index].block_bytes;
+  if (lm_os.purge_decommits) span->carve_limit = span->extended_count;
   char *start = lm_span_start(span);
   span->unused_purged =
       lm_pool_purge_unused(start + used, start + ((size_t)span->slice_count << LM_SLICE_SHIFT));

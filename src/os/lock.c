@@ -20,16 +20,19 @@ void lm_lock_take_slow(struct lm_lock *lock) {
 
 void lm_lock_free_slow(struct lm_lock *lock) { lm_os_wake_one(&lock->state); }
 
+#if LM_CHECKING
+LM_THREAD_LOCAL uint32_t lm_held_ranks = 0; /* bit r: this thread holds a lock of rank r */
+#endif
+
 void lm_lock_rank_check(uint32_t rank, bool taken) {
 #if LM_CHECKING
-  static __thread uint32_t held_ranks; /* bit r: this thread holds a lock of rank r */
   uint32_t bit = (uint32_t)1 << rank;
   if (taken) {
-    lm_assert((held_ranks & ~(bit - 1)) == 0);
-    held_ranks |= bit;
+    lm_assert((LM_THREAD(lm_held_ranks) & ~(bit - 1)) == 0);
+    LM_THREAD(lm_held_ranks) |= bit;
   } else {
-    lm_assert((held_ranks & bit) != 0);
-    held_ranks &= ~bit;
+    lm_assert((LM_THREAD(lm_held_ranks) & bit) != 0);
+    LM_THREAD(lm_held_ranks) &= ~bit;
   }
 #else
   (void)rank;

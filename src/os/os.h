@@ -1,5 +1,4 @@
-/* The operating system behind one small interface. os_linux.c is the only implementation so far;
- * another system is another file.
+/* The operating system behind one small interface: os_linux.c, os_windows.c.
  *
  * Functions that can fail return 0 or an errno and never touch errno itself. Addresses and sizes
  * are multiples of the OS page size unless a function says otherwise. All are thread safe. */
@@ -16,6 +15,7 @@ struct lm_os_facts {
   unsigned page_shift; /* its logarithm */
   unsigned cpu_count;  /* CPUs that this process may run on, at least 1 */
   bool overcommit;     /* memory may be mapped writable without counting against a commit limit */
+  bool purge_decommits; /* purged memory may not be accessed until it is committed again */
 };
 extern struct lm_os_facts lm_os;
 
@@ -28,20 +28,28 @@ void lm_os_start(void);
  * until committed, unless lm_os.overcommit. */
 int lm_os_reserve(size_t size, size_t alignment, void **result);
 
-/* Address space that reads as zero and costs nothing where it is not written to; parts of it
- * become writable with lm_os_commit. */
+/* Address space that costs nothing where it is not written to; parts of it become writable with
+ * lm_os_commit. What has not been committed reads as zero if LM_OS_RESERVED_READS_ZERO, and may not
+ * be read at all if not. */
+#if defined(_WIN32)
+#define LM_OS_RESERVED_READS_ZERO 0
+#else
+#define LM_OS_RESERVED_READS_ZERO 1
+#endif
 int lm_os_reserve_zero(size_t size, void **result);
 
 /* Makes reserved memory readable and writable; it is zero where it was never written to. */
 int lm_os_commit(void *address, size_t size);
 
-/* Gives the pages back; they read as zero when next touched. */
+/* Gives the pages back; they read as zero when next touched, after another commit if
+ * lm_os.purge_decommits. */
 int lm_os_purge(void *address, size_t size);
 
 /* Readable and writable zero memory. */
 int lm_os_map(size_t size, size_t alignment, void **result);
 
-/* Ends a reservation or mapping, or a part of it. Cannot fail in a way that we could mend. */
+/* Ends a reservation or mapping, or a part of it where the address space can be limited. Cannot
+ * fail in a way that we could mend. */
 void lm_os_release(void *address, size_t size);
 
 /* Changes the size of a mapping of lm_os_map, moving it if need be; contents move with it. */

@@ -28,7 +28,8 @@
 #define FUTEX_WAIT_PRIVATE 128
 #define FUTEX_WAKE_PRIVATE 129
 
-struct lm_os_facts lm_os = {4096, 12, 1, true};
+struct lm_os_facts lm_os = {
+    .page_bytes = 4096, .page_shift = 12, .cpu_count = 1, .overcommit = true};
 
 #if LM_FAKE_OS
 _Atomic(long) lm_fault_countdown = -1;
@@ -126,7 +127,10 @@ int lm_os_commit(void *address, size_t size) {
 }
 
 int lm_os_purge(void *address, size_t size) {
-  return (int)-call_or_fault(SYS_madvise, (long)address, (long)size, MADV_DONTNEED, 0, 0, 0);
+  long result = call_or_fault(SYS_madvise, (long)address, (long)size, MADV_DONTNEED, 0, 0, 0);
+  if (LM_FAKE_OS && lm_os.purge_decommits && result == 0) /* as on other systems */
+    lm_syscall6(SYS_mprotect, (long)address, (long)size, PROT_NONE, 0, 0, 0);
+  return (int)-result;
 }
 
 int lm_os_map(size_t size, size_t alignment, void **result) {

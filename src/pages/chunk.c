@@ -81,6 +81,14 @@ static void add_counts(struct lm_span *span, struct lm_chunk *chunk, int used, i
   lm_store_relaxed(&chunk->dirty_count, lm_load_relaxed(&chunk->dirty_count) + (uint32_t)dirty);
 }
 
+/* Makes free pages accessible; where a purge decommits, only dirty ones are. */
+static bool commit_free_pages(const struct lm_span *span, const struct lm_chunk *chunk, size_t page,
+                         size_t end) {
+  if (!lm_os.purge_decommits || lm_bitmap_find_clear(chunk->dirty_pages, page, end) == end)
+    return true;
+  return lm_os_commit(address_in_chunk(span, page), (end - page) << lm_os.page_shift) == 0;
+}
+
 /* Marks pages as used; returns how many of them were dirty. */
 static size_t use_pages(struct lm_span *span, struct lm_chunk *chunk, size_t page, size_t end) {
   size_t reused = lm_bitmap_count(chunk->dirty_pages, page, end);
@@ -106,6 +114,10 @@ void *lm_chunk_take(struct lm_span *span, size_t page_count, bool clear, size_t 
   size_t page = find_run(chunk, page_count), end = page + page_count;
   if (page == LM_BITMAP_NONE) {
     chunk->run_limit = (uint16_t)longest_run(chunk);
+    return NULL;
+  }
+  if (!commit_free_pages(span, chunk, page, end)) {
+    chunk->run_limit = (uint16_t)(page_count - 1);
     return NULL;
   }
   if (clear) clear_dirty(span, chunk, page, end);
@@ -144,7 +156,8 @@ bool lm_chunk_resize(struct lm_span *span, void *block, size_t page_count) {
   size_t page = page_in_chunk(block), old_end = page + lm_region_block_pages(block);
   size_t end = page + page_count;
   if (end > old_end) {
-    if (end > lm_chunk_pages() || lm_bitmap_find_set(chunk->used_pages, old_end, end) != end)
+    if (end > lm_chunk_pages() || lm_bitmap_find_set(chunk->used_pages, old_end, end) != end ||
+        !commit_free_pages(span, chunk, old_end, end))
       return false;
     lm_bitmap_clear(chunk->early_pages, old_end, end);
     use_pages(span, chunk, old_end, end);

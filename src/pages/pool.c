@@ -101,7 +101,7 @@ static void *take_slices_in(struct lm_region *region, const struct run *run) {
   if (region->run_limit < page_count) return NULL;
   size_t slice = find_slices(region, run);
   if (slice == LM_BITMAP_NONE) return NULL;
-  if (!lm_runs_take(region, slice * lm_pages_per_slice(), page_count, run->zero)) return NULL;
+  if (!lm_runs_take_bare(region, slice * lm_pages_per_slice(), page_count, run->zero)) return NULL;
   size_t group = slice / LM_GROUP_SLICES;
   region->group_owners[group] = run->owner;
   region->group_limit = (uint32_t)lm_max(region->group_limit, group + 1);
@@ -199,7 +199,7 @@ static void *take_chunk_in(struct lm_region *region, const struct run *run) {
   for (size_t i = 0; i < LM_REGION_CHUNKS; i++) {
     size_t from = i * LM_CHUNK_SLICES, to = from + LM_CHUNK_SLICES;
     if (lm_bitmap_find_set(region->used_slices, from, to) != to) continue;
-    if (!lm_runs_take(region, i * run->count, run->count, run->zero)) return NULL;
+    if (!lm_runs_take_bare(region, i * run->count, run->count, run->zero)) return NULL;
     region->group_limit = (uint32_t)lm_max(region->group_limit, to / LM_GROUP_SLICES);
     region->pool->chunk_count++;
     return (char *)region + (i << LM_CHUNK_SHIFT);

@@ -9,13 +9,6 @@
 #include "pages/span.h"
 #include "pages/tags.h"
 
-#if LM_BITS_64
-#define LM_REGION_SHIFT 26
-#define LM_REGION_ADDRESS_BITS 48
-#else
-#define LM_REGION_SHIFT 23
-#define LM_REGION_ADDRESS_BITS 32
-#endif
 #define LM_REGION_BYTES ((size_t)1 << LM_REGION_SHIFT)
 #define LM_REGION_SLICES (LM_REGION_BYTES >> LM_SLICE_SHIFT)
 #define LM_REGION_SEARCH_PAGES 64
@@ -81,17 +74,6 @@ struct lm_region {
   _Atomic(uint64_t) live_granules[LM_REGION_BYTES / 16 / 64];
 #endif
 };
-
-/* Which addresses are a region's: a bit for each place where one can be. */
-extern _Atomic(uint64_t)
-    lm_region_map[((size_t)1 << (LM_REGION_ADDRESS_BITS - LM_REGION_SHIFT)) / 64];
-
-/* Whether `address`, which may be anything, lies in a region. */
-LM_INLINE bool lm_region_holds(uintptr_t address) {
-  uintptr_t index = address >> LM_REGION_SHIFT;
-  if (index >> (LM_REGION_ADDRESS_BITS - LM_REGION_SHIFT) != 0) return false;
-  return (lm_load_relaxed(&lm_region_map[index / 64]) >> (index % 64)) & 1;
-}
 
 LM_INLINE struct lm_region *lm_region_of(const void *address) {
   return (struct lm_region *)((uintptr_t)address & ~(LM_REGION_BYTES - 1));

@@ -24,7 +24,15 @@ static void regret_early(struct lm_region *region, size_t page, size_t count) {
   region->pool->credit_page_count -= (int64_t)early;
 }
 
+/* Where a purge decommits, free pages that are dirty are committed, and others may not be. */
+static bool commit_clean_pages(struct lm_region *region, size_t page, size_t count) {
+  size_t end = page + count;
+  if (lm_bitmap_find_clear(region->dirty_pages, page, end) == end) return true;
+  return lm_os_commit(lm_page_address(region, page), count << lm_os.page_shift) == 0;
+}
+
 static bool commit_pages(struct lm_region *region, size_t page, size_t count) {
+  if (lm_os.purge_decommits) return commit_clean_pages(region, page, count);
   size_t from = page / lm_pages_per_slice();
   size_t to = (page + count - 1) / lm_pages_per_slice() + 1;
   if (lm_bitmap_find_clear(region->committed_slices, from, to) == to) return true;
@@ -34,8 +42,7 @@ static bool commit_pages(struct lm_region *region, size_t page, size_t count) {
   return true;
 }
 
-bool lm_runs_take(struct lm_region *region, size_t page, size_t count, bool *zero) {
-  if (!commit_pages(region, page, count)) return false;
+static void mark_used(struct lm_region *region, size_t page, size_t count, bool *zero) {
   size_t dirty = lm_bitmap_count(region->dirty_pages, page, page + count);
   if (dirty > 0) {
     lm_bitmap_clear(region->aged_pages, page, page + count);
@@ -48,6 +55,17 @@ bool lm_runs_take(struct lm_region *region, size_t page, size_t count, bool *zer
                 (page + count - 1) / lm_pages_per_slice() + 1);
   region->used_page_count += (uint32_t)count;
   region->pool->used_page_count += count;
+}
+
+bool lm_runs_take(struct lm_region *region, size_t page, size_t count, bool *zero) {
+  if (!commit_pages(region, page, count)) return false;
+  mark_used(region, page, count, zero);
+  return true;
+}
+
+bool lm_runs_take_bare(struct lm_region *region, size_t page, size_t count, bool *zero) {
+  if (!lm_os.purge_decommits) return lm_runs_take(region, page, count, zero);
+  mark_used(region, page, count, zero);
   return true;
 }
 

@@ -25,6 +25,10 @@ LM_INLINE size_t lm_runs_used_pages(const struct lm_pool *pool) {
  * changed, if they cannot be committed. */
 bool lm_runs_take(struct lm_region *region, size_t page, size_t count, bool *zero);
 
+/* The same, but where a purge decommits, the pages are committed by the caller, as far as it needs
+ * them, before they are touched. */
+bool lm_runs_take_bare(struct lm_region *region, size_t page, size_t count, bool *zero);
+
 /* Marks used pages as free, the first `touched` of them as dirty. Others that are dirty from before
  * have been of no use for a while: they are due at the next turn of the clock. */
 void lm_runs_give(struct lm_region *region, size_t page, size_t count, size_t touched);

@@ -12,7 +12,8 @@
  *                               otherwise                 somebody else's, large, or foreign
  *
  * All tags stand in one flat table that covers the address space of a process: reserved, not
- * committed, zero where loam has nothing, so that a foreign pointer reads as zero. Where a process
+ * committed, zero where loam has nothing, so that a foreign pointer reads as zero. Where a system
+ * does not let us read what is not committed, the map of regions is asked first. Where a process
  * may not reserve that much, there is no table (mask 0, one zero word) and every free takes the
  * slow path, which finds the tag through the region. */
 #ifndef LM_PAGES_TAGS_H
@@ -21,6 +22,8 @@
 #include "base/atomic.h"
 #include "base/compiler.h"
 #include "os/lock.h"
+#include "os/os.h"
+#include "pages/region_map.h"
 #include "sizeclass/sizeclass.h"
 
 #define LM_SLICE_SHIFT 16
@@ -71,6 +74,7 @@ bool lm_tags_give_up(bool (*keep)(uintptr_t address));
 
 /* The tag of the slice of any address at all; 0 if there is no table. */
 LM_INLINE uint32_t lm_tags_read(const void *address) {
+  if (!LM_OS_RESERVED_READS_ZERO && !lm_region_holds((uintptr_t)address)) return 0;
   uintptr_t index = ((uintptr_t)address >> LM_SLICE_SHIFT) & lm_tags.mask;
   return lm_load_relaxed(&lm_tags.table[index]);
 }

@@ -1,3 +1,4 @@
+// windows: yes
 /* Many aligned blocks alive at once do not overlap, whatever order they are freed in. */
 #include "names.h"
 

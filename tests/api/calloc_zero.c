@@ -1,4 +1,5 @@
 // builds: fast checking linked static
+// windows: yes
 /* calloc gives zeros also where a freed block is used again. */
 #include "names.h"
 

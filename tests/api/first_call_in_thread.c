@@ -1,3 +1,4 @@
+// windows: yes
 /* Whatever a thread's first call is, it works: also free, realloc and calloc. */
 #include "threads.h"
 #include "names.h"

@@ -1,3 +1,4 @@
+// windows: yes
 /* A thousand threads at once, each with blocks of its own: bounded memory per thread. */
 #include "threads.h"
 

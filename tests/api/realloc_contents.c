@@ -1,4 +1,5 @@
 // builds: fast checking linked static
+// windows: yes
 /* realloc keeps the contents, from and to every kind of block. */
 #include "names.h"
 

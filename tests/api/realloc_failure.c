@@ -1,3 +1,4 @@
+// windows: yes
 /* realloc that fails leaves the block as it was. */
 #include "names.h"
 

@@ -1,3 +1,4 @@
+// windows: yes
 /* A block that grows step by step and shrinks again, with a neighbour in the way at each step. */
 #include "names.h"
 

@@ -1,3 +1,4 @@
+// windows: yes
 /* Two thousand threads come and go; what each leaves behind is used by the next. */
 #include "threads.h"
 

@@ -1,3 +1,4 @@
+// windows: yes
 /* All usable bytes may be written, and NULL has none. */
 #include "names.h"
 

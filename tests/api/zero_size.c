@@ -1,4 +1,5 @@
 // builds: fast checking linked static
+// windows: yes
 /* A size of zero gives a unique block that can be freed, resized and measured. */
 #include "names.h"
 

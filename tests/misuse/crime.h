@@ -4,11 +4,12 @@
 #define LOAM_TESTS_MISUSE_CRIME_H
 
 #include "../names.h"
+#include <inttypes.h>
 
 /* Prints the address as loam writes it, without allocating. */
 static inline void *announce(void *address) {
   char text[32];
-  int length = snprintf(text, sizeof text, "0x%lx\n", (unsigned long)(uintptr_t)address);
+  int length = snprintf(text, sizeof text, "0x%" PRIxPTR "\n", (uintptr_t)address);
   if (write(STDOUT_FILENO, text, (size_t)length) != length) _exit(2);
   return opaque(address);
 }

@@ -38,13 +38,17 @@ def read_header(path):
     return header
 
 
-def line_pattern(text, address, program):
+# How abort() ends a program on Windows.
+WINDOWS_ABORT_STATUS = 3
+
+
+def line_pattern(text, address, module):
     pattern = ""
     for part in re.split(r"(0xADDR|MODULE|\{[^}]*\})", text):
         if part == "0xADDR":
             pattern += re.escape(address)
         elif part == "MODULE":
-            pattern += re.escape(os.path.realpath(program)) + r"\+0x[0-9a-f]+"
+            pattern += re.escape(module) + r"\+0x[0-9a-f]+"
         elif part.startswith("{"):
             pattern += f"(?:{part[1:-1]})"
         else:
@@ -52,31 +56,38 @@ def line_pattern(text, address, program):
     return pattern
 
 
-def differences(header, program, output, errors, status):
+def differences(header, module, output, errors, status, abort_status=-signal.SIGABRT):
     """What is not as expected, as a list of texts."""
     address = output.split()[0] if output.split() else "(the program printed no address)"
     found = []
-    expected_status = 0 if header["status"] == "0" else -getattr(signal, header["status"])
+    expected_status = {"0": 0, "SIGABRT": abort_status}[header["status"]]
     if status != expected_status:
         found.append(f"status {status}, expected {expected_status}")
     lines = errors.splitlines()
     if len(lines) != len(header["expect"]):
         found.append(f"{len(lines)} lines, expected {len(header['expect'])}")
     for text, line in zip(header["expect"], lines):
-        pattern = line_pattern(text, address, program)
+        pattern = line_pattern(text, address, module)
         if re.fullmatch(pattern, line) is None:
             found.append(f"expected the line {pattern}\n                 got {line}")
     return found
 
 
-def run(library, source, program):
+def run(library, wine, source, program):
     header = read_header(source)
-    environment = dict(os.environ, LD_PRELOAD=library)
+    environment = dict(os.environ)
+    if library:
+        environment["LD_PRELOAD"] = library
     environment.pop("LOAM_OPTIONS", None)
     environment.update(entry.split("=", 1) for entry in header["environment"])
-    result = subprocess.run([program], env=environment, capture_output=True, text=True,
-                            errors="replace", timeout=20)
-    found = differences(header, program, result.stdout, result.stderr, result.returncode)
+    command, module, abort_status = [program], os.path.realpath(program), -signal.SIGABRT
+    if wine:
+        command, abort_status = [wine, program], WINDOWS_ABORT_STATUS
+        module = "Z:" + module.replace("/", "\\")
+    result = subprocess.run(command, env=environment, capture_output=True, text=True,
+                            errors="replace", timeout=50 if wine else 20)
+    found = differences(header, module, result.stdout, result.stderr, result.returncode,
+                        abort_status)
     for text in found:
         print(f"{os.path.basename(source)}: {text}")
     if found:
@@ -104,13 +115,14 @@ def self_test():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--library", help="the library to preload")
+    parser.add_argument("--wine", help="the script that runs programs for Windows")
     parser.add_argument("--self-test", action="store_true")
     parser.add_argument("source", nargs="?")
     parser.add_argument("program", nargs="?")
     arguments = parser.parse_args()
     if arguments.self_test:
         return self_test()
-    return run(arguments.library, arguments.source, arguments.program)
+    return run(arguments.library, arguments.wine, arguments.source, arguments.program)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 // build: both
 // status: 0
 // environment: LOAM_OPTIONS=foreign=ignore
+// windows: no
 /* foreign=ignore: a foreign pointer has no usable bytes */
 #include "crime.h"
 

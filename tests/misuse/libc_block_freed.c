@@ -1,5 +1,6 @@
 // build: both
 // status: 0
+// windows: no
 /* Blocks of the C library's heap are handed to it by loam's free. */
 #include "libc_blocks.h"
 

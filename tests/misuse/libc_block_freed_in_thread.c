@@ -1,5 +1,6 @@
 // build: both
 // status: 0
+// windows: no
 /* Threads of the C library's other arenas: their blocks are recognised too. */
 #include "libc_blocks.h"
 #include "../threads.h"

@@ -1,5 +1,6 @@
 // build: both
 // status: 0
+// windows: no
 /* malloc_usable_size of a block of the C library's heap. */
 #include "libc_blocks.h"
 

@@ -1,5 +1,6 @@
 // build: both
 // status: 0
+// windows: no
 /* realloc of a block of the C library's heap keeps its contents. */
 #include "libc_blocks.h"
 

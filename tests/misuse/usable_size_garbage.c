@@ -1,5 +1,6 @@
 // build: both
 // expect: loam: invalid pointer 0xADDR given to malloc_usable_size by MODULE: not a block of loam or of the C library
+// windows: no
 /* malloc_usable_size of a static variable */
 #include "crime.h"
 

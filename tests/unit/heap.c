@@ -342,5 +342,9 @@ int main(void) {
   RUN(what_a_thread_leaves_behind_beyond_a_mebibyte_goes_back_at_once);
   RUN(the_empty_heap_serves_nothing);
   RUN(a_random_history_keeps_every_equation);
+  puts("where a purge decommits:");
+  lm_os.overcommit = false;
+  lm_os.purge_decommits = true;
+  RUN(a_random_history_keeps_every_equation);
   return UNIT_RESULT();
 }

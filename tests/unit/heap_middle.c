@@ -234,5 +234,11 @@ int main(void) {
   RUN(without_credit_only_the_clock_purges);
   RUN(pages_purged_early_and_used_again_are_owed);
   RUN(trimming_leaves_nothing_free);
+  puts("where a purge decommits:");
+  lm_os.overcommit = false;
+  lm_os.purge_decommits = true;
+  RUN(what_is_free_beyond_what_is_kept_is_purged_at_once);
+  RUN(a_block_is_resized_where_it_stands);
+  RUN(trimming_leaves_nothing_free);
   return UNIT_RESULT();
 }

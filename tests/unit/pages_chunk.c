@@ -1,5 +1,6 @@
 /* Runs of pages within a chunk: where they are taken, how they are joined, what is purged.
- * All tests run with the machine's pages, with pages of 64 KiB and without overcommit. */
+ * All tests run with the machine's pages, with pages of 64 KiB, without overcommit, and
+ * where a purge decommits. */
 #include "unit.h"
 
 static struct lm_pool *const pool = &lm_pools[0];
@@ -150,6 +151,7 @@ static void only_what_is_free_is_purged(void) {
   CHECK_EQ(lm_chunk_purge(span, false, SIZE_MAX), 5);
   check_chunk(span);
   CHECK_EQ(dirty_count(span), 0);
+  make_accessible(first, 6 * PAGE);
   check_zero(first, 2 * PAGE);
   check_zero(second, 3 * PAGE);
   CHECK_EQ(kept[0] + kept[PAGE - 1], 4);
@@ -223,6 +225,10 @@ int main(void) {
   puts("without overcommit:");
   lm_os.overcommit = false;
   run_all();
+  puts("where a purge decommits:");
+  lm_os.purge_decommits = true;
+  run_all();
+  lm_os.purge_decommits = false;
   puts("with OS pages of 64 KiB:");
   lm_os.overcommit = true;
   lm_os.page_bytes = 65536;

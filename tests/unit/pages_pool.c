@@ -1,5 +1,6 @@
 /* Runs of OS pages: where they are taken, what is known of their contents, when they go back.
- * All tests run with the machine's pages, with pages of 64 KiB and without overcommit. */
+ * All tests run with the machine's pages, with pages of 64 KiB, without overcommit, and
+ * where a purge decommits. */
 #include "unit.h"
 
 #define OWNER (LM_OWNER_FIRST_HEAP << LM_TAG_OWNER_SHIFT)
@@ -224,6 +225,7 @@ static void one_dirty_page_makes_the_run_dirty_and_only_it_is_cleared(void) {
 static void a_spans_untouched_slices_stay_known_to_be_zero(void) {
   bool zero;
   char *span = take_span(4, &zero);
+  make_accessible(span, LM_SLICE_BYTES);
   memset(span, 1, LM_SLICE_BYTES);
   lm_pool_give_slices(span, 4, LM_SLICE_BYTES);
   check_pool(pool);
@@ -443,6 +445,10 @@ int main(void) {
   puts("without overcommit:");
   lm_os.overcommit = false;
   FOR_EACH_TEST(RUN_TEST)
+  puts("where a purge decommits:");
+  lm_os.purge_decommits = true;
+  FOR_EACH_TEST(RUN_TEST)
+  lm_os.purge_decommits = false;
   puts("with OS pages of 64 KiB:");
   lm_os.overcommit = true;
   lm_os.page_bytes = 65536;

@@ -1,0 +1,323 @@
+/* Windows: memory, clock, waiting on an address, and the loader's call at a thread's end.
+ *
+ * Only functions of kernel32 that every Windows since 7 has are imported; later ones are looked up
+ * at start. Nothing here calls the C runtime. */
+#include <errno.h>
+
+#if !defined(WIN32_LEAN_AND_MEAN)
+#define WIN32_LEAN_AND_MEAN
+#endif
+#if !defined(NOMINMAX)
+#define NOMINMAX
+#endif
+#include <windows.h>
+
+#include "base/bits.h"
+#include "os/fault.h"
+#include "os/os.h"
+#include "os/runtime_windows.h"
+
+struct lm_os_facts lm_os = {
+    .page_bytes = 4096, .page_shift = 12, .cpu_count = 1, .purge_decommits = true};
+
+#if LM_FAKE_OS
+_Atomic(long) lm_fault_countdown = -1;
+_Atomic(long) lm_fault_more = 0;
+_Atomic(long) lm_fault_points = 0;
+#endif
+
+/* ---- Start ---- */
+
+/* Of ntdll, since Windows 8; NULL before. Written by lm_os_start. */
+static LONG(NTAPI *wait_on_address)(const void *address, const void *compare, SIZE_T size,
+                                    const LARGE_INTEGER *timeout);
+static void(NTAPI *wake_by_address)(const void *address);
+/* Of ntdll, in every Windows. */
+static BOOLEAN(NTAPI *process_is_ending)(void);
+
+static void *function_of(const wchar_t *module_name, const char *name) {
+  HMODULE module = GetModuleHandleW(module_name);
+  return module != NULL ? (void *)(uintptr_t)GetProcAddress(module, name) : NULL;
+}
+
+/* A process that is bound to some processors is so within one group of them; others may run on the
+ * processors of all groups. */
+static unsigned find_cpu_count(void) {
+  DWORD_PTR own = 0, all = 0;
+  if (GetProcessAffinityMask(GetCurrentProcess(), &own, &all) && own != all && own != 0)
+    return (unsigned)__builtin_popcountll(own);
+  return (unsigned)lm_max(1, GetActiveProcessorCount(ALL_PROCESSOR_GROUPS));
+}
+
+void lm_os_start(void) {
+  DWORD last_error = GetLastError();
+  SYSTEM_INFO info;
+  GetSystemInfo(&info);
+  if (lm_is_power_of_two(info.dwPageSize) && info.dwPageSize >= 4096)
+    lm_os.page_bytes = info.dwPageSize;
+  lm_os.page_shift = lm_log2_floor(lm_os.page_bytes);
+  lm_os.cpu_count = find_cpu_count();
+  wait_on_address = function_of(L"ntdll.dll", "RtlWaitOnAddress");
+  wake_by_address = function_of(L"ntdll.dll", "RtlWakeAddressSingle");
+  process_is_ending = function_of(L"ntdll.dll", "RtlDllShutdownInProgress");
+  SetLastError(last_error);
+}
+
+/* ---- Memory ---- */
+
+/* Where a reservation may begin. */
+#define RESERVATION_ALIGNMENT (64 * LM_KIB)
+/* Other threads may take the place found for an aligned reservation, but not for ever. */
+#define RESERVE_ATTEMPTS 16
+
+static int reserve(size_t size, size_t alignment, DWORD kind, void **result) {
+  if (alignment <= RESERVATION_ALIGNMENT) {
+    *result = VirtualAlloc(NULL, size, kind, PAGE_READWRITE);
+    return *result != NULL ? 0 : ENOMEM;
+  }
+  /* A reservation can be given back only whole: one that has room to spare says where an aligned
+   * place is, and goes before that is taken. */
+  for (int attempt = 0; attempt < RESERVE_ATTEMPTS; attempt++) {
+    if (size + alignment < size) return ENOMEM;
+    char *room = VirtualAlloc(NULL, size + alignment, MEM_RESERVE, PAGE_NOACCESS);
+    if (room == NULL) return ENOMEM;
+    void *place = (void *)lm_align_up((uintptr_t)room, alignment);
+    VirtualFree(room, 0, MEM_RELEASE);
+    *result = VirtualAlloc(place, size, kind, PAGE_READWRITE);
+    if (*result != NULL) return 0;
+  }
+  return ENOMEM;
+}
+
+int lm_os_reserve(size_t size, size_t alignment, void **result) {
+  if (lm_fault_here()) return ENOMEM;
+  return reserve(size, alignment, MEM_RESERVE, result);
+}
+
+int lm_os_reserve_zero(size_t size, void **result) {
+  if (lm_fault_here()) return ENOMEM;
+  return reserve(size, lm_os.page_bytes, MEM_RESERVE, result);
+}
+
+static int commit(void *address, size_t size) {
+  return VirtualAlloc(address, size, MEM_COMMIT, PAGE_READWRITE) != NULL ? 0 : ENOMEM;
+}
+
+int lm_os_commit(void *address, size_t size) {
+  if (lm_fault_here()) return ENOMEM;
+  return commit(address, size); /* whole pages, and those committed before stay as they are */
+}
+
+int lm_os_purge(void *address, size_t size) {
+  if (lm_fault_here()) return ENOMEM;
+  return VirtualFree(address, size, MEM_DECOMMIT) ? 0 : ENOMEM;
+}
+
+int lm_os_map(size_t size, size_t alignment, void **result) {
+  if (lm_fault_here()) return ENOMEM;
+  return reserve(size, alignment, MEM_RESERVE | MEM_COMMIT, result);
+}
+
+void lm_os_release(void *address, size_t size) {
+  (void)size;
+  VirtualFree(address, 0, MEM_RELEASE);
+}
+
+/* How much from `address` on is address space of one reservation that begins there. */
+static size_t reserved_bytes(char *address) {
+  MEMORY_BASIC_INFORMATION info;
+  size_t bytes = 0;
+  while (VirtualQuery(address + bytes, &info, sizeof info) == sizeof info &&
+         info.State != MEM_FREE && info.AllocationBase == address)
+    bytes += info.RegionSize;
+  return bytes;
+}
+
+/* Address space in which a mapping that grows once can grow again; it costs nothing else. */
+static size_t growth_bytes(size_t size) { return LM_BITS_64 ? size / 2 : 0; }
+
+int lm_os_remap(void *address, size_t size, size_t new_size, void **result) {
+  if (lm_fault_here()) return ENOMEM;
+  if (new_size > PTRDIFF_MAX / 2) return ENOMEM;
+  char *start = address, *moved;
+  *result = address;
+  if (new_size <= size) {
+    if (new_size < size) VirtualFree(start + new_size, size - new_size, MEM_DECOMMIT);
+    return 0;
+  }
+  if (reserved_bytes(start) >= new_size) return commit(start + size, new_size - size);
+  size_t room_bytes = lm_align_up(new_size + growth_bytes(new_size), lm_os.page_bytes);
+  moved = VirtualAlloc(NULL, room_bytes, MEM_RESERVE, PAGE_READWRITE);
+  if (moved == NULL) return ENOMEM;
+  if (commit(moved, new_size) != 0) {
+    lm_os_release(moved, room_bytes);
+    return ENOMEM;
+  }
+  CopyMemory(moved, address, size);
+  lm_os_release(address, size);
+  *result = moved;
+  return 0;
+}
+
+int lm_os_move_pages(void *from, void *to, size_t size) {
+  (void)from;
+  (void)to;
+  (void)size;
+  return ENOSYS;
+}
+
+bool lm_os_address_space_limited(void) { return false; }
+
+/* ---- Time ---- */
+
+uint64_t lm_os_clock_ms(void) { return GetTickCount64(); }
+
+/* ---- Threads ---- */
+
+void lm_os_wait(_Atomic(uint32_t) *word, uint32_t expected) {
+  if (process_is_ending != NULL && process_is_ending()) {
+    /* All other threads have been ended by force, one of them where it held the lock whose state
+     * this word is. What that guards may be half done; to wait would be for ever. */
+    lm_store_relaxed(word, 0);
+  } else if (wait_on_address != NULL) {
+    wait_on_address((const void *)word, &expected, sizeof expected, NULL);
+  } else {
+    Sleep(1);
+  }
+}
+
+void lm_os_wake_one(_Atomic(uint32_t) *word) {
+  if (wake_by_address != NULL) wake_by_address((const void *)word);
+}
+
+static void (*thread_end_callback)(void *value);
+LM_THREAD_LOCAL void *lm_os_thread_end_value = NULL;
+
+/* The loader calls this in each thread that ends, but not when the module is unloaded while
+ * threads live: then nothing of it is called any more. Not by fiber, as FlsAlloc's would be. */
+static void NTAPI thread_event(PVOID module, DWORD reason, PVOID reserved) {
+  (void)module;
+  (void)reserved;
+  void *value = LM_THREAD(lm_os_thread_end_value);
+  if (reason != DLL_THREAD_DETACH || value == NULL) return;
+  LM_THREAD(lm_os_thread_end_value) = NULL;
+  thread_end_callback(value);
+}
+
+/* The loader's list of such functions stands from .CRT$XLA to .CRT$XLZ, sorted by name: after
+ * those of the C runtime and of winpthreads, which run destructors that may free. */
+extern const PIMAGE_TLS_CALLBACK lm_os_thread_event;
+__attribute__((section(".CRT$XLY"), used)) const PIMAGE_TLS_CALLBACK lm_os_thread_event =
+    thread_event;
+
+void lm_os_thread_end_start(void (*callback)(void *value)) { thread_end_callback = callback; }
+
+void lm_os_thread_end_arm(void *value) { LM_THREAD(lm_os_thread_end_value) = value; }
+
+void lm_os_fork_start(void (*before)(void), void (*parent)(void), void (*child)(void)) {
+  (void)before;
+  (void)parent;
+  (void)child;
+}
+
+/* ---- Output ---- */
+
+int lm_os_keep_open(int fd) { return fd; }
+
+uint32_t lm_os_process_id(void) { return GetCurrentProcessId(); }
+
+/* File descriptors are the C runtime's: 1 is standard output, all others standard error. */
+void lm_os_write(int fd, const char *bytes, size_t length) {
+  HANDLE file = GetStdHandle(fd == 1 ? STD_OUTPUT_HANDLE : STD_ERROR_HANDLE);
+  while (length > 0) {
+    DWORD written = 0;
+    if (!WriteFile(file, bytes, (DWORD)lm_min(length, LM_MIB), &written, NULL) || written == 0)
+      return;
+    bytes += written;
+    length -= written;
+  }
+}
+
+/* As the C runtime's abort ends a program. */
+#define ABORT_STATUS 3
+
+void lm_os_abort(void) {
+  if (IsDebuggerPresent()) DebugBreak();
+  for (;;) TerminateProcess(GetCurrentProcess(), ABORT_STATUS);
+}
+
+/* ---- The process ---- */
+
+bool lm_os_has_environment(void) { return true; }
+
+/* The result of one call is gone with the next: only process start asks. */
+const char *lm_os_environment(const char *name) {
+  static char value[4096];
+  DWORD last_error = GetLastError();
+  DWORD length = GetEnvironmentVariableA(name, value, sizeof value);
+  SetLastError(last_error);
+  return length > 0 && length < sizeof value ? value : NULL;
+}
+
+bool lm_os_find_mapping(uintptr_t address, struct lm_os_mapping *mapping) {
+  const DWORD writable = PAGE_READWRITE | PAGE_WRITECOPY | PAGE_EXECUTE_READWRITE |
+                         PAGE_EXECUTE_WRITECOPY;
+  MEMORY_BASIC_INFORMATION info;
+  if (VirtualQuery((void *)address, &info, sizeof info) != sizeof info ||
+      info.State == MEM_FREE)
+    return false;
+  mapping->start = (uintptr_t)info.BaseAddress;
+  mapping->end = mapping->start + info.RegionSize;
+  mapping->module_start = (uintptr_t)info.AllocationBase;
+  mapping->readable = info.State == MEM_COMMIT && !(info.Protect & (PAGE_NOACCESS | PAGE_GUARD));
+  mapping->writable = mapping->readable && (info.Protect & writable) != 0;
+  mapping->path[0] = 0;
+  if (info.Type == MEM_IMAGE)
+    GetModuleFileNameA((HMODULE)info.AllocationBase, mapping->path, sizeof mapping->path);
+  mapping->path[sizeof mapping->path - 1] = 0;
+  return true;
+}
+
+/* C runtimes that a program or its libraries may have, the first one first asked. */
+static const wchar_t *const c_runtimes[] = {L"ucrtbase.dll", L"msvcrt.dll", L"ucrtbased.dll",
+                                            L"msvcr120.dll", L"msvcr110.dll", L"msvcr100.dll"};
+#define C_RUNTIME_COUNT (sizeof c_runtimes / sizeof *c_runtimes)
+
+void *lm_os_next_function(const char *name) {
+  void *function = NULL;
+  for (size_t i = 0; i < C_RUNTIME_COUNT && function == NULL; i++)
+    function = function_of(c_runtimes[i], name);
+  return function;
+}
+
+/* Whether a page is ordinary memory: what else a heap is asked about, it might read. */
+static bool is_private_memory(const void *address) {
+  MEMORY_BASIC_INFORMATION info;
+  return VirtualQuery(address, &info, sizeof info) == sizeof info && info.State == MEM_COMMIT &&
+         info.Type == MEM_PRIVATE && info.Protect == PAGE_READWRITE;
+}
+
+/* Alignment of all blocks of heaps. */
+#define HEAP_ALIGNMENT (2 * sizeof(void *))
+
+void *lm_os_owner_function(const void *block, const char *name) {
+  if ((uintptr_t)block % HEAP_ALIGNMENT != 0 || !is_private_memory(block)) return NULL;
+  for (size_t i = 0; i < C_RUNTIME_COUNT; i++) {
+    intptr_t (*get_heap)(void) = function_of(c_runtimes[i], "_get_heap_handle");
+    if (get_heap != NULL && HeapValidate((HANDLE)get_heap(), 0, block))
+      return function_of(c_runtimes[i], name);
+  }
+  return NULL;
+}
+
+/* Good against accidents, and hard to guess from outside; not meant for cryptography. */
+uintptr_t lm_os_random(void) {
+  LARGE_INTEGER ticks;
+  FILETIME time;
+  QueryPerformanceCounter(&ticks);
+  GetSystemTimeAsFileTime(&time);
+  uint64_t word = (uint64_t)ticks.QuadPart ^ (uint64_t)(uintptr_t)&word << 16;
+  word ^= ((uint64_t)time.dwLowDateTime << 32 | GetCurrentThreadId()) * 0x9e3779b97f4a7c15u;
+  word = (word ^ word >> 29) * 0xbf58476d1ce4e5b9u;
+  return (uintptr_t)(word ^ word >> 32);
+}
