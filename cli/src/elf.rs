@@ -1,9 +1,11 @@
 //! What an ELF file defines and refers to, as far as allocation is concerned.
 
-use crate::entry_points::{self, EntryPoint, LOAM_MARKS, NEW_HANDLER_MARK, SANITIZER_MARKS};
+use crate::entry_points::{
+    self, ALLOCATOR_MARKS, EntryPoint, LOAM_MARKS, NEW_HANDLER_MARK, SANITIZER_MARKS,
+};
 use anyhow::{Context, Result, anyhow, bail};
 use object::elf;
-use object::read::elf::{ElfFile, FileHeader, ProgramHeader};
+use object::read::elf::{ElfFile, FileHeader, NoteIterator, ProgramHeader};
 use object::read::{Object, ObjectSymbol, ObjectSymbolTable, ReadCache, ReadRef};
 use object::read::{RelocationFlags, RelocationTarget};
 use object::{Endianness, FileKind, SymbolKind};
@@ -49,6 +51,14 @@ pub struct Segment {
     pub size_bytes: u64,
 }
 
+/// What loam leaves in every file that holds it, stripped or not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoamNote {
+    pub version: String,
+    /// `fast` or `checking`.
+    pub build: String,
+}
+
 #[derive(Debug)]
 pub struct Image {
     pub architecture: Architecture,
@@ -68,6 +78,7 @@ pub struct Image {
     /// Functions of interest in .symtab that are defined. Empty for a stripped file.
     pub internals: Vec<Symbol>,
     pub has_symbol_table: bool,
+    pub loam_notes: Vec<LoamNote>,
     pub slots: Vec<Slot>,
 }
 
@@ -115,9 +126,10 @@ impl Image {
         self.exports.iter().find(is_here)
     }
 
-    /// Whether the file is loam, or a program with loam linked in.
+    /// Whether the file is loam, or a program with loam linked in: stripped ones have the note.
     pub fn is_loam(&self) -> bool {
-        LOAM_MARKS.iter().all(|mark| self.export(mark).is_some() || self.has_internal(mark))
+        !self.loam_notes.is_empty()
+            || LOAM_MARKS.iter().all(|mark| self.export(mark).is_some() || self.has_internal(mark))
     }
 
     /// The name of the sanitizer whose runtime the file carries or asks for.
@@ -164,7 +176,8 @@ pub fn sanitizer_library(name: &str) -> Option<&'static str> {
 fn is_of_interest(name: &str) -> bool {
     entry_points::find(name).is_some()
         || name == NEW_HANDLER_MARK
-        || LOAM_MARKS.contains(&name)
+        || name.starts_with("loam_")
+        || ALLOCATOR_MARKS.iter().any(|(mark, _)| *mark == name)
         || SANITIZER_MARKS.iter().any(|(mark, _)| *mark == name)
 }
 
@@ -194,6 +207,7 @@ where
         plt_entries: Vec::new(),
         internals: Vec::new(),
         has_symbol_table: file.symbol_table().is_some(),
+        loam_notes: Vec::new(),
         slots: Vec::new(),
     };
     read_segments(&file, data, &mut image).map_err(damaged)?;
@@ -218,6 +232,9 @@ where
         if let Some(path) = header.interpreter(endian, data)? {
             image.interpreter = Some(std::ffi::OsStr::from_bytes(path).into());
         }
+        if let Some(notes) = header.notes(endian, data)? {
+            image.loam_notes.extend(loam_notes::<Elf>(notes, endian));
+        }
         let segment = Segment {
             offset: header.p_offset(endian).into(),
             address: header.p_vaddr(endian).into(),
@@ -230,6 +247,25 @@ where
         }
     }
     Ok(())
+}
+
+/// Loam's among the notes of a segment. What a damaged one is followed by is not looked at.
+fn loam_notes<Elf>(mut notes: NoteIterator<Elf>, endian: Endianness) -> Vec<LoamNote>
+where
+    Elf: FileHeader<Endian = Endianness>,
+{
+    const OWNER: &[u8] = b"loam";
+    const TYPE: elf::NoteType = elf::NoteType(1);
+    let mut found = Vec::new();
+    while let Ok(Some(note)) = notes.next() {
+        if note.name() != OWNER || note.n_type(endian) != TYPE {
+            continue;
+        }
+        let mut texts = note.desc().split(|byte| *byte == 0);
+        let mut text = || String::from_utf8_lossy(texts.next().unwrap_or_default()).into_owned();
+        found.push(LoamNote { version: text(), build: text() });
+    }
+    found
 }
 
 fn read_dynamic<'data, Elf, R>(

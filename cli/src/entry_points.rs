@@ -75,6 +75,21 @@ pub static ENTRY_POINTS: &[EntryPoint] = &[
 /// Functions that only loam defines. A module that exports them is loam.
 pub static LOAM_MARKS: [&str; 2] = ["loam_version", "loam_malloc"];
 
+/// What only other allocators define, and their names: libraries, then C libraries' own.
+pub static ALLOCATOR_MARKS: &[(&str, &str)] = &[
+    ("mi_malloc", "mimalloc"),
+    ("je_malloc", "jemalloc"),
+    ("mallctl", "jemalloc"),
+    ("rpmalloc", "rpmalloc"),
+    ("sn_rust_alloc", "snmalloc"),
+    ("tc_malloc", "tcmalloc"),
+    ("scalable_malloc", "TBB's malloc"),
+    ("GC_malloc", "the Boehm collector"),
+    ("_int_malloc", "glibc's malloc"),
+    ("__malloc_alloc_meta", "musl's malloc"),
+    ("__bin_chunk", "musl's older malloc"),
+];
+
 /// Functions that only a sanitizer's runtime defines, and the sanitizer's name.
 pub static SANITIZER_MARKS: &[(&str, &str)] = &[
     ("__hwasan_init", "HWAddressSanitizer"),

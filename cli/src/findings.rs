@@ -39,13 +39,16 @@ pub fn of_process(
     findings
 }
 
-/// What a static program's symbol table says, if it is not loam's.
+/// What a static program's symbols and notes say, if it is not on loam.
 pub fn of_static(path: &Path, image: &Image, is_loam: bool) -> Option<Finding> {
     let text = |rest: &str| format!("static executable: {rest}");
     let (kind, text) = if is_loam {
         return None;
     } else if !image.has_symbol_table {
-        (FindingKind::Stripped, text("stripped of its symbols, so its malloc cannot be told"))
+        (
+            FindingKind::Stripped,
+            text("stripped of its symbols and without loam's note: its malloc is not loam's"),
+        )
     } else {
         (FindingKind::Unreachable, text("its malloc is not loam's; link it with loam.o"))
     };
@@ -270,7 +273,7 @@ fn other_mallocs(resolver: &Resolver, program: &Module, rows: &[EntryPointRow]) 
 }
 
 /// At most a few names, for a line that can be read.
-fn list(names: &[&str]) -> String {
+pub fn list(names: &[&str]) -> String {
     const SHOWN_MAX: usize = 4;
     match names.len().checked_sub(SHOWN_MAX) {
         Some(more) if more > 0 => format!("{} and {more} more", names[..SHOWN_MAX].join(", ")),

@@ -1,7 +1,6 @@
-//! Inspects a process, or the symbols of a static program, and draws up the report.
+//! Inspects a process and draws up the report.
 
 use crate::binding::{Bound, Resolver};
-use crate::elf::Image;
 use crate::entry_points::{ENTRY_POINTS, EntryPoint, Group};
 use crate::findings::{self, Stray};
 use crate::process::{Module, Process};
@@ -41,40 +40,6 @@ pub fn process(process: &Process, pid: Option<i32>) -> Result<Report> {
         entry_points,
         modules,
     })
-}
-
-/// The report on a program that no library can be loaded into: its symbol table decides.
-pub fn static_program(path: &Path, image: &Image, pid: Option<i32>) -> Report {
-    let is_loam = image.is_loam() && image.has_internal("malloc") && image.has_internal("free");
-    let row = |entry: &EntryPoint| {
-        let defined = image.internals.iter().any(|symbol| {
-            crate::entry_points::find(&symbol.name).is_some_and(|found| found == entry)
-        });
-        EntryPointRow {
-            name: entry.shown,
-            symbol: entry.symbol,
-            module: defined.then(|| shown(path)),
-            via: None,
-            loam: defined.then_some(is_loam),
-        }
-    };
-    let findings: Vec<Finding> = findings::of_static(path, image, is_loam).into_iter().collect();
-    let verdict = match findings.first() {
-        Some(finding) => finding.text.clone(),
-        None => "static executable: malloc is loam's".to_owned(),
-    };
-    Report {
-        schema: SCHEMA,
-        loam: is_loam,
-        verdict,
-        program: shown(path),
-        pid,
-        linkage: Linkage::Static,
-        library: is_loam.then(|| shown(path)),
-        findings,
-        entry_points: ENTRY_POINTS.iter().map(row).collect(),
-        modules: Vec::new(),
-    }
 }
 
 /// The report on a program that was not started, as a preload cannot reach it.

@@ -3,6 +3,7 @@
 mod arguments; // the command line: every verb, option and help text
 mod bench; // verb: compare allocators
 mod binding; // to what a reference leads
+mod callers; // which functions of a static program call others
 mod completions; // verb: shell completions
 mod deepbind; // which modules look in their own libraries first
 mod elf; // what an ELF file defines and refers to
@@ -11,7 +12,8 @@ mod failure; // errors with an exit status
 mod findings; // what is wrong, in words
 mod graft; // verb: put loam into C libraries for static linking
 mod inherited; // signal dispositions to hand on to a program
-mod inspect; // a process or a static program, inspected
+mod inspect; // a process, inspected
+mod inspect_static; // a static program, inspected
 mod launch; // how a program starts: PATH, scripts, environment
 mod library; // where libloam.so is
 mod man; // verb: man pages

@@ -66,8 +66,10 @@ pub enum FindingKind {
     Hooked,
     /// Strdup's allocation cannot be followed into the C library.
     StrdupUnknown,
-    /// The executable has no symbol table to look into.
+    /// The executable has neither a symbol table to look into nor loam's note.
     Stripped,
+    /// A static program holds another allocator beside loam.
+    OtherAllocator,
     /// A note: the program is a script, and what was inspected is its interpreter.
     Script,
     /// A note: a library defines malloc, though nothing seen resolves to it.

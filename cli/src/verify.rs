@@ -8,7 +8,7 @@ use crate::process::Process;
 use crate::reach::{self, Obstacle};
 use crate::report::{FindingKind, Report};
 use crate::trace::Stopped;
-use crate::{findings, inspect, text};
+use crate::{findings, inspect, inspect_static, text};
 use anyhow::{Context, Result, anyhow, bail};
 use std::ffi::OsString;
 use std::io::Write;
@@ -50,7 +50,7 @@ fn of_process(pid: i32) -> Result<Report> {
     let program = process.program()?;
     let is_static = program.image.interpreter.is_none() && program.order.is_none();
     if is_static {
-        return Ok(inspect::static_program(&program.path, &program.image, Some(pid)));
+        return Ok(inspect_static::report(&program.path, &program.image, Some(pid)));
     }
     inspect::process(&process, Some(pid))
 }
@@ -79,7 +79,7 @@ fn of_target(arguments: &VerifyArguments, target: &Target) -> Result<Report> {
         }
     };
     if image.interpreter.is_none() {
-        return Ok(inspect::static_program(&target.path, image, None));
+        return Ok(inspect_static::report(&target.path, image, None));
     }
     let mut environment = vec![("LD_BIND_NOW", OsString::from("1"))];
     if !image.is_loam() {

@@ -2,8 +2,8 @@
 
 mod common;
 
-use common::Workshop;
-use common::libc::{GLIBC, MUSL, copy_of, graft, link, run, symbols, text};
+use common::libc::{GLIBC, MUSL, copy_of, graft, link, objects, run, symbols, text};
+use common::{Workshop, loam};
 use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::Value;
@@ -93,6 +93,55 @@ fn members_are_found_by_what_they_define() {
     assert!(!left.contains("\nfree.lo\n"));
     let index = run("nm", &["-s", text(&libc)]);
     assert!(index.contains("\nmalloc in loam.o\n") && index.contains("\nfork in fork.lo\n"));
+}
+
+#[test]
+fn a_program_may_still_bring_its_own_malloc() {
+    let workshop = Workshop::new();
+    let own = workshop.compile("own_malloc.c", &["-c", "-Dmain=unused"]);
+    for (libc, compiler) in [(MUSL, "musl-gcc"), (GLIBC, "cc")] {
+        let copy = copy_of(&workshop, libc, compiler);
+        graft(&workshop).arg(&copy).assert().success();
+        let folder = copy.parent().unwrap();
+        // Linking is the test: two strong definitions of malloc would be an error.
+        link(&workshop, compiler, folder, &["-static", text(&own)]);
+    }
+}
+
+#[test]
+fn verify_tells_what_is_in_a_static_program() {
+    let workshop = Workshop::new();
+    let libc = copy_of(&workshop, MUSL, "musl");
+    graft(&workshop).arg(&libc).assert().success();
+    let folder = libc.parent().unwrap();
+    let grafted = link(&workshop, "musl-gcc", folder, &["-static"]);
+    let verify = |program: &Path| loam().arg("verify").arg(program).assert();
+    verify(&grafted).success().stdout(contains("every malloc function in it is loam's"));
+    run("strip", &[text(&grafted)]);
+    verify(&grafted).success().stdout(contains("holds loam").and(contains("by its note")));
+    // Loam's object first, with musl's own malloc behind: as far as the object's names reach.
+    let partial = workshop.path("partial.o");
+    let object = objects(&workshop).join("loam-x86_64.o");
+    let inner = [
+        "__libc_malloc",
+        "__libc_free",
+        "__libc_calloc",
+        "__libc_realloc",
+        "__libc_malloc_impl",
+        "__malloc_donate",
+        "__malloc_allzerop",
+        "__malloc_atfork",
+        "__malloc_replaced",
+        "__aligned_alloc_replaced",
+    ];
+    let inner = inner.map(|name| format!("--strip-symbol={name}"));
+    let inner: Vec<&str> = inner.iter().map(String::as_str).collect();
+    run("objcopy", &[&inner[..], &[text(&object), text(&partial)]].concat());
+    let beside = link(&workshop, "musl-gcc", Path::new("/"), &["-static", text(&partial)]);
+    verify(&beside)
+        .code(1)
+        .stdout(contains("is left in beside loam").and(contains("__libc_malloc")))
+        .stdout(contains("still called by").and(contains("newlocale")));
 }
 
 #[test]

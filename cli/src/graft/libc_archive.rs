@@ -94,7 +94,8 @@ pub fn graft(data: &[u8], path: &str, objects: &mut Objects) -> Result<Grafted> 
     let loam = objects::symbols(object)?;
     let family = plan::family(&loam);
     let fates = plan::plan(&contents, &names, &family)?;
-    let bytes = rewrite(&members, &fates, object)?;
+    let replaceable = plan::replaceable(&contents, &fates, &family);
+    let bytes = rewrite(&members, &fates, object, &replaceable)?;
     check(&bytes, &family)?;
     let mut outcome = ArchiveOutcome {
         path: path.to_owned(),
@@ -134,7 +135,11 @@ fn check(bytes: &[u8], family: &BTreeSet<&str>) -> Result<()> {
     let mut seen = BTreeSet::new();
     for content in &contents {
         let Content::Object(_, symbols) = content else { continue };
-        if let Some(twice) = symbols.strong.intersection(family).find(|name| !seen.insert(**name)) {
+        let is_loam = symbols.is_loam();
+        // Beside loam's own there may be weak ones, which come behind it.
+        let counts =
+            |name: &&str| family.contains(name) && (is_loam || symbols.strong.contains(name));
+        if let Some(twice) = symbols.defined().filter(counts).find(|name| !seen.insert(*name)) {
             bail!("the result defines {twice} twice");
         }
     }

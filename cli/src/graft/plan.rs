@@ -2,6 +2,7 @@
 
 use super::survey::{Content, Symbols};
 use crate::elf::Architecture;
+use crate::entry_points::ALLOCATOR_MARKS;
 use std::collections::BTreeSet;
 use thiserror::Error;
 
@@ -48,19 +49,6 @@ pub const STARTS_PROGRAMS: &str = "__libc_start_main";
 
 /// The least that a C library defines of its malloc, strongly or weakly.
 const LEAST: [&str; 4] = ["malloc", "free", "calloc", "realloc"];
-
-/// What only other allocators define.
-pub const OTHER_ALLOCATORS: &[(&str, &str)] = &[
-    ("mi_malloc", "mimalloc"),
-    ("je_malloc", "jemalloc"),
-    ("mallctl", "jemalloc"),
-    ("rpmalloc", "rpmalloc"),
-    ("sn_rust_alloc", "snmalloc"),
-    ("tc_malloc", "tcmalloc"),
-    ("scalable_malloc", "TBB malloc"),
-    ("GC_malloc", "the Boehm collector"),
-    ("__scudo_default_options", "scudo"),
-];
 
 /// The names of loam's object that may collide with a C library's.
 pub fn family<'data>(loam: &Symbols<'data>) -> BTreeSet<&'data str> {
@@ -145,8 +133,6 @@ fn wanted_though_dropped(
         wanted.extend(symbols.wanted.iter().copied());
         defined.extend(symbols.defined());
     }
-    // Names that begin with an underscore are the C library's own.
-    let is_public = |name: &str| !name.starts_with('_');
     let is_missed = |name: &str| {
         !family.contains(name)
             && !defined.contains(name)
@@ -155,6 +141,31 @@ fn wanted_though_dropped(
     objects(contents)
         .find(|(index, symbols)| !stays(*index) && symbols.defined().any(is_missed))
         .map(|(index, _)| index)
+}
+
+/// Among the marks of allocators, those of C libraries' own.
+fn is_libcs_own(mark: &str) -> bool {
+    mark.starts_with('_')
+}
+
+/// Loam's names that a program may define itself: public ones, unless a member that stays defines
+/// them weakly, which loam must come before.
+pub fn replaceable<'data>(
+    contents: &[Content],
+    fates: &[Fate],
+    family: &BTreeSet<&'data str>,
+) -> BTreeSet<&'data str> {
+    let stays = |index: usize| fates[index] == Fate::Keep;
+    let is_defined = |name: &str| {
+        objects(contents).any(|(index, symbols)| stays(index) && symbols.defines(name))
+    };
+    let is_free = |name: &&str| is_public(name) && !is_defined(name);
+    family.iter().copied().filter(is_free).collect()
+}
+
+/// Names that begin with an underscore are the C library's own.
+fn is_public(name: &str) -> bool {
+    !name.starts_with('_')
 }
 
 /// Refuses an archive whose malloc is not the C library's own any more.
@@ -166,7 +177,7 @@ fn refuse_cut(
     let mut defined = BTreeSet::new();
     let mut wanted = BTreeSet::new();
     for (index, symbols) in objects(contents) {
-        for (mark, allocator) in OTHER_ALLOCATORS {
+        for (mark, allocator) in ALLOCATOR_MARKS.iter().filter(|(mark, _)| !is_libcs_own(mark)) {
             if symbols.strong.contains(mark) {
                 return Err(Refusal::OtherAllocator(names[index].to_owned(), allocator, mark));
             }

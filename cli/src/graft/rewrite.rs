@@ -16,13 +16,20 @@ use std::mem::offset_of;
 pub const LOAM_MEMBER: &str = "loam.o";
 
 /// The new archive's bytes. Linkers take the first member that defines a name: loam's.
-pub fn rewrite(members: &[Member], fates: &[Fate], object: &[u8]) -> Result<Vec<u8>> {
-    let mut written = vec![NewArchiveMember::new(object, &SYMBOLS, LOAM_MEMBER.to_owned())];
+/// `replaceable`: loam's names that a program may define itself, as it may with any C library.
+pub fn rewrite(
+    members: &[Member],
+    fates: &[Fate],
+    object: &[u8],
+    replaceable: &BTreeSet<&str>,
+) -> Result<Vec<u8>> {
+    let loam = edit(object, replaceable, Change::Weaken).context("cannot use loam's object")?;
+    let mut written = vec![NewArchiveMember::new(loam, &SYMBOLS, LOAM_MEMBER.to_owned())];
     for (member, fate) in members.iter().zip(fates) {
         let data = match fate {
             Fate::Keep => member.data.to_vec(),
             Fate::Drop => continue,
-            Fate::Split(names) => split(member.data, names)
+            Fate::Split(names) => edit(member.data, names, Change::Undefine)
                 .with_context(|| format!("cannot split member {}", member.name))?,
         };
         let mut new = NewArchiveMember::new(data, &SYMBOLS, member.name.clone());
@@ -53,20 +60,28 @@ static SYMBOLS: ObjectReader = ObjectReader {
     get_xcoff_member_alignment: |_| 0,
 };
 
-/// An object in which definitions have become references: what is wanted of it by these names,
-/// even by itself, is then loam's.
-fn split(data: &[u8], names: &BTreeSet<&str>) -> Result<Vec<u8>> {
+/// What becomes of a definition.
+#[derive(Clone, Copy)]
+enum Change {
+    /// A reference: what is wanted by this name, even by the object itself, is then loam's.
+    Undefine,
+    /// A weak definition, which gives way to a program's own.
+    Weaken,
+}
+
+/// An object in which the definitions of some names are changed.
+fn edit(data: &[u8], names: &BTreeSet<&str>, change: Change) -> Result<Vec<u8>> {
     match data.get(offset_of!(Ident, class)).map(|class| elf::FileClass(*class)) {
-        Some(elf::ELFCLASS32) => split_as::<FileHeader32<Endianness>>(data, names),
-        Some(elf::ELFCLASS64) => split_as::<FileHeader64<Endianness>>(data, names),
+        Some(elf::ELFCLASS32) => edit_as::<FileHeader32<Endianness>>(data, names, change),
+        Some(elf::ELFCLASS64) => edit_as::<FileHeader64<Endianness>>(data, names, change),
         _ => bail!("neither a 32-bit nor a 64-bit ELF object"),
     }
 }
 
-fn split_as<Elf>(data: &[u8], names: &BTreeSet<&str>) -> Result<Vec<u8>>
+fn edit_as<Elf>(data: &[u8], names: &BTreeSet<&str>, change: Change) -> Result<Vec<u8>>
 where
     Elf: FileHeader<Endian = Endianness>,
-    Elf::Sym: Undefine,
+    Elf::Sym: Edit,
 {
     let damaged = |cause: object::Error| anyhow!("{cause}");
     let header = Elf::parse(data).map_err(damaged)?;
@@ -83,10 +98,13 @@ where
         if !is_named || symbol.is_local() {
             continue;
         }
-        let mut undefined = *symbol;
-        undefined.undefine(endian);
+        let mut edited = *symbol;
+        match change {
+            Change::Undefine => edited.undefine(endian),
+            Change::Weaken => edited.weaken(),
+        }
         let at = table_offset + index.0 * size_of::<Elf::Sym>();
-        let bytes = pod::bytes_of(&undefined);
+        let bytes = pod::bytes_of(&edited);
         new.get_mut(at..at + bytes.len())
             .context("its symbol table is damaged")?
             .copy_from_slice(bytes);
@@ -94,23 +112,28 @@ where
     Ok(new)
 }
 
-/// Makes a reference of a definition. A weak one becomes a strong reference: loam must be linked.
-trait Undefine: Sym<Endian = Endianness> {
+trait Edit: Sym<Endian = Endianness> {
+    /// A weak definition, too, becomes a strong reference: loam must be linked.
     fn undefine(&mut self, endian: Endianness);
+    fn weaken(&mut self);
 }
 
-macro_rules! undefine {
+macro_rules! edit {
     ($symbol:ident) => {
-        impl Undefine for elf::$symbol<Endianness> {
+        impl Edit for elf::$symbol<Endianness> {
             fn undefine(&mut self, endian: Endianness) {
                 self.set_st_info(elf::STB_GLOBAL, elf::STT_NOTYPE);
                 self.st_shndx.set(endian, elf::SHN_UNDEF);
                 self.st_value.set(endian, 0);
                 self.st_size.set(endian, 0);
             }
+
+            fn weaken(&mut self) {
+                self.set_st_info(elf::STB_WEAK, self.st_type());
+            }
         }
     };
 }
 
-undefine!(Sym32);
-undefine!(Sym64);
+edit!(Sym32);
+edit!(Sym64);
