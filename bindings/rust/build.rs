@@ -7,8 +7,8 @@ fn main() {
     let manifest_dir = std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets it");
     let package = Path::new(&manifest_dir);
     let repository = package.join("../..");
-    let in_repository = repository.join("src/loam.c").exists()
-        && repository.join("include/loam/loam.h").exists();
+    let in_repository =
+        repository.join("src/loam.c").exists() && repository.join("include/loam/loam.h").exists();
 
     let mut build = cc::Build::new();
     if in_repository {

@@ -163,9 +163,9 @@ pub fn replaceable<'data>(
     family.iter().copied().filter(is_free).collect()
 }
 
-/// Names that begin with an underscore are the C library's own.
+/// Names that begin with an underscore are the C library's own, but for C++'s operators.
 fn is_public(name: &str) -> bool {
-    !name.starts_with('_')
+    !name.starts_with('_') || name.starts_with("_Z")
 }
 
 /// Refuses an archive whose malloc is not the C library's own any more.

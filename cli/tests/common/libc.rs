@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 pub const MUSL: &str = "/usr/lib/x86_64-linux-musl/libc.a";
 pub const GLIBC: &str = "/usr/lib/x86_64-linux-gnu/libc.a";
 
-/// The folder with loam's objects: that of the build, or one with the object for this machine.
+/// The folder with loam's objects: that of 'make objects' or of the tests of static programs, or
+/// one with the object for this machine.
 pub fn objects(workshop: &Workshop) -> PathBuf {
     let library = Path::new(env!("CARGO_MANIFEST_DIR")).join("../build/lib");
-    let built = library.join("graft");
-    if built.join("loam-x86_64.o").exists() {
+    let built = [library.join("graft"), library.join("../tests/graft")];
+    if let Some(built) = built.iter().find(|built| built.join("loam-aarch64.o").exists()) {
         return built.canonicalize().unwrap();
     }
     let folder = workshop.path("objects");
