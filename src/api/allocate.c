@@ -71,8 +71,12 @@ static void *take_any(size_t size, bool clear) {
 }
 
 LM_NOINLINE void *lm_malloc_slow(size_t size) {
-  if (LM_LIKELY(size - 1 < LM_CLASSED_MAX_BYTES)) {
-    void *block = lm_heap_pop(LM_THREAD(lm_this_heap), lm_sizeclass_of(size));
+  struct lm_heap *heap = LM_THREAD(lm_this_heap);
+  if (LM_LIKELY(size - 1 < lm_classed_max_bytes)) {
+    void *block = lm_heap_pop(heap, lm_sizeclass_of(size));
+    if (LM_LIKELY(block != NULL)) return block;
+  } else if (LM_LIKELY(size - 1 < LM_MIDDLE_MAX_BYTES)) {
+    void *block = lm_middle_take_cached(heap, lm_pages_of(size));
     if (LM_LIKELY(block != NULL)) return block;
   }
   void *block = take_any(size, false);

@@ -212,6 +212,15 @@ void lm_heap_put_back(struct lm_heap *heap, struct lm_span *span, struct lm_bloc
   if (span->used_count <= span->notify_count) notify(heap, span);
 }
 
+void lm_heap_own(struct lm_heap *heap, struct lm_span *span) {
+  if (span->class_index == LM_CLASS_MIDDLE) {
+    lm_middle_own(heap, span);
+    return;
+  }
+  heap->span_counts[span->class_index]++;
+  shelve(heap, span);
+}
+
 /* ---- Time ---- */
 
 static size_t list_length(const struct lm_block *block) {

@@ -43,6 +43,7 @@ struct lm_middle {
   struct lm_span_list by_run[LM_CHUNK_RUN_MAX + 1]; /* by run_limit */
   size_t used_count, dirty_count; /* in blocks; free and dirty */
   struct lm_block *cached[LM_CHUNK_RUN_MAX + 1]; /* blocks freed last, by length */
+  uint64_t lengths; /* bit n - 1: cached[n] has blocks */
   size_t cached_count; /* their pages, which used_count counts too */
   size_t flush_length;
   size_t empty_chunk_count;
@@ -100,6 +101,15 @@ void lm_heap_free_own(struct lm_heap *heap, struct lm_block *block);
 /* Puts `count` blocks of one own span back, linked from `first` to `last`. */
 void lm_heap_put_back(struct lm_heap *heap, struct lm_span *span, struct lm_block *first,
                       struct lm_block *last, size_t count);
+
+/* Whether the heap has spans of the class. */
+LM_INLINE bool lm_heap_uses(const struct lm_heap *heap, size_t class_index) {
+  if (class_index == LM_CLASS_MIDDLE) return heap->middle.used_count != 0;
+  return heap->span_counts[class_index] != 0;
+}
+
+/* A span that was an orphan, on no list, is the heap's from here on. */
+void lm_heap_own(struct lm_heap *heap, struct lm_span *span);
 
 /* Takes the bin's blocks back into a current span, which is then on no list. */
 void lm_heap_unload(struct lm_heap *heap, struct lm_span *span);

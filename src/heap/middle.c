@@ -41,8 +41,7 @@ static void relist_chunk(struct lm_middle *middle, struct lm_span *span, size_t 
   list_chunk(middle, span, run);
 }
 
-/* An adopted or new chunk is the heap's from here on. */
-static void own_chunk(struct lm_heap *heap, struct lm_span *span) {
+void lm_middle_own(struct lm_heap *heap, struct lm_span *span) {
   struct lm_middle *middle = &heap->middle;
   struct lm_chunk *chunk = lm_chunk_of_span(span);
   span->state = LM_SPAN_CHUNK;
@@ -79,7 +78,7 @@ static bool add_chunk(struct lm_heap *heap) {
     if (start == NULL) return false;
     span = lm_span_begin(start, heap, LM_CLASS_MIDDLE, LM_CHUNK_SLICES);
   }
-  own_chunk(heap, span);
+  lm_middle_own(heap, span);
   return true;
 }
 
@@ -169,20 +168,12 @@ static void release(struct lm_heap *heap, void *block) {
   purge_middle_early(middle);
 }
 
-static void *pop_cached(struct lm_middle *middle, size_t page_count) {
-  struct lm_block *block = middle->cached[page_count];
-  if (block == NULL) return NULL;
-  middle->cached[page_count] = block->next;
-  middle->cached_count -= page_count;
-  return block;
-}
-
 /* Releases cached blocks until no more than `keep` pages are cached, length by length. */
 static void flush_cached(struct lm_heap *heap, size_t keep) {
   struct lm_middle *middle = &heap->middle;
   while (middle->cached_count > keep) {
-    void *block = pop_cached(middle, middle->flush_length);
-    if (block != NULL) release(heap, block);
+    if (middle->cached[middle->flush_length] != NULL)
+      release(heap, lm_middle_pop(middle, middle->flush_length));
     else middle->flush_length = (middle->flush_length + 1) % (LM_CHUNK_RUN_MAX + 1);
   }
 }
@@ -193,6 +184,7 @@ static void cache(struct lm_heap *heap, struct lm_block *block, size_t page_coun
   lm_region_set_block_pages(block, page_count | LM_BLOCK_ON_ITS_WAY);
   block->next = middle->cached[page_count];
   middle->cached[page_count] = block;
+  middle->lengths |= (uint64_t)1 << (page_count - 1);
   middle->cached_count += page_count;
   size_t limit = pages_in(CACHE_BYTES) + middle->used_count / CACHE_FRACTION;
   if (LM_UNLIKELY(middle->cached_count > limit)) flush_cached(heap, limit);
@@ -219,11 +211,8 @@ void *lm_middle_take(struct lm_heap *heap, size_t page_count, bool clear) {
   struct lm_middle *middle = &heap->middle;
   tick_sometimes(heap);
   lm_remote_collect(heap);
-  void *cached = pop_cached(middle, page_count);
-  if (cached != NULL) {
-    lm_region_set_block_pages(cached, page_count);
-    return clear ? memset(cached, 0, page_count << lm_os.page_shift) : cached;
-  }
+  void *cached = lm_middle_take_cached(heap, page_count);
+  if (cached != NULL) return clear ? memset(cached, 0, page_count << lm_os.page_shift) : cached;
   for (;;) {
     uint64_t fitting = middle->runs >> (page_count - 1);
     if (LM_UNLIKELY(fitting == 0)) {

@@ -54,6 +54,19 @@ struct lm_span *lm_orphan_adopt(struct lm_heap *heap, size_t class_index) {
   return span;
 }
 
+bool lm_orphan_adopt_span(struct lm_heap *heap, struct lm_span *span) {
+  size_t class_index = span->class_index;
+  lm_lock_take(&lm_orphan_locks[class_index]);
+  bool orphan = lm_load_relaxed(&span->owner) == NULL;
+  if (orphan) {
+    lm_span_list_remove(&orphans[class_index], span);
+    if (is_usable(span)) count_usable(class_index, -1);
+    lm_store_release(&span->owner, heap);
+  }
+  lm_lock_free(&lm_orphan_locks[class_index]);
+  return orphan;
+}
+
 static void free_blocks(struct lm_span *span, struct lm_block *first, struct lm_block *last,
                         size_t count) {
   if (span->class_index != LM_CLASS_MIDDLE) {

@@ -15,6 +15,9 @@ void lm_orphan_leave(struct lm_span *span);
 /* A span with free blocks for the heap, now owned by it but on none of its lists; or NULL. */
 struct lm_span *lm_orphan_adopt(struct lm_heap *heap, size_t class_index);
 
+/* Makes this orphan the heap's, on none of its lists; false if it has been adopted meanwhile. */
+bool lm_orphan_adopt_span(struct lm_heap *heap, struct lm_span *span);
+
 /* Puts blocks back on an orphan, linked from `first` to `last`. False, with nothing done, if the
  * span has been adopted meanwhile. */
 bool lm_orphan_put_back(struct lm_span *span, struct lm_block *first, struct lm_block *last,

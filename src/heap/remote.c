@@ -78,6 +78,19 @@ static void send_parcel(struct lm_parcel *parcel) {
   parcel->owner = NULL;
 }
 
+/* Blocks of an orphan go to the orphan; but a heap that uses such blocks itself adopts it with
+ * them, since it is likely to free the others as well. */
+static void deliver_to_orphan(struct lm_heap *heap, struct lm_message *message) {
+  struct lm_span *span = lm_span_of(message);
+  if (!lm_heap_uses(heap, span->class_index) || !lm_orphan_adopt_span(heap, span)) {
+    deliver(message);
+    return;
+  }
+  lm_heap_own(heap, span);
+  struct lm_block *handle = (struct lm_block *)message;
+  lm_heap_put_back(heap, span, message->newest, handle, message_count(message));
+}
+
 /* Closes the chain's ring and puts it into the parcel for the span's owner. */
 static void pack(struct lm_heap *heap, struct lm_chain *chain) {
   struct lm_message *message = (struct lm_message *)chain->handle;
@@ -86,7 +99,7 @@ static void pack(struct lm_heap *heap, struct lm_chain *chain) {
   struct lm_heap *owner = lm_load_acquire(&lm_span_of(message)->owner);
   chain->slice = 0;
   if (owner == NULL) {
-    deliver(message);
+    deliver_to_orphan(heap, message);
     return;
   }
   size_t id = owner->tag >> LM_TAG_OWNER_SHIFT;

@@ -10,15 +10,11 @@
 /* Above this a block that cannot grow in place moves by page tables and not by copying. */
 #define MOVE_MIN_BYTES (512 * LM_KIB)
 
-static size_t pages_of(size_t size) {
-  return (size + lm_os.page_bytes - 1) >> lm_os.page_shift;
-}
-
 void *lm_large_take(struct lm_heap *heap, size_t size, size_t alignment, bool clear) {
   if (size > LM_LARGE_MAX_BYTES || alignment > LM_LARGE_MAX_BYTES)
     return lm_huge_take(size, alignment);
   bool zero;
-  size_t page_count = pages_of(lm_max(size, 1));
+  size_t page_count = lm_pages_of(lm_max(size, 1));
   bool has_heap = !lm_heap_is_empty(heap);
   if (size <= LM_MIDDLE_MAX_BYTES && alignment <= lm_os.page_bytes && has_heap) {
     void *block = lm_middle_take(heap, page_count, clear);
@@ -77,7 +73,7 @@ static void *move_pages(struct lm_heap *heap, void *block, size_t old_bytes, siz
 /* A middle block; NULL if its contents would have to be copied. */
 static void *resize_middle(struct lm_heap *heap, void *block, size_t size) {
   bool own = (tag_of_block(block) ^ heap->tag) < LM_TAG_OWN_LIMIT;
-  if (own && size <= LM_MIDDLE_MAX_BYTES && lm_middle_resize(heap, block, pages_of(size)))
+  if (own && size <= LM_MIDDLE_MAX_BYTES && lm_middle_resize(heap, block, lm_pages_of(size)))
     return block;
   size_t old_bytes = lm_large_usable_bytes(block);
   return size <= old_bytes && size > old_bytes / 2 ? block : NULL;
@@ -89,7 +85,7 @@ void *lm_large_resize(struct lm_heap *heap, void *block, size_t size) {
   }
   if (is_middle(block)) return resize_middle(heap, block, size);
   size_t old_bytes = lm_large_usable_bytes(block);
-  if (size <= LM_LARGE_MAX_BYTES && lm_pool_resize_large(block, pages_of(size))) return block;
+  if (size <= LM_LARGE_MAX_BYTES && lm_pool_resize_large(block, lm_pages_of(size))) return block;
   if (old_bytes < MOVE_MIN_BYTES || size < old_bytes) return NULL;
   return move_pages(heap, block, old_bytes, size);
 }

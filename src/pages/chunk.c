@@ -14,63 +14,49 @@ static char *address_in_chunk(const struct lm_span *span, size_t page) {
 
 #define CHUNK_WORDS LM_BITMAP_WORDS(LM_CHUNK_MAX_PAGES)
 
-/* A map in which bit i says: a run of so many free pages begins at page i. */
-struct starts {
-  uint64_t words[CHUNK_WORDS];
-};
-
-/* Pages that a chunk does not have are used in its map. */
-LM_INLINE struct starts starts_of_one(const struct lm_chunk *chunk) {
-  struct starts starts;
-  for (size_t w = 0; w < CHUNK_WORDS; w++) starts.words[w] = ~chunk->used_pages[w];
-  return starts;
+/* The free pages of word `w`; pages that a chunk does not have are used in its map. */
+LM_INLINE uint64_t free_word(const struct lm_chunk *chunk, size_t w) {
+  return w < CHUNK_WORDS ? ~chunk->used_pages[w] : 0;
 }
 
-/* From the starts of runs of n pages, those of n + `more` pages; `more` is at most n, and 32. All
- * words at once, without branches. */
-LM_INLINE struct starts starts_of_more(struct starts starts, unsigned more) {
-  for (size_t w = 0; w + 1 < CHUNK_WORDS; w++)
-    starts.words[w] &= starts.words[w] >> more | starts.words[w + 1] << (64 - more);
-  starts.words[CHUNK_WORDS - 1] &= starts.words[CHUNK_WORDS - 1] >> more;
-  return starts;
-}
-
-LM_INLINE bool has_any(const struct starts *starts) {
-  uint64_t any = 0;
-  for (size_t w = 0; w < CHUNK_WORDS; w++) any |= starts->words[w];
-  return any != 0;
-}
-
-/* The lowest run of `wanted` free pages, or LM_BITMAP_NONE. */
+/* The lowest run of `wanted` free pages, 1 to 64, or LM_BITMAP_NONE. */
 static size_t find_run(const struct lm_chunk *chunk, size_t wanted) {
-  struct starts starts = starts_of_one(chunk);
-  for (size_t length = 1, more; length < wanted; length += more) {
-    more = lm_min(length, wanted - length);
-    starts = starts_of_more(starts, (unsigned)more);
+  for (size_t w = 0; w < CHUNK_WORDS; w++) {
+    /* A bit of `starts`, and of `more` above it: a run of `length` free pages begins there. */
+    uint64_t starts = free_word(chunk, w), more = free_word(chunk, w + 1);
+    for (size_t length = 1, step; length < wanted && starts != 0; length += step) {
+      step = lm_min(length, wanted - length);
+      starts &= starts >> step | more << (64 - step);
+      more &= more >> step;
+    }
+    if (starts != 0) return w * 64 + (size_t)__builtin_ctzll(starts);
   }
-  for (size_t w = 0; w < CHUNK_WORDS; w++)
-    if (starts.words[w] != 0) return w * 64 + (size_t)__builtin_ctzll(starts.words[w]);
   return LM_BITMAP_NONE;
+}
+
+/* The length of the longest run of set bits, or `least` if that is more. */
+LM_INLINE size_t longest_in_word(uint64_t word, size_t least) {
+  while (word != 0) {
+    word >>= __builtin_ctzll(word);
+    if (word == ~(uint64_t)0) return 64;
+    unsigned length = (unsigned)__builtin_ctzll(~word);
+    word >>= length;
+    least = lm_max(least, length);
+  }
+  return least;
 }
 
 /* The length of the longest free run, LM_CHUNK_RUN_MAX at most. */
 static size_t longest_run(const struct lm_chunk *chunk) {
-  struct starts starts = starts_of_one(chunk), longer;
-  unsigned length = has_any(&starts) ? 1 : 0;
-  while (length != 0 && length < LM_CHUNK_RUN_MAX) {
-    longer = starts_of_more(starts, length);
-    if (!has_any(&longer)) break;
-    starts = longer;
-    length *= 2;
+  size_t longest = 0, open = 0; /* open: the run that the words so far end with */
+  for (size_t w = 0; w < CHUNK_WORDS && longest < LM_CHUNK_RUN_MAX; w++) {
+    uint64_t word = free_word(chunk, w);
+    if (word == ~(uint64_t)0) return LM_CHUNK_RUN_MAX;
+    longest = lm_max(longest, open + (size_t)__builtin_ctzll(~word));
+    longest = longest_in_word(word, longest);
+    open = (size_t)__builtin_clzll(~word);
   }
-  if (length == LM_CHUNK_RUN_MAX) return length;
-  for (unsigned more = length / 2; more > 0; more /= 2) {
-    longer = starts_of_more(starts, more);
-    if (!has_any(&longer)) continue;
-    starts = longer;
-    length += more;
-  }
-  return length;
+  return lm_min(longest, LM_CHUNK_RUN_MAX);
 }
 
 static uint16_t capped_run(size_t length) { return (uint16_t)lm_min(length, LM_CHUNK_RUN_MAX); }

@@ -75,6 +75,11 @@ struct lm_region {
 #endif
 };
 
+/* OS pages for so many bytes. */
+LM_INLINE size_t lm_pages_of(size_t bytes) {
+  return (bytes + lm_os.page_bytes - 1) >> lm_os.page_shift;
+}
+
 LM_INLINE struct lm_region *lm_region_of(const void *address) {
   return (struct lm_region *)((uintptr_t)address & ~(LM_REGION_BYTES - 1));
 }

@@ -85,6 +85,18 @@ static void what_is_cached_is_used_for_other_lengths_before_a_new_chunk_is_taken
   CHECK_EQ(lm_pools[0].chunk_count, 1);
 }
 
+static void a_cached_block_an_eighth_longer_will_do(void) {
+  struct lm_heap *heap = new_heap();
+  char *block = take_block(heap, 18);
+  give_back(heap, block);
+  CHECK(take_block(heap, 15) != block);
+  CHECK(take_block(heap, 19) != block);
+  CHECK_EQ(take_block(heap, 16), block);
+  CHECK_EQ(lm_region_live_pages(block), 18);
+  give_back(heap, block);
+  CHECK_EQ(heap->middle.cached_count, 18);
+}
+
 static void only_starts_of_blocks_can_be_freed(void) {
   struct lm_heap *heap = new_heap();
   char *block = take_block(heap, 4);
@@ -163,6 +175,21 @@ static void the_last_block_of_an_orphan_gives_the_chunk_back(void) {
   check_pool(&lm_pools[0]);
 }
 
+static void who_uses_middle_blocks_adopts_the_chunk_whose_block_it_frees(void) {
+  struct lm_heap *heap = new_heap(), *other = new_heap();
+  char *first = take_block(heap, 10), *second = take_block(heap, 10);
+  take_block(other, 10);
+  end_heap(heap);
+  send(other, first);
+  lm_remote_flush(other);
+  check_middle(other);
+  CHECK_EQ(lm_tag_of(second), other->tag | LM_TAG_NOT_CURRENT | LM_CLASS_MIDDLE);
+  CHECK_EQ(other->middle.used_count, 30);
+  CHECK_EQ(take_block(other, 10), first);
+  give_back(other, second);
+  check_pool(&lm_pools[0]);
+}
+
 static void an_empty_chunk_is_no_orphan(void) {
   struct lm_heap *heap = new_heap();
   give_back(heap, take_block(heap, 10));
@@ -222,6 +249,7 @@ int main(void) {
   RUN(one_empty_chunk_is_kept_and_more_are_not);
   RUN(the_block_freed_last_is_taken_first);
   RUN(what_is_cached_is_used_for_other_lengths_before_a_new_chunk_is_taken);
+  RUN(a_cached_block_an_eighth_longer_will_do);
   RUN(only_starts_of_blocks_can_be_freed);
   RUN(a_block_on_its_way_cannot_be_freed_again);
   RUN(a_block_is_resized_where_it_stands);
@@ -229,6 +257,7 @@ int main(void) {
   RUN(remote_frees_come_back_when_the_owner_takes);
   RUN(a_chunk_with_blocks_is_orphaned_and_adopted);
   RUN(the_last_block_of_an_orphan_gives_the_chunk_back);
+  RUN(who_uses_middle_blocks_adopts_the_chunk_whose_block_it_frees);
   RUN(an_empty_chunk_is_no_orphan);
   RUN(what_is_free_beyond_what_is_kept_is_purged_at_once);
   RUN(without_credit_only_the_clock_purges);

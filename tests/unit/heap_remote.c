@@ -322,6 +322,50 @@ static void an_orphans_last_block_freed_from_afar_ends_the_span(void) {
   check_pool(owner->pool);
 }
 
+static void a_heap_that_does_not_use_the_class_leaves_the_orphan_one(void) {
+  begin();
+  take_blocks(0, 5);
+  end_heap(owner);
+  heap_take(other, CLASS + 1);
+  heap_give(other, blocks[0]);
+  lm_remote_flush(other);
+  CHECK_EQ(lm_load_relaxed(&lm_span_of(blocks[0])->owner), NULL);
+  CHECK_EQ(lm_span_of(blocks[0])->used_count, 4);
+}
+
+static void a_heap_that_uses_the_class_adopts_the_orphan_whose_blocks_it_frees(void) {
+  begin();
+  take_blocks(0, 5);
+  char *own = heap_take(other, CLASS); /* a span of its own */
+  end_heap(owner);
+  heap_give(other, blocks[1]);
+  heap_give(other, blocks[2]);
+  lm_remote_flush(other);
+  struct lm_span *span = lm_span_of(blocks[0]);
+  CHECK_EQ(lm_load_relaxed(&span->owner), other);
+  CHECK_EQ(span->state, LM_SPAN_USABLE);
+  CHECK_EQ(check_heap(other), 4);
+  heap_give(other, blocks[0]); /* one's own from here on */
+  CHECK_EQ(other->chained_bytes, 0);
+  CHECK_EQ(check_heap(other), 3);
+  heap_give(other, blocks[3]);
+  heap_give(other, blocks[4]);
+  CHECK_EQ(span->state, LM_SPAN_NONE);
+  heap_give(other, own);
+}
+
+static void an_orphan_whose_last_blocks_come_back_at_once_ends(void) {
+  begin();
+  take_blocks(0, 2);
+  heap_take(other, CLASS);
+  end_heap(owner);
+  heap_give(other, blocks[0]);
+  heap_give(other, blocks[1]);
+  lm_remote_flush(other);
+  CHECK_EQ(lm_span_of(blocks[0])->state, LM_SPAN_NONE);
+  CHECK_EQ(check_heap(other), 1);
+}
+
 static void a_heap_that_ends_sends_what_it_has_collected(void) {
   begin();
   take_blocks(0, 5);
@@ -353,6 +397,9 @@ int main(void) {
   RUN(a_message_to_a_heap_that_has_lost_the_span_is_sent_on);
   RUN(a_chain_of_a_span_that_was_adopted_meanwhile_comes_back_to_oneself);
   RUN(an_orphans_last_block_freed_from_afar_ends_the_span);
+  RUN(a_heap_that_does_not_use_the_class_leaves_the_orphan_one);
+  RUN(a_heap_that_uses_the_class_adopts_the_orphan_whose_blocks_it_frees);
+  RUN(an_orphan_whose_last_blocks_come_back_at_once_ends);
   RUN(a_heap_that_ends_sends_what_it_has_collected);
   return UNIT_RESULT();
 }

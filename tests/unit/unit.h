@@ -146,6 +146,13 @@ static inline void check_middle(const struct lm_heap *heap) {
       empty += span->used_count == 0;
     }
   }
+  size_t cached = 0;
+  for (size_t length = 1; length <= LM_CHUNK_RUN_MAX; length++) {
+    const struct lm_block *block = middle->cached[length];
+    CHECK_EQ((middle->lengths >> (length - 1)) & 1, block != NULL);
+    for (; block != NULL; block = block->next) cached += length;
+  }
+  CHECK_EQ(cached, middle->cached_count);
   CHECK_EQ(used, middle->used_count);
   CHECK_EQ(dirty, middle->dirty_count);
   CHECK_EQ(empty, middle->empty_chunk_count);
