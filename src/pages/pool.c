@@ -53,10 +53,10 @@ static size_t find_in_group(const struct lm_region *region, size_t group, size_t
   return lm_bitmap_lowest_run(region->used_slices, from, to, slice_count);
 }
 
-static bool is_full(const struct lm_region *region, size_t group) {
+/* The first group from `group` on that has a free slice. */
+static size_t skip_full_groups(const struct lm_region *region, size_t group) {
   size_t slice = group * LM_GROUP_SLICES;
-  uint64_t all = ((uint64_t)1 << LM_GROUP_SLICES) - 1;
-  return ((region->used_slices[slice / 64] >> slice % 64) & all) == all;
+  return lm_bitmap_find_clear(region->used_slices, slice, LM_REGION_SLICES) / LM_GROUP_SLICES;
 }
 
 /* Whose a group of slices is, to who wants a span; and so how good its slices are, if the process
@@ -75,9 +75,9 @@ static size_t find_slices(const struct lm_region *region, const struct run *run)
   size_t dirty_in[3] = {none, none, none}, fresh_in[3] = {none, none, none};
   const struct lm_pool *pool = region->pool;
   bool much_dirty = lm_load_relaxed(&pool->dirty_page_count) > lm_runs_used_pages(pool) / 16;
-  for (size_t group = 0; group < LM_REGION_GROUPS; group++) {
+  size_t group = skip_full_groups(region, 0);
+  for (; group < LM_REGION_GROUPS; group = skip_full_groups(region, group + 1)) {
     bool dirty;
-    if (is_full(region, group)) continue;
     int kind = group_kind(region, group, run->owner);
     if (kind == GROUP_OTHERS && !run->shared && !much_dirty) continue;
     if (group > region->group_limit && fresh_in[GROUP_NOBODYS] != none) break;
