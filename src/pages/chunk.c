@@ -69,7 +69,7 @@ static void add_counts(struct lm_span *span, struct lm_chunk *chunk, int used, i
 
 /* Makes free pages accessible; where a purge decommits, only dirty ones are. */
 static bool commit_free_pages(const struct lm_span *span, const struct lm_chunk *chunk, size_t page,
-                         size_t end) {
+                              size_t end) {
   if (!lm_os.purge_decommits || lm_bitmap_find_clear(chunk->dirty_pages, page, end) == end)
     return true;
   return lm_os_commit(address_in_chunk(span, page), (end - page) << lm_os.page_shift) == 0;
