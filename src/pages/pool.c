@@ -53,52 +53,66 @@ static size_t find_in_group(const struct lm_region *region, size_t group, size_t
   return lm_bitmap_lowest_run(region->used_slices, from, to, slice_count);
 }
 
-/* The first group from `group` on that has a free slice. */
-static size_t skip_full_groups(const struct lm_region *region, size_t group) {
+#define GROUPS_PER_WORD (64 / LM_GROUP_SLICES)
+
+static bool is_full(const struct lm_region *region, size_t group) {
   size_t slice = group * LM_GROUP_SLICES;
-  return lm_bitmap_find_clear(region->used_slices, slice, LM_REGION_SLICES) / LM_GROUP_SLICES;
+  uint64_t all = ((uint64_t)1 << LM_GROUP_SLICES) - 1;
+  return ((region->used_slices[slice / 64] >> slice % 64) & all) == all;
 }
 
-/* Whose a group of slices is, to who wants a span; and so how good its slices are, if the process
- * has pages of them already (dirty) or not. */
-enum { GROUP_OWN, GROUP_NOBODYS, GROUP_OTHERS };
-static int group_kind(const struct lm_region *region, size_t group, uint32_t owner) {
+/* How good a slice is to begin a span at, the best first. The best is in a group of the heap's own,
+ * so that heaps do not write to each other's lines of the table of tags; but before that, pages
+ * that the process has (dirty) are better than fresh ones. */
+enum slice_rank {
+  OWN_DIRTY,
+  NOBODYS_DIRTY,
+  OTHERS_DIRTY,
+  OWN_FRESH,
+  NOBODYS_FRESH,
+  OTHERS_FRESH,
+  NO_SLICE,
+  FRESH = OWN_FRESH - OWN_DIRTY, /* what a rank is worse by for fresh pages */
+};
+
+/* The rank of the group's slices if they are dirty. */
+static unsigned rank_of(const struct lm_region *region, size_t group, uint32_t owner) {
   uint32_t group_owner = region->group_owners[group];
-  return group_owner == owner ? GROUP_OWN : group_owner == 0 ? GROUP_NOBODYS : GROUP_OTHERS;
+  return group_owner == owner ? OWN_DIRTY : group_owner == 0 ? NOBODYS_DIRTY : OTHERS_DIRTY;
 }
 
-/* The slice to begin a span at, or LM_BITMAP_NONE. The best is in a group of the heap's own, so
- * that heaps do not write to each other's lines of the table of tags; but before that, pages that
- * the process has are better than fresh ones, even in others' groups if there are many. */
+/* The slice to begin a span at, or LM_BITMAP_NONE. */
 static size_t find_slices(const struct lm_region *region, const struct run *run) {
-  const size_t none = LM_BITMAP_NONE;
-  size_t dirty_in[3] = {none, none, none}, fresh_in[3] = {none, none, none};
   const struct lm_pool *pool = region->pool;
   bool much_dirty = lm_load_relaxed(&pool->dirty_page_count) > lm_runs_used_pages(pool) / 16;
-  size_t group = skip_full_groups(region, 0);
-  for (; group < LM_REGION_GROUPS; group = skip_full_groups(region, group + 1)) {
+  unsigned best = NO_SLICE, no_dirty = region->dirty_page_count == 0 ? FRESH : 0;
+  /* What is free in others' groups is taken if there is much of it, or nothing else. */
+  unsigned worst = run->shared ? OTHERS_FRESH : NOBODYS_FRESH;
+  unsigned worst_dirty = run->shared || much_dirty ? OTHERS_DIRTY : NOBODYS_DIRTY;
+  size_t found = LM_BITMAP_NONE;
+  for (size_t group = 0; group < LM_REGION_GROUPS; group++) {
+    if (region->used_slices[group / GROUPS_PER_WORD] == ~(uint64_t)0) group |= GROUPS_PER_WORD - 1;
+    if (is_full(region, group)) continue;
+    if (group > region->group_limit && best <= NOBODYS_FRESH) break;
+    unsigned rank = rank_of(region, group, run->owner);
+    if (rank > worst_dirty || rank + no_dirty >= best) continue;
     bool dirty;
-    int kind = group_kind(region, group, run->owner);
-    if (kind == GROUP_OTHERS && !run->shared && !much_dirty) continue;
-    if (group > region->group_limit && fresh_in[GROUP_NOBODYS] != none) break;
-    bool may_be_dirty = region->dirty_page_count != 0 && dirty_in[kind] == none;
-    if (fresh_in[kind] != none && !may_be_dirty) continue;
     size_t slice = find_in_group(region, group, run->count, &dirty);
-    if (slice == none) continue;
-    if (kind == GROUP_OWN && dirty) return slice;
-    size_t *found = dirty ? &dirty_in[kind] : &fresh_in[kind];
-    if (*found == none) *found = slice;
+    if (slice == LM_BITMAP_NONE) continue;
+    if (!dirty) rank += FRESH;
+    if (rank >= best || rank > worst) continue;
+    best = rank;
+    found = slice;
+    if (best == OWN_DIRTY) break;
   }
-  if (dirty_in[GROUP_NOBODYS] != none) return dirty_in[GROUP_NOBODYS];
-  if (dirty_in[GROUP_OTHERS] != none) return dirty_in[GROUP_OTHERS];
-  if (fresh_in[GROUP_OWN] != none) return fresh_in[GROUP_OWN];
-  if (fresh_in[GROUP_NOBODYS] != none) return fresh_in[GROUP_NOBODYS];
-  return run->shared ? fresh_in[GROUP_OTHERS] : none;
+  return found;
 }
 
 static void *take_slices_in(struct lm_region *region, const struct run *run) {
   size_t page_count = run->count * lm_pages_per_slice();
-  if (region->run_limit < page_count) return NULL;
+  size_t room = lm_pages_per_region() - region->used_page_count -
+                region->first_slice * lm_pages_per_slice();
+  if (region->run_limit < page_count || room < page_count) return NULL;
   size_t slice = find_slices(region, run);
   if (slice == LM_BITMAP_NONE) return NULL;
   if (!lm_runs_take_bare(region, slice * lm_pages_per_slice(), page_count, run->zero)) return NULL;
