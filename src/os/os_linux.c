@@ -218,12 +218,16 @@ void lm_os_wake_one(_Atomic(uint32_t) *word) {
 
 /* Weak references bring nothing out of an archive, so that a static program needs strong ones. A
  * shared library must load in programs that have no threads, whose C library may lack these. */
-#if LM_SHARED || (defined(__GLIBC__) && !__GLIBC_PREREQ(2, 34))
+#if LM_SHARED
 #define KEYS_ARE_OPTIONAL 1
-#pragma weak pthread_key_create
-#pragma weak pthread_setspecific
+#elif defined(__GLIBC__)
+#define KEYS_ARE_OPTIONAL (!__GLIBC_PREREQ(2, 34))
 #else
 #define KEYS_ARE_OPTIONAL 0
+#endif
+#if KEYS_ARE_OPTIONAL
+#pragma weak pthread_key_create
+#pragma weak pthread_setspecific
 #endif
 
 static pthread_key_t thread_end_key;
