@@ -7,6 +7,10 @@
 
 enum { COUNT = 20000 };
 static char *blocks[COUNT];
+static const size_t sizes[] = {100, 1500, 9000};
+enum { SIZES = sizeof sizes / sizeof *sizes };
+
+static size_t size_of(int i) { return sizes[i % SIZES]; }
 
 /* Private memory of this process that counts against the system's limit. */
 static size_t committed_bytes(void) {
@@ -18,13 +22,18 @@ static size_t committed_bytes(void) {
   return sum;
 }
 
-static void take_all(size_t size) {
+/* Gives the sum of the sizes. */
+static size_t take_all(void) {
+  size_t sum = 0;
   for (int i = 0; i < COUNT; i++) {
+    size_t size = size_of(i);
+    sum += size;
     blocks[i] = i % 2 ? malloc(size) : calloc(1, size);
     CHECK(blocks[i] != NULL);
     if (i % 2 == 0) check_zero(blocks[i], size);
     memset(blocks[i], 1, size);
   }
+  return sum;
 }
 
 static void free_all(void) {
@@ -40,20 +49,18 @@ static void be_active(unsigned ms) {
   }
 }
 
-static void charge_follows_use(size_t size) {
+static void charge_follows_use(void) {
   size_t before = committed_bytes();
-  take_all(size);
-  CHECK_THAT(committed_bytes(), >=, (size_t)COUNT * size);
-  CHECK_THAT(committed_bytes() - before, <, (size_t)COUNT * size * 12 / 10 + 4 * MIB);
+  size_t used_bytes = take_all();
+  CHECK_THAT(committed_bytes(), >=, used_bytes);
+  CHECK_THAT(committed_bytes() - before, <, used_bytes * 12 / 10 + 4 * MIB);
   free_all();
-  be_active(1500);
+  be_active(1000);
   CHECK_THAT(committed_bytes(), <, before + 6 * MIB);
 }
 
 int main(void) {
   free(malloc(1));
-  const size_t sizes[] = {100, 1500, 9000};
-  for (int round = 0; round < 2; round++)
-    for (int i = 0; i < 3; i++) charge_follows_use(sizes[i]);
+  for (int round = 0; round < 2; round++) charge_follows_use();
   return 0;
 }
