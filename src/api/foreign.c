@@ -18,7 +18,8 @@
 #define CHUNK_MAPPED ((size_t)2)
 #define CHUNK_OTHER_ARENA ((size_t)4)
 #define CHUNK_FLAGS ((size_t)7)
-#define ARENA_HEAP_BYTES (64 * LM_MIB) /* alignment of the heaps of arenas but the first */
+/* Alignment of the heaps of arenas but the first. */
+#define ARENA_HEAP_BYTES ((LM_BITS_64 ? 64 : 1) * LM_MIB)
 
 static bool is_named(const struct lm_os_mapping *mapping, const char *path) {
   return strcmp(mapping->path, path) == 0;

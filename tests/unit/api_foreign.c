@@ -50,7 +50,7 @@ static void the_inside_of_a_block_is_not_one(void) {
 
 static void a_block_whose_successor_says_that_it_is_free_is_not_one(void) {
   char *block = opaque(malloc(1000));
-  size_t *next = (size_t *)(block - 16 + (((size_t *)block)[-1] & ~CHUNK_FLAGS));
+  size_t *next = (size_t *)(block - 2 * sizeof(size_t) + (((size_t *)block)[-1] & ~CHUNK_FLAGS));
   CHECK(recognised(block));
   next[1] &= ~CHUNK_PREVIOUS_IN_USE;
   CHECK(!recognised(block));

@@ -75,26 +75,29 @@ static void without_a_region_a_large_block_is_a_mapping_of_its_own(void) {
 }
 
 static void impossible_sizes_and_alignments_are_out_of_memory(void) {
-  CHECK_EQ(lm_large_take(heap, PTRDIFF_MAX / 2, PAGE, false), NULL);
-  CHECK_EQ(lm_large_take(heap, 1, (size_t)1 << 62, false), NULL);
+  CHECK_EQ(lm_large_take(heap, SIZE_MAX / 4 * 3, PAGE, false), NULL);
+  CHECK_EQ(lm_large_take(heap, SIZE_MAX / 4, SIZE_MAX / 2 + 1, false), NULL);
   CHECK_EQ(lm_huge_totals.count, 0);
 }
 
 /* ---- The table of huge blocks ---- */
 
+static size_t bytes_of_block(size_t i) { return (i % 100 + 1) * PAGE; }
+
 static void the_table_finds_each_of_many_blocks(void) {
   enum { COUNT = 3000 };
   static char *blocks[COUNT];
   for (size_t i = 0; i < COUNT; i++) {
-    blocks[i] = lm_huge_take((i + 1) * PAGE, PAGE);
+    blocks[i] = lm_huge_take(bytes_of_block(i), PAGE);
     CHECK(blocks[i] != NULL);
   }
   CHECK_EQ(lm_huge_totals.count, COUNT);
-  CHECK_EQ(lm_huge_totals.bytes, PAGE * COUNT * (COUNT + 1) / 2);
-  for (size_t i = 0; i < COUNT; i++) CHECK_EQ(lm_huge_usable_bytes(blocks[i]), (i + 1) * PAGE);
+  CHECK_EQ(lm_huge_totals.bytes, COUNT / 100 * PAGE * 100 * 101 / 2);
+  for (size_t i = 0; i < COUNT; i++)
+    CHECK_EQ(lm_huge_usable_bytes(blocks[i]), bytes_of_block(i));
   for (size_t i = 0; i < COUNT; i += 2) CHECK(lm_huge_give(blocks[i]));
   for (size_t i = 0; i < COUNT; i++)
-    CHECK_EQ(lm_huge_usable_bytes(blocks[i]), i % 2 == 0 ? 0 : (i + 1) * PAGE);
+    CHECK_EQ(lm_huge_usable_bytes(blocks[i]), i % 2 == 0 ? 0 : bytes_of_block(i));
   for (size_t i = 1; i < COUNT; i += 2) CHECK(lm_huge_give(blocks[i]));
   CHECK_EQ(lm_huge_totals.count + lm_huge_totals.bytes, 0);
 }
@@ -263,15 +266,17 @@ int main(void) {
   RUN(a_record_is_used_again);
   RUN(a_mapping_that_fails_loses_no_record);
   RUN(a_large_block_grows_and_shrinks_in_place);
-  RUN(a_large_block_that_cannot_grow_in_place_moves_with_its_pages);
-  RUN(a_large_block_moves_into_a_mapping_when_it_outgrows_regions);
   RUN(a_small_large_block_is_for_the_caller_to_copy);
   RUN(a_move_that_the_kernel_refuses_leaves_both_places_whole);
-  RUN(a_target_that_stays_unmapped_is_never_used_again);
   RUN(a_block_of_which_parts_were_advised_grows_all_the_same);
   RUN(a_huge_block_changes_size_and_keeps_its_contents);
-  RUN(a_huge_block_that_came_out_of_a_region_grows);
   RUN(a_huge_block_whose_resizing_fails_is_still_there);
   RUN(a_huge_block_that_shrinks_much_is_for_the_caller_to_copy);
+#if LM_BITS_64 /* elsewhere the pages of a large block do not move */
+  RUN(a_large_block_that_cannot_grow_in_place_moves_with_its_pages);
+  RUN(a_large_block_moves_into_a_mapping_when_it_outgrows_regions);
+  RUN(a_target_that_stays_unmapped_is_never_used_again);
+  RUN(a_huge_block_that_came_out_of_a_region_grows);
+#endif
   return UNIT_RESULT();
 }
