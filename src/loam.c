@@ -35,9 +35,11 @@
 #include "heap/middle.c"
 #include "heap/orphan.c"
 #include "heap/remote.c"
+#include "heap/shared.c"
 
 #include "large/huge.c"
 #include "large/large.c"
+#include "large/owned.c"
 
 #include "report/report.c"
 
@@ -51,6 +53,7 @@
 #include "api/cxx.c"
 #include "api/foreign.c"
 #endif
+#include "api/heaps.c"
 #include "api/misuse.c"
 #include "api/note.c"
 #include "api/process.c"

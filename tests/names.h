@@ -32,6 +32,15 @@ TEST_EXTERN_C void free_aligned_sized(void *block, size_t alignment, size_t size
 #pragma weak loam_mallopt
 #pragma weak loam_mallinfo
 #pragma weak loam_mallinfo2
+#pragma weak loam_heap_new
+#pragma weak loam_heap_malloc
+#pragma weak loam_heap_calloc
+#pragma weak loam_heap_memalign
+#pragma weak loam_heap_realloc
+#pragma weak loam_heap_free
+#pragma weak loam_heap_free_all
+#pragma weak loam_heap_destroy
+#pragma weak loam_heap_visit
 #else
 #define malloc loam_malloc
 #define free loam_free

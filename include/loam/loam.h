@@ -144,6 +144,66 @@ struct loam_mallinfo {
 struct loam_mallinfo2 loam_mallinfo2(void) LOAM_NOEXCEPT;
 struct loam_mallinfo loam_mallinfo(void) LOAM_NOEXCEPT;
 
+/* ---- First-class heaps ---------------------------------------------------------------------- */
+
+/* A heap of its own for blocks that belong together, which can all be freed at once: the memory
+ * of one request, document or phase. What differs from the functions above:
+ *   - Thread safety: a heap may be used by any number of threads; one works in it at a time, under
+ *     the heap's lock. A heap for each thread never waits. In the child of a fork every heap is
+ *     what it was at the fork. Ordinary blocks are served as if there were no heaps.
+ *   - Its blocks are ordinary blocks: aligned to 16 bytes, measured by loam_malloc_usable_size,
+ *     and freed by loam_free, free and loam_free_sized as well as by loam_heap_free, in any thread.
+ *     loam_realloc may resize them too, but a block that has to move leaves its heap.
+ *   - Memory that is free in a heap serves that heap only, until loam_heap_free_all or
+ *     loam_heap_destroy, but for empty spans, which go back by themselves.
+ *   - Calling any of these with a heap that has been destroyed ends the program with one line on
+ *     standard error, unless another loam_heap_new has been given the same address. So does a
+ *     block that is not the given heap's. */
+struct loam_heap;
+
+/* A new heap without blocks; NULL with errno ENOMEM if there is no memory for it. To be ended with
+ * loam_heap_destroy. Costs about 8 KiB of memory, which later heaps use again, and the spans of the
+ * classes it comes to use: at least a page of memory for each. */
+LOAM_ATTR_RESULT struct loam_heap *loam_heap_new(void) LOAM_NOEXCEPT;
+
+/* As loam_malloc, from the heap. */
+LOAM_ATTR_MALLOC void *loam_heap_malloc(struct loam_heap *heap, size_t size) LOAM_NOEXCEPT;
+
+/* As loam_calloc, from the heap. */
+LOAM_ATTR_MALLOC void *loam_heap_calloc(struct loam_heap *heap, size_t count, size_t size)
+    LOAM_NOEXCEPT;
+
+/* As loam_memalign, from the heap: NULL and EINVAL unless `alignment` is a power of two. */
+LOAM_ATTR_MALLOC void *loam_heap_memalign(struct loam_heap *heap, size_t alignment, size_t size)
+    LOAM_NOEXCEPT;
+
+/* As loam_realloc, in the heap that has the block: NULL as `block` is loam_heap_malloc, a `size` of
+ * zero frees the block and returns NULL. On failure the block stays as it was. */
+LOAM_ATTR_RESULT void *loam_heap_realloc(struct loam_heap *heap, void *block, size_t size)
+    LOAM_NOEXCEPT;
+
+/* Gives a block of this heap back. NULL does nothing. */
+void loam_heap_free(struct loam_heap *heap, void *block) LOAM_NOEXCEPT;
+
+/* Gives all blocks of the heap back, in time that grows with its spans and large blocks and not
+ * with its blocks. From the call on none of them may be used, freed or resized any more; other
+ * threads may allocate from the heap meanwhile only if they can do without those blocks, too. */
+void loam_heap_free_all(struct loam_heap *heap) LOAM_NOEXCEPT;
+
+/* Gives all blocks back, and the heap. No other thread may be using it. NULL does nothing. */
+void loam_heap_destroy(struct loam_heap *heap) LOAM_NOEXCEPT;
+
+/* Called by loam_heap_visit for a block: its address, its usable size, and 1 if it is in use, or 0
+ * if it is free memory of the heap's, to be had by the next call. */
+typedef void loam_heap_visitor(void *context, void *block, size_t size, int in_use);
+
+/* Calls `visitor` with `context` for each block of the heap, in no particular order; of free memory
+ * it reports what has been cut into blocks. No thread may use the heap or free its blocks
+ * meanwhile, the visitor neither: it may call loam_malloc and its like, but nothing that takes a
+ * heap, nor fork. */
+void loam_heap_visit(struct loam_heap *heap, loam_heap_visitor *visitor, void *context)
+    LOAM_NOEXCEPT;
+
 #if defined(__cplusplus)
 }
 #endif

@@ -8,6 +8,7 @@
 #include "heap/middle.h"
 #include "heap/orphan.h"
 #include "heap/remote.h"
+#include "heap/shared.h"
 #include "large/large.h"
 #include "os/os.h"
 
@@ -44,7 +45,7 @@ static struct lm_heap *heap_or_empty(void) {
 
 /* ---- malloc ---- */
 
-static void *take(struct lm_heap *heap, size_t size, bool clear) {
+void *lm_take(struct lm_heap *heap, size_t size, bool clear) {
   if (size > lm_classed_max_bytes) return lm_large_take(heap, size, lm_os.page_bytes, clear);
   bool zero = false;
   size_t class_index = lm_sizeclass_of(size == 0 ? 1 : size);
@@ -58,16 +59,16 @@ static void *take(struct lm_heap *heap, size_t size, bool clear) {
 static LM_COLD void *take_after_end(size_t size, bool clear) {
   struct lm_heap *heap = lm_heap_begin();
   if (heap == NULL) return NULL;
-  void *block = take(heap, size, clear);
+  void *block = lm_take(heap, size, clear);
   lm_heap_end(heap);
   return block;
 }
 
 static void *take_any(size_t size, bool clear) {
-  if (LM_UNLIKELY(size > PTRDIFF_MAX - LM_REGION_BYTES)) return NULL;
+  if (LM_UNLIKELY(size > LM_REQUEST_MAX_BYTES)) return NULL;
   struct lm_heap *heap = this_heap();
   if (LM_UNLIKELY(heap == NULL)) return take_after_end(size, clear);
-  return take(heap, size, clear);
+  return lm_take(heap, size, clear);
 }
 
 LM_NOINLINE void *lm_malloc_slow(size_t size) {
@@ -95,7 +96,7 @@ void *lm_raw_calloc(size_t size) {
 
 void *lm_raw_memalign(size_t alignment, size_t size) {
   if (alignment <= LM_GRANULE_BYTES) return lm_raw_malloc(size);
-  if (size > PTRDIFF_MAX - LM_REGION_BYTES || alignment > PTRDIFF_MAX / 2) return NULL;
+  if (size > LM_REQUEST_MAX_BYTES || alignment > PTRDIFF_MAX / 2) return NULL;
   size_t class_index = lm_sizeclass_of_aligned(alignment, size);
   if (class_index != 0) return take_any(lm_classes[class_index].block_bytes, false);
   struct lm_heap *heap = heap_or_empty();
@@ -112,6 +113,7 @@ uint32_t lm_tag_of(const void *address) {
 }
 
 static bool is_span_tag(uint32_t tag) { return tag >= LM_OWNER_ORPHAN << LM_TAG_OWNER_SHIFT; }
+static bool is_thread_span_tag(uint32_t tag) { return is_span_tag(tag) && !lm_tag_is_shared(tag); }
 
 /* Not a block: says what is wrong as well as can be told. */
 static LM_COLD void free_invalid(void *address, void *caller) {
@@ -144,8 +146,10 @@ static LM_NOINLINE void free_other(void *address, void *caller) {
   uint32_t tag = lm_tag_of(address);
   struct lm_heap *heap = LM_THREAD(lm_this_heap);
   uint32_t difference = tag ^ heap->tag;
-  if (LM_LIKELY(is_span_tag(tag) && difference >= LM_TAG_OWN_LIMIT)) {
+  if (LM_LIKELY(is_thread_span_tag(tag) && difference >= LM_TAG_OWN_LIMIT)) {
     free_remote(address, tag & LM_TAG_CLASS_MASK, caller);
+  } else if (lm_tag_is_shared(tag)) {
+    if (!lm_shared_free(address)) free_invalid(address, caller);
   } else if (difference >= LM_TAG_OWN_LIMIT) {
     if (!lm_large_give(address)) free_invalid(address, caller);
   } else if (is_middle_tag(tag)) { /* this and the next only where there is no table of tags */
@@ -179,7 +183,7 @@ size_t lm_raw_usable_bytes(const void *address) {
 
 void *lm_raw_realloc(void *block, size_t size) {
   size_t old_bytes = lm_raw_usable_bytes(block);
-  if (size > PTRDIFF_MAX - LM_REGION_BYTES) return NULL;
+  if (size > LM_REQUEST_MAX_BYTES) return NULL;
   if (old_bytes > lm_classed_max_bytes && size > lm_classed_max_bytes) {
     void *moved = lm_large_resize(heap_or_empty(), block, size);
     if (moved != NULL) return moved;

@@ -42,6 +42,11 @@ LM_INLINE void lm_raw_free(void *address) {
   lm_free_slow(address, difference, LM_CALLER());
 }
 
+/* A block from this heap, which is the caller's to use; NULL if out of memory. `size` is at most
+ * LM_REQUEST_MAX_BYTES. */
+void *lm_take(struct lm_heap *heap, size_t size, bool clear);
+#define LM_REQUEST_MAX_BYTES (PTRDIFF_MAX - LM_REGION_BYTES)
+
 /* Zero memory. */
 void *lm_raw_calloc(size_t size);
 /* `alignment` is a power of two. */

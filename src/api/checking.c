@@ -13,7 +13,7 @@
 
 /* Behind the requested bytes: END_PATTERN up to the last word of the block, which holds the size,
  * scrambled. */
-#define TRAILER_BYTES 16
+#define TRAILER_BYTES LM_CHECKED_TRAILER_BYTES
 #define END_PATTERN 0xa5
 #define FREE_PATTERN 0xdf
 
@@ -65,7 +65,8 @@ static bool is_block_start(const void *address) {
 
 static void check_start(const void *block, bool live, const char *call, void *caller) {
   if (live) return;
-  if (strcmp(call, "free") == 0 && is_block_start(block)) lm_misuse_double_free(block, caller);
+  bool frees = strcmp(call, "free") == 0 || strcmp(call, "heap_free") == 0;
+  if (frees && is_block_start(block)) lm_misuse_double_free(block, caller);
   lm_misuse_not_a_start(block, call, caller);
 }
 
@@ -167,6 +168,15 @@ void *lm_checked_memalign(size_t alignment, size_t size) {
   return finish(lm_raw_memalign(alignment, size + TRAILER_BYTES), size);
 }
 
+void *lm_checked_finish(void *block, size_t size) { return finish(block, size); }
+
+void lm_checked_retire(void *block, const char *call, void *caller) {
+  bool live = is_live(block, true);
+  if (call == NULL && !live) return;
+  check_start(block, live, call, caller);
+  checked_size(block);
+}
+
 static bool is_foreign(const void *block) {
   return !lm_region_holds((uintptr_t)block) && lm_huge_usable_bytes(block) == 0;
 }
@@ -179,7 +189,9 @@ void lm_checked_free(void *block, void *caller) {
   }
   check_start(block, is_live(block, true), "free", caller);
   checked_size(block);
-  if (lm_raw_usable_bytes(block) <= QUARANTINE_MAX_BYTES) hold(block);
+  /* What is held back must not go with its heap meanwhile. */
+  bool shared = lm_tag_is_shared(lm_tag_of(block));
+  if (lm_raw_usable_bytes(block) <= QUARANTINE_MAX_BYTES && !shared) hold(block);
   else lm_raw_free(block);
 }
 

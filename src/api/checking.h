@@ -12,6 +12,8 @@
 
 #if LM_CHECKING
 
+#define LM_CHECKED_TRAILER_BYTES 16
+
 /* Sets errno if it returns NULL; the others do not. */
 void *lm_checked_malloc(size_t size);
 void *lm_checked_calloc(size_t size);
@@ -20,6 +22,11 @@ void *lm_checked_realloc(void *block, size_t size, void *caller);
 void lm_checked_free(void *block, void *caller);
 void lm_checked_free_sized(void *block, size_t size, void *caller);
 size_t lm_checked_usable_bytes(void *block, void *caller);
+/* For blocks of first-class heaps, which are never held back: what to ask for instead of `size`;
+ * the block, once it is there; and its end, when it is freed or, `call` being NULL, its heap is. */
+LM_INLINE size_t lm_checked_room(size_t size) { return size + LM_CHECKED_TRAILER_BYTES; }
+void *lm_checked_finish(void *block, size_t size);
+void lm_checked_retire(void *block, const char *call, void *caller);
 extern struct lm_lock lm_quarantine_lock;
 /* Checks and frees the blocks held back. */
 void lm_checked_end(void);
@@ -48,6 +55,16 @@ LM_INLINE void *lm_checked_realloc(void *block, size_t size, void *caller) {
 LM_INLINE size_t lm_checked_usable_bytes(void *block, void *caller) {
   size_t bytes = lm_raw_usable_bytes(block);
   return LM_LIKELY(bytes != 0) ? bytes : lm_foreign_usable_bytes(block, caller);
+}
+LM_INLINE size_t lm_checked_room(size_t size) { return size; }
+LM_INLINE void *lm_checked_finish(void *block, size_t size) {
+  (void)size;
+  return block;
+}
+LM_INLINE void lm_checked_retire(void *block, const char *call, void *caller) {
+  (void)block;
+  (void)call;
+  (void)caller;
 }
 LM_INLINE void lm_checked_end(void) {}
 

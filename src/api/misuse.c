@@ -18,14 +18,21 @@ static void add_module(struct lm_text *text, void *caller) {
   lm_text_address(text, (uintptr_t)caller - mapping.module_start);
 }
 
-static void add_invalid_pointer(struct lm_text *text, const void *address, const char *call,
-                                void *caller) {
-  lm_text_string(text, "loam: invalid pointer ");
+static void add_invalid(struct lm_text *text, const char *what, const void *address,
+                        const char *call, void *caller) {
+  lm_text_string(text, "loam: invalid ");
+  lm_text_string(text, what);
+  lm_text_char(text, ' ');
   lm_text_address(text, (uintptr_t)address);
   lm_text_string(text, " given to ");
   lm_text_string(text, call);
   lm_text_string(text, " by ");
   add_module(text, caller);
+}
+
+static void add_invalid_pointer(struct lm_text *text, const void *address, const char *call,
+                                void *caller) {
+  add_invalid(text, "pointer", address, call, caller);
 }
 
 void lm_misuse_foreign(const void *address, const char *call, void *caller) {
@@ -39,6 +46,20 @@ void lm_misuse_not_a_start(const void *address, const char *call, void *caller) 
   LM_TEXT(text, LINE_BYTES);
   add_invalid_pointer(&text, address, call, caller);
   lm_text_string(&text, ": not the start of a block");
+  lm_panic(&text);
+}
+
+void lm_misuse_not_of_heap(const void *address, const char *call, void *caller) {
+  LM_TEXT(text, LINE_BYTES);
+  add_invalid_pointer(&text, address, call, caller);
+  lm_text_string(&text, ": not a block of that heap");
+  lm_panic(&text);
+}
+
+void lm_misuse_heap(const void *heap, const char *call, void *caller) {
+  LM_TEXT(text, LINE_BYTES);
+  add_invalid(&text, "heap", heap, call, caller);
+  lm_text_string(&text, ": it has been destroyed");
   lm_panic(&text);
 }
 

@@ -3,7 +3,9 @@
 #include "api/checking.h"
 #include "config/options.h"
 #include "heap/orphan.h"
+#include "heap/shared.h"
 #include "large/huge.h"
+#include "large/owned.h"
 #include "loam/loam.h"
 #include "os/os.h"
 #include "pages/meta.h"
@@ -52,6 +54,7 @@ static void for_each_lock(void (*visit)(struct lm_lock *lock)) {
 #endif
   for (size_t i = 0; i < LM_ORPHAN_CLASSES; i++) visit(&lm_orphan_locks[i]);
   visit(&lm_heaps_lock);
+  visit(&lm_owned_lock);
   visit(&lm_huge_lock);
   for (size_t i = 0; i < LM_POOL_MAX; i++) visit(&lm_pools[i].lock);
   visit(&lm_meta_lock);
@@ -67,9 +70,20 @@ static void free_quietly(struct lm_lock *lock) {
   if (lm_exchange_release(&lock->state, 0) == 2) lm_lock_free_slow(lock);
 }
 
-static void before_fork(void) { for_each_lock(take_quietly); }
-static void after_fork_in_parent(void) { for_each_lock(free_quietly); }
-static void after_fork_in_child(void) { for_each_lock(lm_lock_reset); }
+static void before_fork(void) {
+  take_quietly(&lm_shared_heaps_lock); /* the list stands still from here on */
+  lm_shared_for_each_lock(take_quietly);
+  for_each_lock(take_quietly);
+}
+
+static void after_fork(void (*visit)(struct lm_lock *lock)) {
+  for_each_lock(visit);
+  lm_shared_for_each_lock(visit);
+  visit(&lm_shared_heaps_lock);
+}
+
+static void after_fork_in_parent(void) { after_fork(free_quietly); }
+static void after_fork_in_child(void) { after_fork(lm_lock_reset); }
 
 /* ---- Constructor and destructor ---- */
 

@@ -25,7 +25,7 @@ static struct lm_heap *make_heap(void) {
   lm_lock_take(&lm_heaps_lock);
   uint32_t id = LM_OWNER_FIRST_HEAP + (uint32_t)lm_heap_made_count++;
   lm_lock_free(&lm_heaps_lock);
-  if (id >= LM_OWNER_LIMIT) return NULL;
+  if (id >= LM_OWNER_FIRST_SHARED) return NULL;
   heap->tag = id << LM_TAG_OWNER_SHIFT;
   heap->pool = &lm_pools[id % lm_pool_count];
   return heap;

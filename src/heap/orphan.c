@@ -40,7 +40,8 @@ void lm_orphan_leave(struct lm_span *span) {
 }
 
 struct lm_span *lm_orphan_adopt(struct lm_heap *heap, size_t class_index) {
-  if (lm_load_relaxed(&usable_counts[class_index]) == 0) return NULL;
+  if (lm_load_relaxed(&usable_counts[class_index]) == 0 || lm_tag_is_shared(heap->tag))
+    return NULL;
   lm_lock_take(&lm_orphan_locks[class_index]);
   struct lm_span *span = orphans[class_index].first;
   if (span != NULL && is_usable(span)) {

@@ -12,7 +12,8 @@
 /* Leaves a span without free blocks in any bin, of which blocks are in use. */
 void lm_orphan_leave(struct lm_span *span);
 
-/* A span with free blocks for the heap, now owned by it but on none of its lists; or NULL. */
+/* A span with free blocks for the heap, now owned by it but on none of its lists; or NULL. None for
+ * a first-class heap, all of whose blocks are its own. */
 struct lm_span *lm_orphan_adopt(struct lm_heap *heap, size_t class_index);
 
 /* Makes this orphan the heap's, on none of its lists; false if it has been adopted meanwhile. */

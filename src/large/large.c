@@ -6,6 +6,7 @@
 
 #include "heap/middle.h"
 #include "large/huge.h"
+#include "large/owned.h"
 
 /* Above this a block that cannot grow in place moves by page tables and not by copying. */
 #define MOVE_MIN_BYTES (512 * LM_KIB)
@@ -36,6 +37,8 @@ size_t lm_large_usable_bytes(const void *address) {
 }
 
 bool lm_large_give(void *address) {
+  struct lm_owned *owned = lm_owned_remove(address); /* before others may be given the address */
+  if (LM_UNLIKELY(owned != NULL)) lm_owned_end(owned);
   if (lm_region_holds((uintptr_t)address)) return lm_pool_give_large(address);
   return lm_huge_give(address);
 }
@@ -79,7 +82,7 @@ static void *resize_middle(struct lm_heap *heap, void *block, size_t size) {
   return size <= old_bytes && size > old_bytes / 2 ? block : NULL;
 }
 
-void *lm_large_resize(struct lm_heap *heap, void *block, size_t size) {
+static void *resize_or_move(struct lm_heap *heap, void *block, size_t size) {
   if (!lm_region_holds((uintptr_t)block)) {
     return size > LM_LARGE_MAX_BYTES / 2 ? lm_huge_resize(block, size) : NULL;
   }
@@ -88,4 +91,11 @@ void *lm_large_resize(struct lm_heap *heap, void *block, size_t size) {
   if (size <= LM_LARGE_MAX_BYTES && lm_pool_resize_large(block, lm_pages_of(size))) return block;
   if (old_bytes < MOVE_MIN_BYTES || size < old_bytes) return NULL;
   return move_pages(heap, block, old_bytes, size);
+}
+
+void *lm_large_resize(struct lm_heap *heap, void *block, size_t size) {
+  struct lm_owned *owned = lm_owned_remove(block); /* as for huge blocks: the address may change */
+  void *moved = resize_or_move(heap, block, size);
+  if (LM_UNLIKELY(owned != NULL)) lm_owned_insert(owned, moved != NULL ? moved : block);
+  return moved;
 }

@@ -9,10 +9,13 @@
 #include "base/compiler.h"
 
 enum lm_lock_rank {
-  LM_RANK_START = 1, /* process start */
+  LM_RANK_SHARED_HEAPS = 1, /* the list of first-class heaps */
+  LM_RANK_SHARED_HEAP, /* one first-class heap */
+  LM_RANK_START,       /* process start */
   LM_RANK_QUARANTINE,
   LM_RANK_ORPHANS,   /* the orphan spans of one class */
   LM_RANK_HEAPS,     /* the list of heaps without a thread */
+  LM_RANK_OWNED,     /* the table of first-class heaps' large blocks */
   LM_RANK_HUGE,      /* the table of huge blocks */
   LM_RANK_POOL,      /* the regions of one pool */
   LM_RANK_META,      /* memory for our own records */

@@ -3,7 +3,8 @@
  * A tag is {owner id, not-current bit, size class}, laid out so that a heap's own tag XOR the tag
  * of a block's slice gives everything that free must know in one comparison:
  *
- *     bits 31..8  owner id: 0 nobody, 1 large blocks, 2 orphans, from 3 on a heap
+ *     bits 31..8  owner id: 0 nobody, 1 large blocks, 2 orphans, from 3 on a thread's heap,
+ *                 in the upper half a first-class heap
  *     bit  7      set unless the span is its bin's current one
  *     bits 6..0   size class, which is the index of the bin
  *
@@ -41,11 +42,17 @@ _Static_assert(LM_CLASS_MIDDLE < 128, "a tag has 7 bits for the class");
 #define LM_OWNER_LARGE 1u
 #define LM_OWNER_ORPHAN 2u
 #define LM_OWNER_FIRST_HEAP 3u
+#define LM_OWNER_FIRST_SHARED 0x800000u
 #define LM_OWNER_LIMIT ((uint32_t)0xffffff) /* all ones belongs to the empty heap */
 
 #define LM_TAG_LARGE (LM_OWNER_LARGE << LM_TAG_OWNER_SHIFT)
 /* The empty heap's own tag: differs from every tag in the owner. */
 #define LM_TAG_NO_HEAP (LM_OWNER_LIMIT << LM_TAG_OWNER_SHIFT)
+
+/* A small or middle block of a first-class heap. */
+LM_INLINE bool lm_tag_is_shared(uint32_t tag) {
+  return tag >= LM_OWNER_FIRST_SHARED << LM_TAG_OWNER_SHIFT;
+}
 
 typedef _Atomic(uint32_t) lm_tag;
 

@@ -1,0 +1,203 @@
+/* First-class heaps: the public functions. include/loam/loam.h documents each. */
+#include <errno.h>
+#include <string.h>
+
+#include "api/checking.h"
+#include "api/misuse.h"
+#include "heap/shared.h"
+#include "large/large.h"
+#include "large/owned.h"
+#include "loam/loam.h"
+
+/* Takes the lock of a heap that has not been destroyed. */
+static void enter_heap(struct loam_heap *heap, const char *call, void *caller) {
+  lm_lock_take(&heap->lock);
+  if (LM_LIKELY(heap->live)) return;
+  lm_lock_free(&heap->lock);
+  lm_misuse_heap(heap, call, caller);
+}
+
+static void leave_heap(struct loam_heap *heap) { lm_lock_free(&heap->lock); }
+
+static bool is_of(struct loam_heap *heap, const void *block) {
+  uint32_t tag = lm_tag_of(block);
+  return lm_tag_is_shared(tag) ? lm_shared_of(block) == heap : lm_owned_heap(block) == heap;
+}
+
+/* Ends the program unless the heap has the block. */
+static void check_owner(struct loam_heap *heap, void *block, const char *call, void *caller) {
+  if (LM_LIKELY(is_of(heap, block))) return;
+  if (lm_region_holds((uintptr_t)block) && lm_large_is_free(block))
+    lm_misuse_double_free(block, caller);
+  lm_misuse_not_of_heap(block, call, caller);
+}
+
+/* ---- Taking ---- */
+
+/* The lock is held. */
+static void *take_aligned(struct lm_heap *heap, size_t alignment, size_t size, bool clear) {
+  if (alignment <= LM_GRANULE_BYTES) return lm_take(heap, size, clear);
+  size_t class_index = lm_sizeclass_of_aligned(alignment, size);
+  if (class_index != 0) return lm_take(heap, lm_classes[class_index].block_bytes, clear);
+  return lm_large_take(heap, size, lm_max(alignment, lm_os.page_bytes), clear);
+}
+
+/* The lock is held. What is neither in a span nor in a chunk of the heap's must be remembered. */
+static void *take_owned(struct loam_heap *heap, size_t alignment, size_t size, bool clear) {
+  void *block = take_aligned(&heap->heap, alignment, size, clear);
+  if (block == NULL || lm_tag_is_shared(lm_tag_of(block)) || lm_owned_add(heap, block))
+    return block;
+  lm_large_give(block);
+  return NULL;
+}
+
+struct request {
+  size_t alignment, size;
+  bool clear;
+  const char *call;
+  void *caller;
+};
+
+static void *take_from_heap(struct loam_heap *heap, const struct request *request) {
+  void *block = NULL;
+  enter_heap(heap, request->call, request->caller);
+  if (request->size <= LM_REQUEST_MAX_BYTES / 2 && request->alignment <= PTRDIFF_MAX / 2)
+    block = take_owned(heap, request->alignment, lm_checked_room(request->size), request->clear);
+  leave_heap(heap);
+  if (block == NULL) errno = ENOMEM;
+  return lm_checked_finish(block, request->size);
+}
+
+LM_EXPORT struct loam_heap *loam_heap_new(void) {
+  lm_process_start();
+  struct loam_heap *heap = lm_shared_begin();
+  if (heap == NULL) errno = ENOMEM;
+  return heap;
+}
+
+LM_EXPORT void *loam_heap_malloc(struct loam_heap *heap, size_t size) {
+  struct request request = {1, size, false, "heap_malloc", LM_CALLER()};
+  return take_from_heap(heap, &request);
+}
+
+LM_EXPORT void *loam_heap_calloc(struct loam_heap *heap, size_t count, size_t size) {
+  struct request request = {1, 0, true, "heap_calloc", LM_CALLER()};
+  if (__builtin_mul_overflow(count, size, &request.size)) {
+    errno = ENOMEM;
+    return NULL;
+  }
+  return take_from_heap(heap, &request);
+}
+
+LM_EXPORT void *loam_heap_memalign(struct loam_heap *heap, size_t alignment, size_t size) {
+  struct request request = {alignment, size, false, "heap_memalign", LM_CALLER()};
+  if (!lm_is_power_of_two(alignment)) {
+    errno = EINVAL;
+    return NULL;
+  }
+  return take_from_heap(heap, &request);
+}
+
+/* ---- Giving back ---- */
+
+static void give_one(void *block, const char *call, void *caller) {
+  lm_checked_retire(block, call, caller);
+  bool shared = lm_tag_is_shared(lm_tag_of(block));
+  bool done = shared ? lm_shared_free(block) : lm_large_give(block);
+  if (!done) lm_misuse_double_free(block, caller);
+}
+
+LM_EXPORT void loam_heap_free(struct loam_heap *heap, void *block) {
+  if (block == NULL) return;
+  check_owner(heap, block, "heap_free", LM_CALLER());
+  give_one(block, "heap_free", LM_CALLER());
+}
+
+static void retire_block(void *unused, void *block, size_t bytes, bool in_use) {
+  (void)unused;
+  (void)bytes;
+  if (in_use) lm_checked_retire(block, NULL, NULL);
+}
+
+/* The lock is held. */
+static void give_all(struct loam_heap *heap) {
+  void *block;
+  if (LM_CHECKING) lm_shared_visit(heap, retire_block, NULL);
+  lm_shared_give_all(heap);
+  while ((block = lm_owned_first(heap)) != NULL) {
+    lm_checked_retire(block, NULL, NULL);
+    lm_large_give(block);
+  }
+}
+
+LM_EXPORT void loam_heap_free_all(struct loam_heap *heap) {
+  enter_heap(heap, "heap_free_all", LM_CALLER());
+  give_all(heap);
+  leave_heap(heap);
+}
+
+LM_EXPORT void loam_heap_destroy(struct loam_heap *heap) {
+  if (heap == NULL) return;
+  enter_heap(heap, "heap_destroy", LM_CALLER());
+  give_all(heap);
+  heap->live = false;
+  leave_heap(heap);
+  lm_shared_end(heap);
+}
+
+/* ---- Resizing ---- */
+
+/* The block where it is, or its pages moved; NULL if it must be copied. The checking build copies
+ * always, so that whoever kept the old address is found out. */
+static void *resize_in_place(struct loam_heap *heap, void *block, size_t old_bytes, size_t size) {
+  if (LM_CHECKING || size > LM_REQUEST_MAX_BYTES / 2) return NULL;
+  if (size <= old_bytes && size > old_bytes / 2) return block;
+  if (old_bytes <= lm_classed_max_bytes || size <= lm_classed_max_bytes) return NULL;
+  lm_lock_take(&heap->lock);
+  void *moved = lm_large_resize(&heap->heap, block, size);
+  leave_heap(heap);
+  return moved;
+}
+
+static void *resize_in_heap(struct loam_heap *heap, void *block, const struct request *request) {
+  size_t old_bytes = lm_checked_usable_bytes(block, request->caller);
+  void *resized = resize_in_place(heap, block, old_bytes, request->size);
+  if (resized != NULL) return resized;
+  void *copy = take_from_heap(heap, request);
+  if (copy == NULL) return NULL;
+  memcpy(copy, block, lm_min(old_bytes, request->size));
+  give_one(block, "heap_realloc", request->caller);
+  return copy;
+}
+
+LM_EXPORT void *loam_heap_realloc(struct loam_heap *heap, void *block, size_t size) {
+  struct request request = {1, size, false, "heap_realloc", LM_CALLER()};
+  if (block == NULL) return take_from_heap(heap, &request);
+  check_owner(heap, block, "heap_realloc", LM_CALLER());
+  if (size != 0) return resize_in_heap(heap, block, &request);
+  give_one(block, "heap_realloc", LM_CALLER());
+  return NULL;
+}
+
+/* ---- Visiting ---- */
+
+struct visit {
+  loam_heap_visitor *visitor;
+  void *context;
+};
+
+static void visit_block(void *context, void *block, size_t bytes, bool in_use) {
+  const struct visit *visit = context;
+  if (LM_CHECKING && in_use) bytes = lm_checked_usable_bytes(block, NULL);
+  visit->visitor(visit->context, block, bytes, in_use);
+}
+
+LM_EXPORT void loam_heap_visit(struct loam_heap *heap, loam_heap_visitor *visitor,
+                               void *context) {
+  struct visit visit = {visitor, context};
+  enter_heap(heap, "heap_visit", LM_CALLER());
+  lm_shared_visit(heap, visit_block, &visit);
+  for (struct lm_owned *record = heap->owned; record != NULL; record = record->next_of_heap)
+    visit_block(&visit, record->block, lm_raw_usable_bytes(record->block), true);
+  leave_heap(heap);
+}

@@ -1,0 +1,185 @@
+#include "heap/shared.h"
+
+#include <string.h>
+
+#include "heap/middle.h"
+#include "heap/span.h"
+#include "pages/meta.h"
+
+struct lm_lock lm_shared_heaps_lock = LM_LOCK_INIT(LM_RANK_SHARED_HEAPS);
+static struct loam_heap *all_heaps, *unused_heaps; /* both and the count under the lock */
+static uint32_t heap_count;
+
+/* ---- Begin and end ---- */
+
+static void reset(struct lm_heap *heap, uint32_t tag, struct lm_pool *pool) {
+  memset(heap, 0, sizeof *heap);
+  heap->tag = tag;
+  heap->pool = pool;
+  heap->trim_class = LM_CLASS_COUNT;
+  heap->tick_ms = lm_os_clock_ms();
+}
+
+static struct loam_heap *pop_unused(void) {
+  lm_lock_take(&lm_shared_heaps_lock);
+  struct loam_heap *shared = unused_heaps;
+  if (shared != NULL) unused_heaps = shared->next_unused;
+  lm_lock_free(&lm_shared_heaps_lock);
+  return shared;
+}
+
+static struct loam_heap *make_shared(void) {
+  struct loam_heap *shared = lm_meta_take(sizeof *shared);
+  if (shared == NULL) return NULL;
+  lm_lock_take(&lm_shared_heaps_lock);
+  uint32_t id = LM_OWNER_FIRST_SHARED + heap_count;
+  bool room = id < LM_OWNER_LIMIT;
+  if (room) {
+    heap_count++;
+    shared->lock.rank = LM_RANK_SHARED_HEAP;
+    reset(&shared->heap, id << LM_TAG_OWNER_SHIFT, &lm_pools[id % lm_pool_count]);
+    shared->next = all_heaps;
+    all_heaps = shared;
+  }
+  lm_lock_free(&lm_shared_heaps_lock);
+  return room ? shared : NULL;
+}
+
+struct loam_heap *lm_shared_begin(void) {
+  struct loam_heap *shared = pop_unused();
+  if (shared == NULL) shared = make_shared();
+  if (shared == NULL) return NULL;
+  lm_lock_take(&shared->lock);
+  shared->live = true;
+  lm_lock_free(&shared->lock);
+  return shared;
+}
+
+void lm_shared_end(struct loam_heap *shared) {
+  lm_lock_take(&lm_shared_heaps_lock);
+  shared->next_unused = unused_heaps;
+  unused_heaps = shared;
+  lm_lock_free(&lm_shared_heaps_lock);
+}
+
+void lm_shared_for_each_lock(void (*visit)(struct lm_lock *lock)) {
+  for (struct loam_heap *shared = all_heaps; shared != NULL; shared = shared->next)
+    visit(&shared->lock);
+}
+
+/* ---- One block ---- */
+
+struct loam_heap *lm_shared_of(const void *block) {
+  return (struct loam_heap *)lm_load_relaxed(&lm_span_of(block)->owner);
+}
+
+bool lm_shared_free(void *address) {
+  struct lm_block *block = address;
+  struct lm_span *span = lm_span_of(block);
+  struct loam_heap *shared = lm_shared_of(block);
+  bool done = true;
+  lm_lock_take(&shared->lock);
+  if (span->class_index == LM_CLASS_MIDDLE) done = lm_middle_give(&shared->heap, block);
+  else lm_heap_put_back(&shared->heap, span, block, block, 1);
+  lm_lock_free(&shared->lock);
+  return done;
+}
+
+/* ---- All blocks ---- */
+
+typedef void span_visitor(struct lm_heap *heap, struct lm_span *span, void *context);
+
+/* `visit` may end the span. */
+static void visit_list(struct lm_heap *heap, const struct lm_span_list *list, span_visitor *visit,
+                       void *context) {
+  for (struct lm_span *span = list->first, *next; span != NULL; span = next) {
+    next = span->next;
+    visit(heap, span, context);
+  }
+}
+
+static void for_each_span(struct lm_heap *heap, span_visitor *visit, void *context) {
+  for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
+    if (heap->current[i] != NULL) visit(heap, heap->current[i], context);
+    visit_list(heap, &heap->usable[i], visit, context);
+  }
+  visit_list(heap, &heap->full, visit, context);
+  for (size_t run = 0; run <= LM_CHUNK_RUN_MAX; run++)
+    visit_list(heap, &heap->middle.by_run[run], visit, context);
+}
+
+static bool is_chunk(const struct lm_span *span) { return span->class_index == LM_CLASS_MIDDLE; }
+
+/* The block of a chunk that begins at `page` or behind it; NULL if none does. */
+static char *next_in_chunk(const struct lm_span *span, size_t page) {
+  for (; page < lm_chunk_pages(); page++) {
+    char *block = lm_span_start(span) + (page << lm_os.page_shift);
+    if (lm_region_block_pages(block) != 0) return block;
+  }
+  return NULL;
+}
+
+static size_t page_behind(const struct lm_span *span, const char *block) {
+  return ((size_t)(block - lm_span_start(span)) >> lm_os.page_shift) +
+         lm_region_block_pages(block);
+}
+
+static void give_span(struct lm_heap *heap, struct lm_span *span, void *unused) {
+  (void)heap;
+  (void)unused;
+  if (is_chunk(span)) {
+    size_t page = 0;
+    for (char *block; (block = next_in_chunk(span, page)) != NULL;) {
+      page = page_behind(span, block);
+      lm_chunk_give(span, block);
+    }
+  }
+  lm_span_end(span);
+}
+
+void lm_shared_give_all(struct loam_heap *shared) {
+  struct lm_heap *heap = &shared->heap;
+  for_each_span(heap, give_span, NULL);
+  reset(heap, heap->tag, heap->pool);
+}
+
+struct block_visit {
+  lm_block_visitor *visit;
+  void *context;
+};
+
+static void visit_chunk(struct lm_span *span, const struct block_visit *blocks) {
+  size_t page = 0;
+  for (char *block; (block = next_in_chunk(span, page)) != NULL;) {
+    page = page_behind(span, block);
+    size_t bytes = lm_region_block_pages(block) << lm_os.page_shift;
+    blocks->visit(blocks->context, block, bytes, lm_region_live_pages(block) != 0);
+  }
+}
+
+#define SPAN_BLOCKS_MAX 4096
+_Static_assert(LM_SLICE_BYTES / LM_GRANULE_BYTES <= SPAN_BLOCKS_MAX, "a slice's blocks fit");
+
+static void visit_span(struct lm_heap *heap, struct lm_span *span, void *context) {
+  const struct block_visit *blocks = context;
+  uint64_t is_free[LM_BITMAP_WORDS(SPAN_BLOCKS_MAX)] = {0};
+  if (is_chunk(span)) {
+    visit_chunk(span, blocks);
+    return;
+  }
+  char *start = lm_span_start(span);
+  size_t bytes = lm_classes[span->class_index].block_bytes;
+  bool current = span->state == LM_SPAN_CURRENT;
+  struct lm_block *block = current ? heap->bins[span->class_index] : span->free_list;
+  for (; block != NULL; block = block->next) {
+    size_t index = (size_t)((char *)block - start) / bytes;
+    lm_bitmap_set(is_free, index, index + 1);
+  }
+  for (size_t i = 0; i < span->extended_count; i++)
+    blocks->visit(blocks->context, start + i * bytes, bytes, !lm_bitmap_test(is_free, i));
+}
+
+void lm_shared_visit(struct loam_heap *shared, lm_block_visitor *visit, void *context) {
+  struct block_visit blocks = {visit, context};
+  for_each_span(&shared->heap, visit_span, &blocks);
+}

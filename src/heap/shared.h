@@ -1,0 +1,46 @@
+/* First-class heaps: struct lm_heap that no thread has, used by any thread under a lock.
+ *
+ * All frees of their blocks are made under the lock as well, whichever thread makes them: no block
+ * waits in a chain or inbox. They take no orphans and leave none. So all memory of such a heap that
+ * is not on its own lists is in use, and can be given back at once. */
+#ifndef LM_HEAP_SHARED_H
+#define LM_HEAP_SHARED_H
+
+#include "heap/heap.h"
+#include "os/lock.h"
+
+struct lm_owned;
+
+struct loam_heap {
+  struct lm_heap heap; /* first, since spans name it as their owner; under the lock */
+  struct lm_lock lock;
+  bool live;               /* between new and destroy; under the lock */
+  struct lm_owned *owned;  /* its large and huge blocks; under lm_owned_lock */
+  struct loam_heap *next;  /* of all ever made; never changes */
+  struct loam_heap *next_unused; /* under lm_shared_heaps_lock */
+};
+
+/* A heap without blocks; NULL if out of memory. */
+struct loam_heap *lm_shared_begin(void);
+/* A heap without blocks waits for the next lm_shared_begin. Its lock is not held. */
+void lm_shared_end(struct loam_heap *shared);
+
+/* The heap of a block whose tag says that it is of a shared heap (lm_tag_is_shared). */
+struct loam_heap *lm_shared_of(const void *block);
+/* Frees such a block. False, with nothing done, if no block begins there. */
+bool lm_shared_free(void *block);
+
+/* The lock is held for these. */
+
+/* Gives all spans and chunks back, whatever is in use. */
+void lm_shared_give_all(struct loam_heap *shared);
+
+/* Calls `visit` for each block in the heap's spans and chunks: those carved, in use or free. */
+typedef void lm_block_visitor(void *context, void *block, size_t bytes, bool in_use);
+void lm_shared_visit(struct loam_heap *shared, lm_block_visitor *visit, void *context);
+
+/* For fork: the list's lock, and those of all heaps, while the list's is held. */
+extern struct lm_lock lm_shared_heaps_lock;
+void lm_shared_for_each_lock(void (*visit)(struct lm_lock *lock));
+
+#endif

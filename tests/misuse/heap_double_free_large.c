@@ -1,0 +1,12 @@
+// build: both
+// expect: loam: double free of 0xADDR by MODULE
+/* a large block of a first-class heap is freed twice */
+#include "crime.h"
+
+int main(void) {
+  struct loam_heap *heap = loam_heap_new();
+  void *block = loam_heap_malloc(heap, 300000);
+  loam_heap_free(heap, block);
+  loam_heap_free(heap, announce(block));
+  return 0;
+}
