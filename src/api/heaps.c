@@ -35,7 +35,7 @@ static void check_owner(struct loam_heap *heap, void *block, const char *call, v
 /* ---- Taking ---- */
 
 /* The lock is held. */
-static void *take_aligned(struct lm_heap *heap, size_t alignment, size_t size, bool clear) {
+static void *take_in_heap(struct lm_heap *heap, size_t alignment, size_t size, bool clear) {
   if (alignment <= LM_GRANULE_BYTES) return lm_take(heap, size, clear);
   size_t class_index = lm_sizeclass_of_aligned(alignment, size);
   if (class_index != 0) return lm_take(heap, lm_classes[class_index].block_bytes, clear);
@@ -44,7 +44,7 @@ static void *take_aligned(struct lm_heap *heap, size_t alignment, size_t size, b
 
 /* The lock is held. What is neither in a span nor in a chunk of the heap's must be remembered. */
 static void *take_owned(struct loam_heap *heap, size_t alignment, size_t size, bool clear) {
-  void *block = take_aligned(&heap->heap, alignment, size, clear);
+  void *block = take_in_heap(&heap->heap, alignment, size, clear);
   if (block == NULL || lm_tag_is_shared(lm_tag_of(block)) || lm_owned_add(heap, block))
     return block;
   lm_large_give(block);

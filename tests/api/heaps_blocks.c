@@ -1,5 +1,4 @@
 // builds: fast checking linked static
-// windows: yes
 /* Blocks of a first-class heap: sizes, alignment, zero, overflow, errors. */
 #include "names.h"
 

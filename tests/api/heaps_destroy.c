@@ -1,4 +1,3 @@
-// windows: no
 /* A destroyed heap's memory serves others, and thousands of heaps cost no more than a few. */
 #include "names.h"
 

@@ -1,5 +1,4 @@
 // builds: fast checking linked static
-// windows: yes
 /* free_all gives back every block of the heap, of every kind, and no other; then the heap serves
  * again. */
 #include "names.h"

@@ -1,4 +1,3 @@
-// windows: yes
 /* visit reports each block in use once, with its usable size, and free ones as free. */
 #include "names.h"
 
