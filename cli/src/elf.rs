@@ -250,7 +250,7 @@ where
 }
 
 /// Loam's among the notes of a segment. What a damaged one is followed by is not looked at.
-fn loam_notes<Elf>(mut notes: NoteIterator<Elf>, endian: Endianness) -> Vec<LoamNote>
+pub fn loam_notes<Elf>(mut notes: NoteIterator<Elf>, endian: Endianness) -> Vec<LoamNote>
 where
     Elf: FileHeader<Endian = Endianness>,
 {

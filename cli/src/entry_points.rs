@@ -16,7 +16,7 @@ pub struct EntryPoint {
     pub group: Group,
 }
 
-const fn c(symbol: &'static str) -> EntryPoint {
+pub const fn c(symbol: &'static str) -> EntryPoint {
     EntryPoint { symbol, shown: symbol, group: Group::Malloc }
 }
 
@@ -103,14 +103,15 @@ pub static SANITIZER_MARKS: &[(&str, &str)] = &[
 /// std::get_new_handler: defined where the C++ runtime is.
 pub static NEW_HANDLER_MARK: &str = "_ZSt15get_new_handlerv";
 
-/// The entry point that a symbol names. 32-bit systems mangle size_t as `j`, 64-bit ones as `m`.
+/// The entry point that a symbol names. 32-bit systems mangle size_t as `j`, 64-bit ones as `m`,
+/// 64-bit Windows as `y`.
 pub fn find(symbol: &str) -> Option<&'static EntryPoint> {
     let exact = ENTRY_POINTS.iter().find(|entry| entry.symbol == symbol);
     if exact.is_some() || !symbol.starts_with("_Z") {
         return exact;
     }
     let wide = ["_Znw", "_Zna", "_ZdlPv", "_ZdaPv"].iter().find_map(|stem| {
-        let rest = symbol.strip_prefix(stem)?.strip_prefix('j')?;
+        let rest = symbol.strip_prefix(stem)?.strip_prefix(['j', 'y'])?;
         Some(format!("{stem}m{rest}"))
     })?;
     ENTRY_POINTS.iter().find(|entry| entry.symbol == wide)

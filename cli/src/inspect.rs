@@ -166,14 +166,17 @@ fn verdict(is_loam: bool, findings: &[Finding], modules: &[ModuleRow]) -> String
     let silent = modules
         .iter()
         .filter(|module| module.result == ModuleResult::NoReferences && module.role != Role::Loam);
-    let count = |number: usize, noun: &str| match number {
-        1 => format!("1 {noun}"),
-        _ => format!("{number} {noun}s"),
-    };
     format!(
         "all of it is loam's: {} in {}; {} without references",
-        count(reference_count, "reference"),
-        count(referring, "module"),
-        count(silent.count(), "module")
+        count(reference_count, "reference", "references"),
+        count(referring, "module", "modules"),
+        count(silent.count(), "module", "modules")
     )
+}
+
+pub fn count(number: usize, one: &str, many: &str) -> String {
+    match number {
+        1 => format!("1 {one}"),
+        _ => format!("{number} {many}"),
+    }
 }

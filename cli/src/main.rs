@@ -8,15 +8,18 @@ mod completions; // verb: shell completions
 mod deepbind; // which modules look in their own libraries first
 mod elf; // what an ELF file defines and refers to
 mod entry_points; // the functions that loam must serve
+mod entry_points_windows; // the same by the names of Windows
 mod failure; // errors with an exit status
 mod findings; // what is wrong, in words
 mod graft; // verb: put loam into C libraries for static linking
 mod inherited; // signal dispositions to hand on to a program
 mod inspect; // a process, inspected
+mod inspect_pe; // a program for Windows, inspected
 mod inspect_static; // a static program, inspected
 mod launch; // how a program starts: PATH, scripts, environment
 mod library; // where libloam.so is
 mod man; // verb: man pages
+mod pe; // what a file for Windows imports
 mod process; // the modules and the memory of a running process
 mod reach; // can a preloaded library serve this program
 mod report; // what verify found, as data and JSON

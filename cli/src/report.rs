@@ -70,6 +70,9 @@ pub enum FindingKind {
     Stripped,
     /// A static program holds another allocator beside loam.
     OtherAllocator,
+    /// A module for Windows imports the function from one that is not loam. As a note: it imports
+    /// a function whose result is of the C runtime's heap.
+    Imported,
     /// A note: the program is a script, and what was inspected is its interpreter.
     Script,
     /// A note: a library defines malloc, though nothing seen resolves to it.

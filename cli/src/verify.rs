@@ -8,10 +8,12 @@ use crate::process::Process;
 use crate::reach::{self, Obstacle};
 use crate::report::{FindingKind, Report};
 use crate::trace::Stopped;
-use crate::{findings, inspect, inspect_static, text};
+use crate::{findings, inspect, inspect_pe, inspect_static, text};
 use anyhow::{Context, Result, anyhow, bail};
 use std::ffi::OsString;
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::process::ExitCode;
 
 pub fn verify(arguments: &VerifyArguments) -> Result<ExitCode, Failure> {
@@ -60,6 +62,12 @@ fn of_program(arguments: &VerifyArguments) -> Result<Report, Failure> {
         arguments.target.iter().chain(&arguments.arguments).cloned().collect();
     // What is wrong with the program is an error of usage here, not a result.
     let usage = |failure: Failure| Failure { status: USAGE, ..failure };
+    // A file for Windows needs no permission to be executed here.
+    let named = Path::new(&command[0]);
+    let is_named_file = command[0].as_bytes().contains(&b'/') && named.is_file();
+    if is_named_file && let Some(report) = inspect_pe::report(named)? {
+        return Ok(report);
+    }
     let found = launch::find(&command[0]).map_err(usage)?;
     let path = found.canonicalize().with_context(|| found.display().to_string())?;
     let target = launch::resolve(&path, &command).map_err(usage)?;

@@ -1,27 +1,22 @@
 /* A note that says that this file holds loam, which version and which build. Unlike symbols it
  * stays in stripped programs, and linkers keep notes when they collect unused sections. Its layout
  * is documented in docs/graft.md. */
-#include "base/compiler.h"
-#include "loam/loam.h"
+#include "api/note.h"
 
-#if defined(__ELF__) && !LM_NO_OVERRIDE
+#if !LM_NO_OVERRIDE
 
-#define NOTE_OWNER "loam"
-#define NOTE_TYPE_VERSION 1
-#if LM_CHECKING
-#define NOTE_BUILD "checking"
+/* A PE file has no notes: there it is an ordinary section, which the reference from process.c
+ * keeps. A stripped one has no room for names of more than 8 characters. */
+#if defined(_WIN32)
+#define NOTE_SECTION ".loam"
 #else
-#define NOTE_BUILD "fast"
+#define NOTE_SECTION ".note.loam"
 #endif
-#define NOTE_DESCRIPTION LOAM_VERSION "\0" NOTE_BUILD
-#define NOTE_PADDED(text) ((sizeof(text) + 3) / 4 * 4)
+#define NOTE_TYPE_VERSION 1
 
-static const struct {
-  uint32_t owner_bytes, description_bytes, type;
-  char owner[NOTE_PADDED(NOTE_OWNER)];
-  char description[NOTE_PADDED(NOTE_DESCRIPTION)];
-} note __attribute__((section(".note.loam"), used, aligned(4))) = {
-    sizeof NOTE_OWNER, sizeof NOTE_DESCRIPTION, NOTE_TYPE_VERSION, NOTE_OWNER, NOTE_DESCRIPTION,
+const struct lm_note lm_note __attribute__((section(NOTE_SECTION), used, aligned(4))) = {
+    sizeof LM_NOTE_OWNER, sizeof LM_NOTE_DESCRIPTION, NOTE_TYPE_VERSION, LM_NOTE_OWNER,
+    LM_NOTE_DESCRIPTION,
 };
 
 #endif

@@ -1,6 +1,7 @@
 /* The process's start and end, and its forks. */
 #include "api/allocate.h"
 #include "api/checking.h"
+#include "api/note.h"
 #include "config/options.h"
 #include "heap/orphan.h"
 #include "heap/shared.h"
@@ -88,7 +89,10 @@ static void after_fork_in_child(void) { after_fork(lm_lock_reset); }
 /* ---- Constructor and destructor ---- */
 
 __attribute__((constructor(101))) static void construct(void) {
-  LM_KEEP(loam_version); /* `loam verify` knows loam by it */
+  LM_KEEP(loam_version); /* `loam verify` knows loam by it, */
+#if !LM_NO_OVERRIDE
+  LM_KEEP(&lm_note); /* or by that */
+#endif
   lm_process_start();
   read_options();
   lm_os_fork_start(before_fork, after_fork_in_parent, after_fork_in_child);

@@ -47,8 +47,9 @@
 #endif
 #define LM_UNUSED __attribute__((unused))
 #define LM_WEAK __attribute__((weak))
-/* A linker that drops what nobody refers to keeps `function` with the code that says this. */
-#define LM_KEEP(function) __asm__ volatile("" : : "r"(function))
+/* A linker that drops what nobody refers to keeps what is at `address` with the code that says
+ * this. */
+#define LM_KEEP(address) __asm__ volatile("" : : "r"(address))
 #define LM_CALLER() __builtin_extract_return_addr(__builtin_return_address(0))
 
 #if defined(_WIN32)
