@@ -17,7 +17,7 @@ lib: $(BUILD)/cmake/CMakeCache.txt ## Build the allocator only
 	$(CMAKE) --build $(BUILD)/cmake --parallel $(JOBS)
 
 objects: ## Build build/lib/graft/loam-ARCH.o for each processor that a compiler is installed for
-	tools/objects.sh $(CURDIR)/$(OBJECTS) $(CURDIR)/$(BUILD)/objects
+	scripts/objects.sh $(CURDIR)/$(OBJECTS) $(CURDIR)/$(BUILD)/objects
 
 $(BUILD)/cmake/CMakeCache.txt: CMakeLists.txt
 	$(CMAKE) -S . -B $(BUILD)/cmake -G "$(GENERATOR)" -DCMAKE_BUILD_TYPE=$(CONFIG)

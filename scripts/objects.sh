@@ -2,7 +2,7 @@
 # What `make objects` calls: loam.o for every processor that a compiler is installed for, as
 # OUTPUT/loam-ARCH.o. Each serves static programs of musl and of glibc. C++'s operators are left to
 # the C++ runtime, which calls malloc: its parts that throw are linked in only with its operators.
-#   tools/objects.sh OUTPUT BUILD
+#   scripts/objects.sh OUTPUT BUILD
 set -euo pipefail
 cd "$(dirname "$0")/.."
 output=$1 build=$2
