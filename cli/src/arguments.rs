@@ -33,6 +33,7 @@ const VERIFY_EXAMPLES: &str = "\
 Examples:
   loam verify python3                       everything python3 has loaded when main begins
   loam verify --json ./server -- --port 80  started with arguments, result as JSON
+  loam verify --run ./app -- --port 80      run it, and count its calls of malloc and free
   loam verify $(pidof server)               a running process, with its plugins
   loam verify ./app || exit 1               a build that fails if app is not on loam
 
@@ -124,6 +125,10 @@ pub struct VerifyArguments {
     /// A program, by path or by name in PATH, or the number of a running process
     #[arg(value_name = "PROGRAM|PID", required_unless_present = "arguments")]
     pub target: Option<OsString>,
+
+    /// Let PROGRAM run to its end, and count its calls of the allocation functions by caller
+    #[arg(long)]
+    pub run: bool,
 
     /// Print the result as JSON (docs/command.md describes it)
     #[arg(long)]

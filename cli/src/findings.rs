@@ -5,7 +5,8 @@ use crate::elf::{Image, sanitizer_library};
 use crate::entry_points::{self, ENTRY_POINTS, EntryPoint, Group};
 use crate::inspect::{STRDUP, shown};
 use crate::process::Module;
-use crate::report::{EntryPointRow, Finding, FindingKind};
+use crate::report::{CallRow, EntryPointRow, Finding, FindingKind, RunReport};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// A reference that does not lead to loam.
@@ -279,4 +280,27 @@ pub fn list(names: &[&str]) -> String {
         Some(more) if more > 0 => format!("{} and {more} more", names[..SHOWN_MAX].join(", ")),
         _ => names.join(", "),
     }
+}
+
+/// Calls that a run has seen go past loam. Those that loam makes itself are for blocks that it
+/// did not give out.
+pub fn of_run(run: &RunReport) -> Option<Finding> {
+    let past: Vec<&CallRow> = run.calls.iter().filter(|call| call.is_past_loam()).collect();
+    let first = past.first()?;
+    let names: BTreeSet<&'static str> = past.iter().map(|call| call.name).collect();
+    let names: Vec<&'static str> = names.into_iter().collect();
+    let count: u64 = past.iter().map(|call| call.count).sum();
+    let text = format!(
+        "{count} calls went past loam: {} of {}, first from {}",
+        list(&names),
+        first.target_module,
+        first.function.as_deref().or(first.module.as_deref()).unwrap_or("code in no module"),
+    );
+    Some(Finding {
+        kind: FindingKind::PastLoam,
+        is_failure: true,
+        module: first.module.clone(),
+        entry_points: names,
+        text,
+    })
 }

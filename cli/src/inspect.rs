@@ -39,6 +39,7 @@ pub fn process(process: &Process, pid: Option<i32>) -> Result<Report> {
         findings,
         entry_points,
         modules,
+        run: None,
     })
 }
 
@@ -62,6 +63,7 @@ pub fn unreachable(path: &Path, kind: FindingKind, text: String) -> Report {
         findings: vec![finding],
         entry_points: Vec::new(),
         modules: Vec::new(),
+        run: None,
     }
 }
 

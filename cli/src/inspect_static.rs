@@ -41,6 +41,7 @@ pub fn report(path: &Path, image: &Image, pid: Option<i32>) -> Report {
         findings: found,
         entry_points,
         modules: Vec::new(),
+        run: None,
     }
 }
 
@@ -79,7 +80,7 @@ fn definition<'a>(image: &'a Image, entry: &EntryPoint) -> Option<&'a Symbol> {
 }
 
 /// Each of loam's functions also has a name with its prefix, at the same address.
-fn is_loams(image: &Image, symbol: &Symbol) -> bool {
+pub fn is_loams(image: &Image, symbol: &Symbol) -> bool {
     let same = |other: &Symbol| other.address == symbol.address && other.name.starts_with("loam_");
     image.internals.iter().any(same)
 }

@@ -5,6 +5,7 @@ mod bench; // verb: compare allocators
 mod binding; // to what a reference leads
 mod callers; // which functions of a static program call others
 mod completions; // verb: shell completions
+mod count; // counts a program's calls while it runs
 mod deepbind; // which modules look in their own libraries first
 mod elf; // what an ELF file defines and refers to
 mod entry_points; // the functions that loam must serve

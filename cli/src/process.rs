@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 pub struct Process {
+    pid: i32,
     pub executable: PathBuf,
     /// By address.
     pub modules: Vec<Module>,
@@ -55,7 +56,7 @@ impl Process {
         let executable = folder.exe().map_err(|cause| not_readable(pid, cause))?;
         let memory = folder.mem().map_err(|cause| not_readable(pid, cause))?;
         let modules = find_modules(pid, &maps.0)?;
-        let mut process = Process { executable, modules, memory };
+        let mut process = Process { pid, executable, modules, memory };
         process.order_modules();
         Ok(process)
     }
@@ -69,6 +70,18 @@ impl Process {
         })
     }
 
+    /// Whether there is no loader: a static program.
+    pub fn is_static(&self) -> bool {
+        self.program()
+            .is_ok_and(|program| program.image.interpreter.is_none() && program.order.is_none())
+    }
+
+    pub fn thread_count(&self) -> Result<usize> {
+        let folder = ProcessFolder::new(self.pid).map_err(|cause| not_readable(self.pid, cause))?;
+        let tasks = folder.tasks().map_err(|cause| not_readable(self.pid, cause))?;
+        Ok(tasks.count())
+    }
+
     pub fn module_at(&self, address: u64) -> Option<&Module> {
         self.modules.iter().find(|module| module.contains(address))
     }
@@ -79,6 +92,14 @@ impl Process {
             self.modules.iter().filter(|module| module.order.is_some()).collect();
         scope.sort_by_key(|module| module.order);
         scope
+    }
+
+    pub fn read_bytes(&self, address: u64, count: usize) -> Result<Vec<u8>> {
+        let mut bytes = vec![0; count];
+        self.memory
+            .read_exact_at(&mut bytes, address)
+            .with_context(|| format!("cannot read the process's memory at {address:#x}"))?;
+        Ok(bytes)
     }
 
     /// A pointer of the process at an address.

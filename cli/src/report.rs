@@ -20,6 +20,50 @@ pub struct Report {
     pub findings: Vec<Finding>,
     pub entry_points: Vec<EntryPointRow>,
     pub modules: Vec<ModuleRow>,
+    /// `None` where the program was not run.
+    pub run: Option<RunReport>,
+}
+
+/// What was counted while the program ran.
+#[derive(Debug, Default, Serialize)]
+pub struct RunReport {
+    /// Of its exit; `None` where a signal ended it.
+    pub status: Option<i32>,
+    pub signal: Option<&'static str>,
+    /// Beside the first one, in all of its processes.
+    pub threads: u64,
+    /// Forked, and followed.
+    pub children: u64,
+    /// Programs that it, or a child, became: not followed.
+    pub executed: u64,
+    pub calls: Vec<CallRow>,
+}
+
+/// Calls of one function by another.
+#[derive(Debug, Serialize)]
+pub struct CallRow {
+    pub name: &'static str,
+    pub symbol: &'static str,
+    pub target_module: String,
+    /// `None` for operators of a C++ runtime, which call malloc.
+    pub loam: Option<bool>,
+    pub caller: CallerPart,
+    /// Where the caller is; `None` for code in no module.
+    pub module: Option<String>,
+    /// `None` where no name is known.
+    pub function: Option<String>,
+    pub count: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CallerPart {
+    Program,
+    Library,
+    Libc,
+    /// Another function of the malloc family.
+    EntryPoint,
+    Unknown,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -73,6 +117,8 @@ pub enum FindingKind {
     /// A module for Windows imports the function from one that is not loam. As a note: it imports
     /// a function whose result is of the C runtime's heap.
     Imported,
+    /// While it ran, calls went to functions that are not loam's.
+    PastLoam,
     /// A note: the program is a script, and what was inspected is its interpreter.
     Script,
     /// A note: a library defines malloc, though nothing seen resolves to it.
@@ -142,6 +188,12 @@ pub enum Binding {
     Unbound,
     /// A pointer variable that the program has set to a function of its own.
     Reassigned,
+}
+
+impl CallRow {
+    pub fn is_past_loam(&self) -> bool {
+        self.loam == Some(false)
+    }
 }
 
 impl Report {

@@ -1,7 +1,11 @@
 //! What verify found, as text: the verdict, then what is not loam's, or with --all everything.
 
 use crate::entry_points;
-use crate::report::{Binding, EntryPointRow, ModuleResult, ModuleRow, Reference, Report, Role};
+use crate::report::{
+    Binding, CallRow, CallerPart, EntryPointRow, ModuleResult, ModuleRow, Reference, Report, Role,
+    RunReport,
+};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 pub fn render(report: &Report, all: bool) -> String {
@@ -28,7 +32,67 @@ fn write(out: &mut String, report: &Report, all: bool) -> std::fmt::Result {
             module_table(out, module, all)?;
         }
     }
-    Ok(())
+    match &report.run {
+        Some(run) => run_tables(out, run, all),
+        None => Ok(()),
+    }
+}
+
+/// How it ended, and the calls: by entry point and part, then by function of the C library.
+fn run_tables(out: &mut String, run: &RunReport, all: bool) -> std::fmt::Result {
+    const PARTS: [(CallerPart, &str); 4] = [
+        (CallerPart::Program, "program"),
+        (CallerPart::Library, "libraries"),
+        (CallerPart::Libc, "C library"),
+        (CallerPart::Unknown, "unknown"),
+    ];
+    let ended = match (run.status, run.signal) {
+        (Some(status), _) => format!("ended with status {status}"),
+        (None, Some(signal)) => format!("ended by {signal}"),
+        (None, None) => "ended as another program".to_owned(),
+    };
+    writeln!(
+        out,
+        "\nrun: {ended}; {} more threads, {} child processes",
+        run.threads, run.children
+    )?;
+    if run.executed > 0 {
+        writeln!(out, "note: not followed: {} programs that it executed", run.executed)?;
+    }
+    write!(out, "  {:<4}  {:<32}", "", "calls of")?;
+    PARTS.iter().try_for_each(|(_, title)| write!(out, "{title:>12}"))?;
+    writeln!(out)?;
+    let mut sums: BTreeMap<(&str, Option<bool>), BTreeMap<CallerPart, u64>> = BTreeMap::new();
+    for call in run.calls.iter().filter(|call| call.caller != CallerPart::EntryPoint) {
+        *sums.entry((call.name, call.loam)).or_default().entry(call.caller).or_default() +=
+            call.count;
+    }
+    for ((name, loam), counts) in &sums {
+        write!(out, "  {:<4}  {name:<32}", mark(*loam))?;
+        for (part, _) in PARTS {
+            write!(out, "{:>12}", counts.get(&part).copied().unwrap_or(0))?;
+        }
+        writeln!(out)?;
+    }
+    let is_shown =
+        |call: &&CallRow| all || call.caller == CallerPart::Libc || call.loam == Some(false);
+    let mut shown = run.calls.iter().filter(is_shown).peekable();
+    if shown.peek().is_some() {
+        writeln!(out, "\ncallers{}", if all { "" } else { " in the C library" })?;
+    }
+    shown.try_for_each(|call| {
+        let function = call.function.as_deref().unwrap_or("(a function without a name)");
+        let mark = mark(call.loam);
+        writeln!(out, "  {mark:<4}  {function:<32}{:<20}{:>12}", call.name, call.count)
+    })
+}
+
+fn mark(loam: Option<bool>) -> &'static str {
+    match loam {
+        Some(true) => "loam",
+        Some(false) => "NOT",
+        None => "-",
+    }
 }
 
 fn entry_point_table(out: &mut String, rows: &[EntryPointRow], all: bool) -> std::fmt::Result {
@@ -98,11 +162,7 @@ fn line(
     via: Option<&str>,
     how: &str,
 ) -> String {
-    let mark = match loam {
-        Some(true) => "loam",
-        Some(false) => "NOT",
-        None => "-",
-    };
+    let mark = mark(loam);
     let module = match (module, loam) {
         (Some(module), _) => module,
         (None, Some(_)) => "code in no module",

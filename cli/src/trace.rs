@@ -2,6 +2,7 @@
 //! bound and initialised by then, and main has not begun.
 
 use crate::elf::Architecture;
+use crate::inherited;
 use crate::launch::Target;
 use crate::process::Process;
 use anyhow::{Context, Result, anyhow, bail};
@@ -17,6 +18,25 @@ use std::process::{Child, Command, Stdio};
 /// A started program that has not come to main. It is killed when this goes out of scope.
 pub struct Stopped {
     child: Child,
+    entry: Option<Breakpoint>,
+}
+
+/// What stood at the entry point before the trap.
+#[derive(Clone, Copy)]
+struct Breakpoint {
+    address: u64,
+    bytes: [u8; TRAP_MAX_BYTES],
+}
+
+const TRAP_MAX_BYTES: usize = 4;
+
+/// What a started program reads and writes.
+#[derive(Clone, Copy)]
+pub enum Streams {
+    /// Nothing, but for standard error, where the loader complains.
+    Closed,
+    /// What this command does; its output goes to standard error.
+    Shared,
 }
 
 impl Drop for Stopped {
@@ -28,19 +48,30 @@ impl Drop for Stopped {
 }
 
 impl Stopped {
-    /// Starts the program with variables added to its environment. It reads nothing and its
-    /// output is dropped, but for standard error, where the loader complains.
-    pub fn start(target: &Target, environment: &[(&str, OsString)]) -> Result<Stopped> {
+    /// Starts the program with variables added to its environment.
+    pub fn start(
+        target: &Target,
+        environment: &[(&str, OsString)],
+        streams: Streams,
+    ) -> Result<Stopped> {
         let mut command = Command::new(&target.path);
         command.args(&target.argv[1..]).arg0(&target.argv[0]);
         command.envs(environment.iter().map(|(name, value)| (name, value)));
-        command.stdin(Stdio::null()).stdout(Stdio::null());
+        match streams {
+            Streams::Closed => {
+                command.stdin(Stdio::null()).stdout(Stdio::null());
+            }
+            Streams::Shared => {
+                command.stdout(std::io::stderr());
+                inherited::restore_sigpipe().context("cannot restore SIGPIPE")?;
+            }
+        }
         let trace_me = || ptrace::traceme().map_err(std::io::Error::from);
         // SAFETY: between fork and exec the closure makes one system call and allocates nothing.
         unsafe { command.pre_exec(trace_me) };
         let shown = target.path.display();
         let child = command.spawn().with_context(|| format!("cannot start {shown} traced"))?;
-        let stopped = Stopped { child };
+        let mut stopped = Stopped { child, entry: None };
         stopped.continue_to_entry().with_context(|| shown.to_string())?;
         Ok(stopped)
     }
@@ -54,7 +85,7 @@ impl Stopped {
         Pid::from_raw(self.child.id().cast_signed())
     }
 
-    fn continue_to_entry(&self) -> Result<()> {
+    fn continue_to_entry(&mut self) -> Result<()> {
         self.wait_for_exec()?;
         ptrace::setoptions(self.traced(), Options::PTRACE_O_EXITKILL | Options::PTRACE_O_TRACEEXEC)
             .context("cannot trace it")?;
@@ -79,25 +110,88 @@ impl Stopped {
         }
     }
 
-    /// Puts a trap at the program's entry point. It is never taken back: the program goes no
-    /// further.
-    fn set_breakpoint(&self) -> Result<()> {
+    /// Puts a trap at the program's entry point.
+    fn set_breakpoint(&mut self) -> Result<()> {
         let process = Process::open(self.pid())?;
         let program = process.program()?;
-        let entry = program.image.entry_address.wrapping_add(program.bias);
+        let address = program.image.entry_address.wrapping_add(program.bias);
         let trap = trap_instruction(program.image.architecture)?;
-        let word_bytes = size_of::<nix::libc::c_long>() as u64;
-        let aligned = entry - entry % word_bytes;
-        let at = aligned as AddressType;
-        let offset = (entry - aligned) as usize;
-        let word = ptrace::read(self.traced(), at).context("cannot read its entry point")?;
-        let mut bytes = word.to_ne_bytes();
-        let Some(place) = bytes.get_mut(offset..offset + trap.len()) else {
-            bail!("its entry point {entry:#x} is not aligned");
-        };
-        place.copy_from_slice(trap);
-        ptrace::write(self.traced(), at, nix::libc::c_long::from_ne_bytes(bytes))
-            .context("cannot set a breakpoint at its entry point")
+        let bytes = process.read_bytes(address, TRAP_MAX_BYTES)?;
+        let bytes = bytes.try_into().map_err(|_| anyhow!("its entry point cannot be read"))?;
+        self.entry = Some(Breakpoint { address, bytes });
+        self.write_code(address, trap).context("cannot set a breakpoint at its entry point")
+    }
+
+    /// Writes into the program's memory, also where the program itself may not.
+    pub fn write_code(&self, address: u64, bytes: &[u8]) -> Result<()> {
+        const WORD_BYTES: usize = size_of::<nix::libc::c_long>();
+        let mut rest = bytes;
+        let mut at = address;
+        while !rest.is_empty() {
+            let offset = (at % WORD_BYTES as u64) as usize;
+            let (now, later) = rest.split_at(rest.len().min(WORD_BYTES - offset));
+            let place = (at - offset as u64) as AddressType;
+            let word = ptrace::read(self.traced(), place).context("cannot read its code")?;
+            let mut word = word.to_ne_bytes();
+            word[offset..offset + now.len()].copy_from_slice(now);
+            ptrace::write(self.traced(), place, nix::libc::c_long::from_ne_bytes(word))
+                .context("cannot write into its code")?;
+            at += now.len() as u64;
+            rest = later;
+        }
+        Ok(())
+    }
+
+    /// Hands the program over, still stopped. The caller waits for it then.
+    #[cfg(target_arch = "x86_64")]
+    pub fn release(self) -> Pid {
+        let pid = self.traced();
+        std::mem::forget(self);
+        pid
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Stopped {
+    /// Makes the program ready to begin at its entry point.
+    pub fn take_breakpoint_back(&mut self) -> Result<()> {
+        let Some(entry) = self.entry.take() else { return Ok(()) };
+        self.write_code(entry.address, &entry.bytes)?;
+        let mut registers = ptrace::getregs(self.traced()).context("cannot read its registers")?;
+        registers.rip = entry.address;
+        ptrace::setregs(self.traced(), registers).context("cannot write its registers")
+    }
+
+    /// Maps memory for code at free addresses, by a system call that the program makes.
+    pub fn map_code(&self, address: u64, bytes: u64) -> Result<()> {
+        use nix::libc;
+        const SYSCALL: [u8; 2] = [0x0f, 0x05];
+        let pid = self.traced();
+        let before = ptrace::getregs(pid).context("cannot read its registers")?;
+        let code = Process::open(self.pid())?.read_bytes(before.rip, SYSCALL.len())?;
+        let mut registers = before;
+        registers.rax = libc::SYS_mmap.cast_unsigned();
+        registers.rdi = address;
+        registers.rsi = bytes;
+        registers.rdx = (libc::PROT_READ | libc::PROT_EXEC) as u64;
+        let how = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+        registers.r10 = how as u64;
+        registers.r8 = u64::MAX;
+        registers.r9 = 0;
+        self.write_code(before.rip, &SYSCALL)?;
+        ptrace::setregs(pid, registers).context("cannot write its registers")?;
+        ptrace::step(pid, None).context("cannot step it")?;
+        match waitpid(pid, None).context("cannot wait for it")? {
+            WaitStatus::Stopped(_, Signal::SIGTRAP) => {}
+            other => return Err(ended_early(other)),
+        }
+        let mapped = ptrace::getregs(pid).context("cannot read its registers")?.rax;
+        self.write_code(before.rip, &code)?;
+        ptrace::setregs(pid, before).context("cannot write its registers")?;
+        if mapped != address {
+            bail!("cannot map memory for breakpoints at {address:#x}");
+        }
+        Ok(())
     }
 }
 

@@ -7,8 +7,8 @@ use crate::library::Library;
 use crate::process::Process;
 use crate::reach::{self, Obstacle};
 use crate::report::{FindingKind, Report};
-use crate::trace::Stopped;
-use crate::{findings, inspect, inspect_pe, inspect_static, text};
+use crate::trace::{Stopped, Streams};
+use crate::{count, findings, inspect, inspect_pe, inspect_static, text};
 use anyhow::{Context, Result, anyhow, bail};
 use std::ffi::OsString;
 use std::io::Write;
@@ -37,6 +37,9 @@ fn pid(arguments: &VerifyArguments) -> Result<Option<i32>, Failure> {
     };
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Ok(None);
+    }
+    if arguments.run {
+        return Err(anyhow!("--run starts a program; process {text} runs already").into());
     }
     if !arguments.arguments.is_empty() {
         return Err(anyhow!("arguments after -- are for a program, not for process {text}").into());
@@ -87,7 +90,11 @@ fn of_target(arguments: &VerifyArguments, target: &Target) -> Result<Report> {
         }
     };
     if image.interpreter.is_none() {
-        return Ok(inspect_static::report(&target.path, image, None));
+        let report = inspect_static::report(&target.path, image, None);
+        return match arguments.run {
+            true => counted(report, Stopped::start(target, &[], Streams::Shared)?),
+            false => Ok(report),
+        };
     }
     let mut environment = vec![("LD_BIND_NOW", OsString::from("1"))];
     if !image.is_loam() {
@@ -97,8 +104,25 @@ fn of_target(arguments: &VerifyArguments, target: &Target) -> Result<Report> {
         }
         environment.push(("LD_PRELOAD", launch::preload(&library)));
     }
-    let stopped = Stopped::start(target, &environment)?;
-    inspect::process(&Process::open(stopped.pid())?, None)
+    let streams = if arguments.run { Streams::Shared } else { Streams::Closed };
+    let stopped = Stopped::start(target, &environment, streams)?;
+    let report = inspect::process(&Process::open(stopped.pid())?, None)?;
+    if arguments.run { counted(report, stopped) } else { Ok(report) }
+}
+
+/// The report with what a run of the program adds to it.
+fn counted(mut report: Report, stopped: Stopped) -> Result<Report> {
+    let program = report.program.clone();
+    let run = count::run(stopped).with_context(|| program)?;
+    if let Some(finding) = findings::of_run(&run) {
+        if report.loam {
+            report.loam = false;
+            report.verdict.clone_from(&finding.text);
+        }
+        report.findings.push(finding);
+    }
+    report.run = Some(run);
+    Ok(report)
 }
 
 /// The report where starting the program would show nothing. One with a malloc of its own starts,

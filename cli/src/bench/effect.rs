@@ -6,7 +6,7 @@ use crate::binding::Resolver;
 use crate::entry_points;
 use crate::launch::{self, Target};
 use crate::process::Process;
-use crate::trace::Stopped;
+use crate::trace::{Stopped, Streams};
 use anyhow::{Context, Result};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -47,7 +47,7 @@ pub fn trial(
         .iter()
         .filter_map(|(name, value)| Some((name.to_str()?, value.clone())))
         .collect();
-    let stopped = match Stopped::start(&target, &variables) {
+    let stopped = match Stopped::start(&target, &variables, Streams::Closed) {
         Ok(stopped) => stopped,
         Err(cause) => return Ok(Trial::NoEffect(format!("crashes: {cause:#}"))),
     };
