@@ -66,6 +66,18 @@ fn a_truncated_archive() {
 }
 
 #[test]
+fn a_member_whose_name_is_no_text() {
+    let workshop = Workshop::new();
+    let libc = copy_of(&workshop, MUSL, "musl");
+    let mut bytes = std::fs::read(&libc).unwrap();
+    let name = b"free.lo/   ";
+    let at = bytes.windows(name.len()).position(|window| window == name).unwrap();
+    bytes[at] = 1;
+    std::fs::write(&libc, bytes).unwrap();
+    assert_refused(&workshop, &libc, r#"damaged: a member is called "\u{1}ree.lo""#);
+}
+
+#[test]
 fn a_broken_symbol_table() {
     let workshop = Workshop::new();
     let libc = copy_of(&workshop, MUSL, "musl");

@@ -61,6 +61,9 @@ fn member<'data>(
     data: &'data [u8],
 ) -> Result<Member<'data>, Unreadable> {
     let name = String::from_utf8_lossy(found.name()).into_owned();
+    if !may_be_written(&name) {
+        return Err(Unreadable::Damaged(format!("a member is called {name:?}")));
+    }
     let bytes = found.data(data).map_err(|_| {
         Unreadable::Damaged(format!("member {name} goes beyond the end of the file"))
     })?;
@@ -73,6 +76,12 @@ fn member<'data>(
         gid: number(found.gid()).unwrap_or(0),
         mode: number(found.mode()).unwrap_or(0o644),
     })
+}
+
+/// Whether a new archive can hold a member of this name: not one that was not text.
+fn may_be_written(name: &str) -> bool {
+    let is_odd = |letter: char| letter.is_control() || letter == char::REPLACEMENT_CHARACTER;
+    !name.is_empty() && !name.contains(is_odd) && !name.ends_with(['/', ' '])
 }
 
 /// Each symbol must lead to where a member begins.
