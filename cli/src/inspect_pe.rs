@@ -53,6 +53,7 @@ pub fn report(path: &Path) -> Result<Option<Report>> {
         // There is no lookup for the whole process: each module has its imports.
         entry_points: Vec::new(),
         modules: modules.iter().map(|module| row(module, program, &modules)).collect(),
+        run: None,
     }))
 }
 

@@ -69,6 +69,10 @@ fn of_program(arguments: &VerifyArguments) -> Result<Report, Failure> {
     let named = Path::new(&command[0]);
     let is_named_file = command[0].as_bytes().contains(&b'/') && named.is_file();
     if is_named_file && let Some(report) = inspect_pe::report(named)? {
+        if arguments.run {
+            let named = named.display();
+            return Err(usage(anyhow!("{named}: a program for Windows cannot be run here").into()));
+        }
         return Ok(report);
     }
     let found = launch::find(&command[0]).map_err(usage)?;

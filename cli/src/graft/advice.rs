@@ -54,8 +54,8 @@ pub fn for_archive(folder: &Path, arch: Arch, libc: &str) -> Vec<Advice> {
         advice(
             "cargo",
             format!(
-                "RUSTFLAGS='-C target-feature=+crt-static -C link-self-contained=no \
-                 -L native={folder}' cargo build --target {target}"
+                "RUSTFLAGS='-C target-feature=+crt-static -L native={folder}' \
+                 cargo build --target {target}"
             ),
         ),
         advice("Bazel", format!("bazel build --linkopt=-static --linkopt=-L{folder} ...")),
@@ -108,7 +108,13 @@ pub fn for_object(object: &Path, arch: Arch) -> Vec<Advice> {
     vec![
         advice("cc", format!("cc -static {object} program.c")),
         advice("CMake", format!("target_link_options(program BEFORE PRIVATE {object})")),
-        advice("cargo", format!("RUSTFLAGS='-C link-arg={object}' cargo build --target {target}")),
+        advice(
+            "cargo",
+            format!(
+                "ar rcs libloam-first.a {object} && RUSTFLAGS=\"-L native=$PWD \
+                 -l static:+whole-archive=loam-first\" cargo build --target {target}"
+            ),
+        ),
         advice("Bazel", format!("bazel build --linkopt=-static --linkopt={object} ...")),
         advice(
             "SwiftPM",
