@@ -31,11 +31,11 @@ pub struct RunReport {
     pub status: Option<i32>,
     pub signal: Option<&'static str>,
     /// Beside the first one, in all of its processes.
-    pub threads: u64,
+    pub threads: usize,
     /// Forked, and followed.
-    pub children: u64,
+    pub children: usize,
     /// Programs that it, or a child, became: not followed.
-    pub executed: u64,
+    pub executed: usize,
     pub calls: Vec<CallRow>,
 }
 

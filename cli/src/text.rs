@@ -1,6 +1,7 @@
 //! What verify found, as text: the verdict, then what is not loam's, or with --all everything.
 
 use crate::entry_points;
+use crate::inspect::count;
 use crate::report::{
     Binding, CallRow, CallerPart, EntryPointRow, ModuleResult, ModuleRow, Reference, Report, Role,
     RunReport,
@@ -53,11 +54,13 @@ fn run_tables(out: &mut String, run: &RunReport, all: bool) -> std::fmt::Result 
     };
     writeln!(
         out,
-        "\nrun: {ended}; {} more threads, {} child processes",
-        run.threads, run.children
+        "\nrun: {ended}; {}, {}",
+        count(run.threads, "more thread", "more threads"),
+        count(run.children, "child process", "child processes")
     )?;
     if run.executed > 0 {
-        writeln!(out, "note: not followed: {} programs that it executed", run.executed)?;
+        let programs = count(run.executed, "program", "programs");
+        writeln!(out, "note: not followed: {programs} that it executed")?;
     }
     write!(out, "  {:<4}  {:<32}", "", "calls of")?;
     PARTS.iter().try_for_each(|(_, title)| write!(out, "{title:>12}"))?;
