@@ -78,10 +78,11 @@ fn member<'data>(
     })
 }
 
-/// Whether a new archive can hold a member of this name: not one that was not text.
+/// Whether a new archive can hold a member of this name: its header is padded by characters, so
+/// that only ASCII fits.
 fn may_be_written(name: &str) -> bool {
-    let is_odd = |letter: char| letter.is_control() || letter == char::REPLACEMENT_CHARACTER;
-    !name.is_empty() && !name.contains(is_odd) && !name.ends_with(['/', ' '])
+    let is_plain = |letter: char| letter.is_ascii_graphic() || letter == ' ';
+    !name.is_empty() && name.chars().all(is_plain) && !name.ends_with(['/', ' '])
 }
 
 /// Each symbol must lead to where a member begins.
