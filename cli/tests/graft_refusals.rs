@@ -29,8 +29,9 @@ fn assert_refused(workshop: &Workshop, target: &Path, reason: &str) {
         all.sort();
         all
     };
+    let mut grafted = graft(workshop); // May make the folder of objects.
     let before = content(folder);
-    graft(workshop).arg(target).assert().code(2).stdout("").stderr(one_line(reason));
+    grafted.arg(target).assert().code(2).stdout("").stderr(one_line(reason));
     assert!(content(folder) == before, "{} is as it was", folder.display());
 }
 

@@ -11,7 +11,7 @@ pub const GLIBC: &str = "/usr/lib/x86_64-linux-gnu/libc.a";
 /// one with the object for this machine.
 pub fn objects(workshop: &Workshop) -> PathBuf {
     let library = Path::new(env!("CARGO_MANIFEST_DIR")).join("../build/lib");
-    let built = [library.join("graft"), library.join("../tests/graft")];
+    let built = [library.join("graft"), library.join("../tests/tests/graft")];
     if let Some(built) = built.iter().find(|built| built.join("loam-aarch64.o").exists()) {
         return built.canonicalize().unwrap();
     }
