@@ -1,7 +1,8 @@
 /* Orphans: spans whose owner's thread has ended while blocks of them were in use.
  *
  * They wait on one list per size class, and chunks on one of their own. Whoever frees the last
- * block gives the span back; a heap that needs a span of the class adopts one that has free blocks.
+ * block gives the span back; a heap that needs a span of the class adopts one that has free blocks,
+ * and a heap that uses the class adopts the orphan whose block it frees (remote.c).
  * Everything about an orphan happens under its class's lock; lm_span.owner is NULL while it is on
  * the list. */
 #ifndef LM_HEAP_ORPHAN_H
