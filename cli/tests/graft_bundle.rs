@@ -3,8 +3,8 @@
 
 mod common;
 
-use common::libc::{MUSL, graft, run, text};
-use common::{Workshop, fixture, loam};
+use common::libc::{MUSL, graft, link_with, run, text};
+use common::{Workshop, loam};
 use predicates::prelude::*;
 use predicates::str::contains;
 use std::path::{Path, PathBuf};
@@ -40,11 +40,7 @@ fn bundle(workshop: &Workshop) -> PathBuf {
 
 /// Links a threaded program statically and runs it, in an emulator where it must be.
 fn link_and_run(compiler: &[&str], emulator: &[&str], source: &str, folder: &Path) -> PathBuf {
-    let program = folder.join(source).with_extension("program");
-    let source = fixture(source);
-    let search = format!("-L{}", folder.display());
-    let flags = ["-O1", "-w", "-static", &search, text(&source), "-o", text(&program)];
-    run(compiler[0], &[&compiler[1..], &flags].concat());
+    let program = link_with(compiler, source, folder);
     let command = [emulator, &[text(&program)]].concat();
     assert_eq!(run(command[0], &command[1..]), "ok\n", "{compiler:?}");
     program

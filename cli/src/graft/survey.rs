@@ -3,14 +3,16 @@
 use super::archive::Member;
 use crate::elf::Architecture;
 use crate::entry_points::LOAM_MARKS;
-use object::read::{Object, ObjectSection, ObjectSymbol};
+use object::read::{Object, ObjectComdat, ObjectSection, ObjectSymbol};
 use object::{Endianness, SymbolSection, elf};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 /// The symbols of one member.
 #[derive(Default)]
 pub struct Symbols<'data> {
     pub strong: BTreeSet<&'data str>,
+    /// Also those of COMDAT groups, such as the compiler's helpers for position-independent i386:
+    /// several members have them, and linkers take any one.
     pub weak: BTreeSet<&'data str>,
     /// Undefined, and the linker must find them.
     pub wanted: BTreeSet<&'data str>,
@@ -71,6 +73,7 @@ fn object_content<'data>(file: &object::File<'data>) -> Content<'data> {
     };
     let mut symbols = Symbols::default();
     let mut is_slim = false;
+    let groups: HashSet<_> = file.comdats().flat_map(|group| group.sections()).collect();
     for symbol in file.symbols() {
         let name = match symbol.name() {
             Ok(name) => name,
@@ -80,7 +83,9 @@ fn object_content<'data>(file: &object::File<'data>) -> Content<'data> {
         if name.is_empty() || !symbol.is_global() {
             continue;
         }
-        let set = match (symbol.section(), symbol.is_weak()) {
+        let is_any_of_several =
+            symbol.is_weak() || symbol.section_index().is_some_and(|at| groups.contains(&at));
+        let set = match (symbol.section(), is_any_of_several) {
             (SymbolSection::Undefined, true) => continue,
             (SymbolSection::Undefined, false) => &mut symbols.wanted,
             (_, true) => &mut symbols.weak,

@@ -66,6 +66,16 @@ pub fn link(workshop: &Workshop, compiler: &str, folder: &Path, flags: &[&str]) 
     program
 }
 
+/// Links another fixture statically with the C library in a folder, into that folder.
+pub fn link_with(compiler: &[&str], source: &str, folder: &Path) -> PathBuf {
+    let program = folder.join(source).with_extension("program");
+    let source = fixture(source);
+    let search = format!("-L{}", folder.display());
+    let flags = ["-O1", "-w", "-static", &search, text(&source), "-o", text(&program)];
+    run(compiler[0], &[&compiler[1..], &flags].concat());
+    program
+}
+
 /// The program's own functions, by name.
 pub fn symbols(program: &Path) -> Vec<String> {
     let listing = run("nm", &[text(program)]);
