@@ -5,8 +5,8 @@ include(GNUInstallDirs)
 # Where the libraries' folder is, `make` puts the command and its manual beside it.
 cmake_path(GET loam_lib_dir PARENT_PATH loam_output_dir)
 set(loam_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/loam)
-install(TARGETS loam-api loam_shared EXPORT loam-targets)
-install(TARGETS loam_static loam-dlopen_shared loam-checking_shared loam-checking_static)
+install(TARGETS ${loam_exported} EXPORT loam-targets)
+install(TARGETS loam_static loam-checking_static ${loam_other_shared_libraries})
 install(FILES ${loam_lib_dir}/loam.o ${loam_lib_dir}/loam-checking.o
   DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY include/loam DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

@@ -26,7 +26,7 @@ function(loam_override target)
   loam_check_combination(${target})
   # EVAL CODE: the name as it is now, not what the variable holds then.
   cmake_language(EVAL CODE "cmake_language(DEFER DIRECTORY [[${CMAKE_SOURCE_DIR}]]
-    CALL loam_check_combination [[${target}]])")
+    CALL loam_check_at_end [[${target}]])")
   # Not target_link_libraries(), whose two signatures a target must not mix.
   target_sources(${target} PRIVATE $<TARGET_OBJECTS:loam::override>)
   target_include_directories(${target} PRIVATE
@@ -65,19 +65,45 @@ endfunction()
 
 function(loam_check_platform target)
   # Where loam has been run: CMAKE_SYSTEM_NAME, processor, bytes of a pointer (-m32: x86_64-4).
-  set(platforms Linux-x86_64-8 Linux-aarch64-8 Linux-riscv64-8 Linux-arm-4 Linux-x86_64-4)
-  string(REGEX REPLACE "^(AMD64|amd64|x64)$" "x86_64" processor "${CMAKE_SYSTEM_PROCESSOR}")
-  string(REGEX REPLACE "^(ARM64|arm64)$" "aarch64" processor "${processor}")
-  string(REGEX REPLACE "^arm(v7.*|hf)$" "arm" processor "${processor}")
-  string(REGEX REPLACE "^(i[3-6]86|x86)$" "x86_64" processor "${processor}") # told by the 4 bytes
-  if("${CMAKE_SYSTEM_NAME}-${processor}-${CMAKE_SIZEOF_VOID_P}" IN_LIST platforms
-     OR LOAM_ALLOW_OTHER_PLATFORMS)
+  # Windows: under wine.
+  set(platforms Linux-x86_64-8 Linux-aarch64-8 Linux-riscv64-8 Linux-arm-4 Linux-x86_64-4
+                Windows-x86_64-8)
+  loam_processor(processor)
+  loam_has_microsoft_abi(has_microsoft_abi)
+  if(LOAM_ALLOW_OTHER_PLATFORMS)
     return()
   endif()
   math(EXPR bits "8 * 0${CMAKE_SIZEOF_VOID_P}")
-  loam_refuse(${target}
-    "loam was never run on ${CMAKE_SYSTEM_NAME} on ${processor} with ${bits} bits"
+  set(platform "${CMAKE_SYSTEM_NAME} on ${processor} with ${bits} bits")
+  if(has_microsoft_abi)
+    string(APPEND platform " and Microsoft's C runtime")
+  elseif("${CMAKE_SYSTEM_NAME}-${processor}-${CMAKE_SIZEOF_VOID_P}" IN_LIST platforms)
+    return()
+  endif()
+  loam_refuse(${target} "loam was never run on ${platform}"
     "Leave loam_override() out there; or set LOAM_ALLOW_OTHER_PLATFORMS=ON to try")
+endfunction()
+
+# The processor that is built for, by one name for each.
+function(loam_processor variable)
+  set(processor "${CMAKE_SYSTEM_PROCESSOR}")
+  if(processor STREQUAL "") # a toolchain file need not name it
+    execute_process(COMMAND ${CMAKE_C_COMPILER} -dumpmachine OUTPUT_VARIABLE processor ERROR_QUIET)
+    string(REGEX REPLACE "-.*$" "" processor "${processor}")
+  endif()
+  string(REGEX REPLACE "^(AMD64|amd64|x64)$" "x86_64" processor "${processor}")
+  string(REGEX REPLACE "^(ARM64|arm64)$" "aarch64" processor "${processor}")
+  string(REGEX REPLACE "^arm(v7.*|hf)$" "arm" processor "${processor}")
+  string(REGEX REPLACE "^(i[3-6]86|x86)$" "x86_64" processor "${processor}") # told by the 4 bytes
+  set(${variable} "${processor}" PARENT_SCOPE)
+endfunction()
+
+# cl, clang-cl, or a clang that is told to build for them.
+function(loam_has_microsoft_abi variable)
+  set(${variable} FALSE PARENT_SCOPE)
+  if(MSVC OR "MSVC" IN_LIST CMAKE_C_SIMULATE_ID OR "MSVC" IN_LIST CMAKE_CXX_SIMULATE_ID)
+    set(${variable} TRUE PARENT_SCOPE)
+  endif()
 endfunction()
 
 # Everything that other calls may still change.
@@ -86,6 +112,16 @@ function(loam_check_combination target)
   loam_check_sanitizers(${target} "${flags}")
   loam_check_allocators(${target} "${linked}")
   loam_check_windows_runtime(${target} "${flags}")
+  loam_check_debug_runtime(${target} "${linked}")
+endfunction()
+
+# And what other calls may still add.
+function(loam_check_at_end target)
+  loam_check_combination(${target})
+  if(MINGW)
+    loam_flags_of(${target} flags linked)
+    loam_check_cpp_library(${target} "${flags}")
+  endif()
 endfunction()
 
 function(loam_check_sanitizers target flags)
@@ -125,7 +161,8 @@ endfunction()
 
 # Only the static release runtime leaves its malloc to be replaced by a definition in the program.
 function(loam_check_windows_runtime target flags)
-  if(NOT MSVC)
+  loam_has_microsoft_abi(has_microsoft_abi)
+  if(NOT has_microsoft_abi)
     return()
   endif()
   get_target_property(runtime ${target} MSVC_RUNTIME_LIBRARY)
@@ -141,6 +178,29 @@ function(loam_check_windows_runtime target flags)
   elseif(runtime MATCHES "DLL" OR flags MATCHES "[-/]MD")
     loam_refuse(${target} "it uses the C runtime's DLL, whose malloc a program cannot replace"
       "${way_out}")
+  endif()
+endfunction()
+
+# The Debug C runtime by name, as MinGW takes it.
+function(loam_check_debug_runtime target linked)
+  foreach(item ${linked})
+    if(item MATCHES "^(-l)?(ucrtbased|msvcrtd|msvcr[0-9]+d)$")
+      loam_refuse(${target}
+        "it links ${item}, the Debug C runtime, which keeps its own records of each block"
+        "Link the release form of that library")
+    endif()
+  endforeach()
+endfunction()
+
+# MinGW: a program takes loam's names before those of the C runtime's DLL, another DLL does not.
+function(loam_check_cpp_library target flags)
+  get_target_property(language ${target} LINKER_LANGUAGE)
+  get_target_property(sources ${target} SOURCES)
+  if((language STREQUAL CXX OR "${sources}" MATCHES "\\.(cc|cpp|cxx|c\\+\\+|C)(;|$)")
+     AND NOT "${flags} " MATCHES "[ ;](-static|-static-libstdc\\+\\+)[ ;]")
+    loam_refuse(${target}
+      "it takes the C++ library as a DLL, whose operators new and delete stay on the C runtime's heap"
+      "Add -static, or -static-libstdc++, to its link options")
   endif()
 endfunction()
 
@@ -231,7 +291,7 @@ endfunction()
 
 function(loam_verify_after_link target quiet)
   get_target_property(type ${target} TYPE)
-  if(CMAKE_CROSSCOMPILING)
+  if(CMAKE_CROSSCOMPILING AND NOT MINGW) # of programs for Windows the file alone tells
     set(outcome "not verified: it is cross-compiled")
   elseif(NOT type STREQUAL EXECUTABLE)
     set(outcome "not verified: it is no program")

@@ -46,8 +46,11 @@ TEST_EXTERN_C void free_aligned_sized(void *block, size_t alignment, size_t size
 #define free loam_free
 #define calloc loam_calloc
 #define realloc loam_realloc
-#define aligned_alloc loam_aligned_alloc
 #define malloc_usable_size loam_malloc_usable_size
+#endif
+#if defined(TEST_PREFIXED) || defined(_WIN32) /* where the C runtime has none of these */
+#define aligned_alloc loam_aligned_alloc
+#define free_sized loam_free_sized
 #endif
 
 #endif

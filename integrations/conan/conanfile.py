@@ -7,8 +7,9 @@ from conan.errors import ConanInvalidConfiguration
 from conan.tools.cmake import CMake, CMakeToolchain, cmake_layout
 from conan.tools.files import copy, load
 
-# Where loam has been run.
+# Where loam has been run; on Windows built with MinGW, under wine.
 PLATFORMS = {("Linux", arch) for arch in ("x86_64", "x86", "armv8", "armv7hf", "riscv64")}
+PLATFORMS.add(("Windows", "x86_64"))
 
 
 class Loam(ConanFile):
@@ -33,6 +34,8 @@ class Loam(ConanFile):
         platform = (str(self.settings.os), str(self.settings.arch))
         if platform not in PLATFORMS:
             raise ConanInvalidConfiguration("loam was never run on {} on {}".format(*platform))
+        if self.settings.compiler == "msvc" or self.settings.get_safe("compiler.runtime"):
+            raise ConanInvalidConfiguration("loam was never run with Microsoft's C runtime")
 
     def layout(self):
         cmake_layout(self)

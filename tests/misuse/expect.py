@@ -81,9 +81,11 @@ def run(library, wine, source, program):
     environment.pop("LOAM_OPTIONS", None)
     environment.update(entry.split("=", 1) for entry in header["environment"])
     command, module, abort_status = [program], os.path.realpath(program), -signal.SIGABRT
+    if wine or os.name == "nt":
+        abort_status = WINDOWS_ABORT_STATUS
+        module = module.replace("/", "\\")
     if wine:
-        command, abort_status = [wine, program], WINDOWS_ABORT_STATUS
-        module = "Z:" + module.replace("/", "\\")
+        command, module = [wine, program], "Z:" + module
     result = subprocess.run(command, env=environment, capture_output=True, text=True,
                             errors="replace", timeout=50 if wine else 20)
     found = differences(header, module, result.stdout, result.stderr, result.returncode,

@@ -2,11 +2,14 @@
 """What loam_override() refuses when a project is configured, with the reason and the way out."""
 import unittest
 
-from support.cmake import AS_SUBDIRECTORY, HEAD, CMakeTest
+from support.cmake import CMakeTest
 
-# Stands in for a compiler with Microsoft's ABI: CMake sets MSVC for those.
-MSVC_HEAD = HEAD + "set(CMAKE_SYSTEM_NAME Windows)\nset(MSVC TRUE)\n"
-MSVC_LOAM = AS_SUBDIRECTORY + 'set(LOAM_ALLOW_OTHER_PLATFORMS ON)\n'
+# clang builds for Microsoft's ABI as well. There is nothing here to link with.
+MICROSOFT = ("-DCMAKE_SYSTEM_NAME=Windows", "-DCMAKE_SYSTEM_PROCESSOR=AMD64",
+             "-DCMAKE_C_COMPILER=clang", "-DCMAKE_C_COMPILER_TARGET=x86_64-pc-windows-msvc",
+             "-DCMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY")
+MINGW = ("-DCMAKE_SYSTEM_NAME=Windows", "-DCMAKE_C_COMPILER=x86_64-w64-mingw32-gcc-posix",
+         "-DCMAKE_CXX_COMPILER=x86_64-w64-mingw32-g++-posix")
 PROGRAM = "add_executable(app program.c)\n"
 OVERRIDE = "loam_override(app)\n"
 SANITIZER = ("and the {0} sanitizer needs malloc for itself. "
@@ -145,6 +148,13 @@ class Platforms(CMakeTest):
         self.refused("Linux on sparc64 with 64 bits", "-DCMAKE_SYSTEM_NAME=Linux",
                      "-DCMAKE_SYSTEM_PROCESSOR=sparc64")
 
+    def test_32_bit_windows(self):
+        self.refused("Windows on x86_64 with 32 bits", "-DCMAKE_SYSTEM_NAME=Windows",
+                     "-DCMAKE_C_COMPILER=i686-w64-mingw32-gcc-posix")
+
+    def test_microsofts_abi(self):
+        self.refused("Windows on x86_64 with 64 bits and Microsoft's C runtime", *MICROSOFT)
+
     def test_other_platforms_may_be_tried(self):
         self.project(PROGRAM + OVERRIDE)
         result = self.configure("-DCMAKE_SYSTEM_NAME=Linux", "-DCMAKE_SYSTEM_PROCESSOR=sparc64",
@@ -160,8 +170,8 @@ class WindowsRuntimes(CMakeTest):
              " in Release builds.")
 
     def refused(self, sentence, text, *arguments):
-        self.project(PROGRAM + text + OVERRIDE, head=MSVC_HEAD, loam=MSVC_LOAM)
-        self.assert_refused(sentence, *arguments)
+        self.project(PROGRAM + text + OVERRIDE)
+        self.assert_refused(sentence, "-DLOAM_ALLOW_OTHER_PLATFORMS=ON", *MICROSOFT, *arguments)
 
     def test_dll_by_default(self):
         self.refused(self.DLL, "", "-DCMAKE_BUILD_TYPE=Release")
@@ -178,6 +188,30 @@ class WindowsRuntimes(CMakeTest):
         self.refused(self.DLL, "target_compile_options(app PRIVATE /MD)\n"
                      "set_property(TARGET app PROPERTY MSVC_RUNTIME_LIBRARY MultiThreaded)\n",
                      "-DCMAKE_BUILD_TYPE=Release")
+
+
+class MinGW(CMakeTest):
+    def test_shared_library(self):
+        self.project("add_library(app SHARED program.c)\n" + OVERRIDE)
+        self.assert_refused("loam_override(app): a shared library or module would force its malloc"
+                            " on every program that loads it.", *MINGW)
+
+    def test_debug_runtime(self):
+        self.project(PROGRAM + OVERRIDE + "target_link_libraries(app PRIVATE -lucrtbased)\n")
+        self.assert_refused("loam_override(app): it links -lucrtbased, the Debug C runtime, which"
+                            " keeps its own records of each block. Link the release form of that"
+                            " library.", *MINGW)
+
+    def test_cpp_library_as_a_dll(self):
+        program = "enable_language(CXX)\nadd_executable(app program.cpp)\n" + OVERRIDE
+        self.write("program.cpp", "int main() {}\n")
+        self.project(program)
+        self.assert_refused("loam_override(app): it takes the C++ library as a DLL, whose operators"
+                            " new and delete stay on the C runtime's heap. Add -static, or"
+                            " -static-libstdc++, to its link options.", *MINGW)
+        self.project(program + "target_link_options(app PRIVATE -static-libstdc++)\n")
+        result = self.configure(*MINGW)
+        self.assertEqual(result.returncode, 0, result.stderr)
 
 
 if __name__ == "__main__":

@@ -13,17 +13,22 @@ API_PROGRAM = """
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef _WIN32
+#include <malloc.h>
+#define malloc_usable_size _msize
+#else
 #ifdef __cplusplus
 extern "C"
 #endif
 size_t malloc_usable_size(void *block);
+#endif
 int main(void) {
   char *block = (char *)loam_malloc(100);
   if (block == NULL || loam_malloc_usable_size(block) != 112) return 1;
   strcpy(block, loam_version());
   printf("loam %s", block);
   loam_free(block);
-  char *other = (char *)malloc(100); /* 112 in loam, 104 in glibc */
+  char *other = (char *)malloc(100); /* 112 in loam, 104 in glibc, 100 in msvcrt */
   printf(", malloc %s\\n", malloc_usable_size(other) == 112 ? "loam" : "other");
   free(other);
   return 0;

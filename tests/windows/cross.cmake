@@ -1,0 +1,28 @@
+# What the cross compilers on Linux add to the tests for Windows: the UCRT beside msvcrt, the
+# allocator as clang compiles it, and other processors, which are compiled and not run.
+windows_compile(clang.o ${source} ""
+  ${CLANG} --target=x86_64-w64-mingw32 ${loam_flags} -c ${source})
+windows_compile(x86.o ${source} "" ${WINDOWS_CC_32} ${loam_flags} -c ${source})
+windows_compile(x86_clang.o ${source} ""
+  ${CLANG} --target=i686-w64-mingw32 ${loam_flags} -c ${source})
+windows_compile(aarch64.o ${source} "" ${CLANG} --target=aarch64-w64-mingw32
+  -isystem /usr/share/mingw-w64/include ${loam_flags} -c ${source})
+list(APPEND objects clang x86 x86_clang)
+# 32 bit: a whole program links; nothing here can run it.
+windows_compile(x86.exe ${CMAKE_CURRENT_SOURCE_DIR}/names.c ${bin}/x86.o ${WINDOWS_CC_32}
+  ${test_flags} ${bin}/x86.o ${CMAKE_CURRENT_SOURCE_DIR}/names.c -static -lpthread)
+
+# The UCRT in the place of msvcrt: GCC's own instructions with the names exchanged.
+execute_process(COMMAND ${WINDOWS_CC} -dumpspecs OUTPUT_VARIABLE specs COMMAND_ERROR_IS_FATAL ANY)
+string(REPLACE "-lmsvcrt" "-lucrt" specs "${specs}")
+string(REPLACE "crt2.o" "crt2u.o" specs "${specs}")
+string(REPLACE "dllcrt2u.o" "dllcrt2.o" specs "${specs}")
+file(CONFIGURE OUTPUT ${bin}/ucrt.specs CONTENT "${specs}" @ONLY)
+
+set(forms msvcrt ucrt clang)
+set(msvcrt_flags)
+set(msvcrt_object fast)
+set(ucrt_flags -specs=${bin}/ucrt.specs -D_UCRT)
+set(ucrt_object fast)
+set(clang_flags)
+set(clang_object clang)
