@@ -110,6 +110,16 @@ bool lm_huge_holds(const void *address) {
   return found;
 }
 
+#if LM_OS_TELLS_USAGE
+void lm_huge_add_usage(struct lm_os_usage *usage) {
+  lm_lock_take(&lm_huge_lock);
+  for (size_t i = 0; i < BUCKET_COUNT; i++)
+    for (struct huge *huge = buckets[i]; huge != NULL; huge = huge->next)
+      lm_os_add_usage((void *)huge->address, huge->size, usage);
+  lm_lock_free(&lm_huge_lock);
+}
+#endif
+
 bool lm_huge_give(void *address) {
   if (((uintptr_t)address & (lm_os.page_bytes - 1)) != 0) return false;
   lm_lock_take(&lm_huge_lock);

@@ -4,6 +4,7 @@
 
 #include "base/compiler.h"
 #include "os/lock.h"
+#include "os/os.h"
 
 struct lm_huge_totals {
   size_t count;
@@ -19,6 +20,9 @@ void *lm_huge_take(size_t size, size_t alignment);
 size_t lm_huge_usable_bytes(const void *address);
 /* Whether `address` is inside a huge block; looks at all of them. */
 bool lm_huge_holds(const void *address);
+#if LM_OS_TELLS_USAGE
+void lm_huge_add_usage(struct lm_os_usage *usage);
+#endif
 /* False if no huge block begins there. */
 bool lm_huge_give(void *address);
 /* The block with its new size, moved if need be; NULL, with nothing changed, if that fails. */

@@ -60,6 +60,19 @@ int lm_os_remap(void *address, size_t size, size_t new_size, void **result);
  * ENOMEM: the target is not mapped any longer either, and must never be used again. */
 int lm_os_move_pages(void *from, void *to, size_t size);
 
+/* Where memory is committed piece by piece: adds up how much of a reservation counts against the
+ * system's limit, and how much of that is in memory. */
+struct lm_os_usage {
+  size_t committed_bytes;
+  size_t resident_bytes;
+};
+#if defined(_WIN32)
+#define LM_OS_TELLS_USAGE 1
+void lm_os_add_usage(const void *address, size_t size, struct lm_os_usage *usage);
+#else
+#define LM_OS_TELLS_USAGE 0
+#endif
+
 /* Whether the process has a limit on its address space. */
 bool lm_os_address_space_limited(void);
 

@@ -10,7 +10,10 @@
 #if !defined(NOMINMAX)
 #define NOMINMAX
 #endif
+#define PSAPI_VERSION 2 /* K32QueryWorkingSetEx, which kernel32 has */
 #include <windows.h>
+/* After windows.h, which it needs. */
+#include <psapi.h>
 
 #include "base/bits.h"
 #include "os/fault.h"
@@ -167,6 +170,36 @@ int lm_os_move_pages(void *from, void *to, size_t size) {
 }
 
 bool lm_os_address_space_limited(void) { return false; }
+
+/* Of committed pages: what is in memory and not paged out or untouched. */
+static size_t resident_bytes(char *start, const char *end) {
+  PSAPI_WORKING_SET_EX_INFORMATION pages[64];
+  size_t count = 0;
+  while (start < end) {
+    DWORD asked = 0;
+    for (; asked < 64 && start < end; start += lm_os.page_bytes) {
+      pages[asked] = (PSAPI_WORKING_SET_EX_INFORMATION){.VirtualAddress = start};
+      asked++;
+    }
+    if (!QueryWorkingSetEx(GetCurrentProcess(), pages, asked * (DWORD)sizeof *pages)) break;
+    for (DWORD i = 0; i < asked; i++) count += pages[i].VirtualAttributes.Valid;
+  }
+  return count << lm_os.page_shift;
+}
+
+void lm_os_add_usage(const void *address, size_t size, struct lm_os_usage *usage) {
+  char *start = (char *)(uintptr_t)address, *end = start + size;
+  MEMORY_BASIC_INFORMATION info;
+  while (start < end && VirtualQuery(start, &info, sizeof info) == sizeof info) {
+    char *run_end = (char *)info.BaseAddress + info.RegionSize;
+    if (run_end > end) run_end = end;
+    if (info.State == MEM_COMMIT) {
+      usage->committed_bytes += (size_t)(run_end - start);
+      usage->resident_bytes += resident_bytes(start, run_end);
+    }
+    start = run_end;
+  }
+}
 
 /* ---- Time ---- */
 

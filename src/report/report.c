@@ -59,6 +59,19 @@ void lm_report_gather(struct lm_totals *totals) {
   lm_lock_free(&lm_heaps_lock);
 }
 
+#if LM_OS_TELLS_USAGE
+/* Asks the system about every page, which the functions that need only totals do not wait for. */
+static void gather_usage(struct lm_os_usage *usage) {
+  for (unsigned i = 0; i < lm_pool_count; i++) {
+    lm_lock_take(&lm_pools[i].lock);
+    for (struct lm_region *region = lm_pools[i].regions; region != NULL; region = region->next)
+      lm_os_add_usage(region, LM_REGION_BYTES, usage);
+    lm_lock_free(&lm_pools[i].lock);
+  }
+  lm_huge_add_usage(usage);
+}
+#endif
+
 /* The table that all formats follow. */
 struct line {
   const char *name; /* unit last; the key in JSON and XML */
@@ -66,10 +79,14 @@ struct line {
   uint64_t value;
 };
 
-#define LINE_COUNT 14
+#define LINE_COUNT (14 + 2 * LM_OS_TELLS_USAGE)
 static void fill_lines(struct line lines[LINE_COUNT]) {
   struct lm_totals t;
   lm_report_gather(&t);
+#if LM_OS_TELLS_USAGE
+  struct lm_os_usage usage = {0};
+  gather_usage(&usage);
+#endif
   const struct line all[LINE_COUNT] = {
       {"span_bytes", "in spans of small blocks", t.span_bytes},
       {"middle_bytes", "in middle blocks", t.middle_bytes},
@@ -85,6 +102,10 @@ static void fill_lines(struct line lines[LINE_COUNT]) {
       {"reserved_bytes", "address space of regions", t.reserved_bytes},
       {"heap_live_count", "threads with a heap", t.heap_live_count},
       {"heap_made_count", "heaps made since the start", t.heap_made_count},
+#if LM_OS_TELLS_USAGE
+      {"committed_bytes", "of regions and huge blocks committed", usage.committed_bytes},
+      {"resident_bytes", "of these in memory", usage.resident_bytes},
+#endif
   };
   for (size_t i = 0; i < LINE_COUNT; i++) lines[i] = all[i];
 }

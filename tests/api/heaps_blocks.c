@@ -1,3 +1,4 @@
+// windows: yes
 // builds: fast checking linked static
 /* Blocks of a first-class heap: sizes, alignment, zero, overflow, errors. */
 #include "names.h"

@@ -1,3 +1,4 @@
+// windows: yes
 // builds: fast checking linked static
 /* free_all gives back every block of the heap, of every kind, and no other; then the heap serves
  * again. */
