@@ -1,3 +1,4 @@
+// windows: yes
 /* A destroyed heap's memory serves others, and thousands of heaps cost no more than a few. */
 #include "names.h"
 

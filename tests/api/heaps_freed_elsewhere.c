@@ -1,3 +1,4 @@
+// windows: yes
 /* Blocks of a first-class heap are ordinary blocks: free and realloc take them, in any thread, also
  * in one that has ended its own heap, and the heap has their memory again. */
 #include "names.h"

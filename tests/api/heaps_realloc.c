@@ -1,3 +1,4 @@
+// windows: yes
 /* realloc in a first-class heap keeps contents and stays in the heap, from small to huge and back. */
 #include "names.h"
 

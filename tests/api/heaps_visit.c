@@ -1,3 +1,4 @@
+// windows: yes
 /* visit reports each block in use once, with its usable size, and free ones as free. */
 #include "names.h"
 
