@@ -8,6 +8,7 @@
 #include "api/misuse.h"
 #include "large/huge.h"
 #include "large/large.h"
+#include "large/owned.h"
 #include "os/lock.h"
 #include "os/os.h"
 
@@ -190,8 +191,8 @@ void lm_checked_free(void *block, void *caller) {
   check_start(block, is_live(block, true), "free", caller);
   checked_size(block);
   /* What is held back must not go with its heap meanwhile. */
-  bool shared = lm_tag_is_shared(lm_tag_of(block));
-  if (lm_raw_usable_bytes(block) <= QUARANTINE_MAX_BYTES && !shared) hold(block);
+  bool in_heap = lm_tag_is_shared(lm_tag_of(block)) || lm_owned_heap(block) != NULL;
+  if (lm_raw_usable_bytes(block) <= QUARANTINE_MAX_BYTES && !in_heap) hold(block);
   else lm_raw_free(block);
 }
 
