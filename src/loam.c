@@ -25,6 +25,7 @@
 #include "pages/chunk.c"
 #include "pages/meta.c"
 #include "pages/pool.c"
+#include "pages/provider.c"
 #include "pages/purge.c"
 #include "pages/region.c"
 #include "pages/runs.c"

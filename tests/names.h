@@ -32,7 +32,9 @@ TEST_EXTERN_C void free_aligned_sized(void *block, size_t alignment, size_t size
 #pragma weak loam_mallopt
 #pragma weak loam_mallinfo
 #pragma weak loam_mallinfo2
+#pragma weak loam_set_page_provider
 #pragma weak loam_heap_new
+#pragma weak loam_heap_new_with_provider
 #pragma weak loam_heap_malloc
 #pragma weak loam_heap_calloc
 #pragma weak loam_heap_memalign

@@ -144,6 +144,64 @@ struct loam_mallinfo {
 struct loam_mallinfo2 loam_mallinfo2(void) LOAM_NOEXCEPT;
 struct loam_mallinfo loam_mallinfo(void) LOAM_NOEXCEPT;
 
+/* ---- Memory from elsewhere ------------------------------------------------------------------ */
+
+/* Where the memory for blocks comes from, if not from the system: callbacks for a first-class heap
+ * (loam_heap_new_with_provider) or for the whole process (loam_set_page_provider). loam copies the
+ * struct; what its functions and `context` need must live until the heap is destroyed, or as long
+ * as the process.
+ *
+ *   - Sizes are in bytes. Addresses and sizes are multiples of the OS page size.
+ *   - A reservation is address space that nobody else uses from `reserve` to `release`, which gets
+ *     the same address and size. Most have 64 MiB (8 MiB on 32 bit), aligned to as much; blocks
+ *     above half of that have one each. loam's records of one stand at its start, in 256 KiB
+ *     (768 KiB in the checking build).
+ *   - Reserved memory is not touched before it is committed, and purged memory not before it is
+ *     committed again. By then it reads as zero; that is the provider's to see to. Memory that is
+ *     committed already may be committed once more, alone or with other memory, when loam has no
+ *     use for its contents: both to keep and to clear them is right.
+ *   - Memory is readable and writable, by the CPU, from commit to purge or release, and is the
+ *     process's own: a child of a fork gets a copy, or must not use it.
+ *   - Threads: callbacks come in any thread that allocates or frees anything, several at a time,
+ *     for different memory. They must return, and not throw.
+ *   - A callback of a heap's is made with a lock of that heap held. It may call loam_malloc, malloc
+ *     and their like for ordinary blocks, but nothing that takes a heap or a block of one, nor
+ *     loam_malloc_trim, nor statistics, nor fork. A fork of another thread's waits for its end.
+ *   - A callback of the process's must not call anything that allocates or frees, and must not use
+ *     a lock that a fork could find taken, since it may be made in the midst of one.
+ *   - errno is what it was after a callback, whatever that does to it. */
+struct loam_page_provider {
+  /* An address aligned to `alignment`, a power of two of at least an OS page, below 2^47 (2^48 on
+   * AArch64) where a program gets its addresses by itself; NULL if there is none: the request fails
+   * with ENOMEM then. What is not aligned ends the program with one line. */
+  void *(*reserve)(void *context, size_t size, size_t alignment);
+
+  /* Makes a part of a reservation usable. 0, or another value if it cannot: the request fails with
+   * ENOMEM. NULL: memory is usable when it is reserved, and stays so when it is purged. */
+  int (*commit)(void *context, void *address, size_t size);
+
+  /* Takes back a part of a reservation, committed or not, that loam does not use for now; its
+   * contents are lost. 0, or another value if everything is as it was: loam tries again later.
+   * NULL: memory goes back by `release` only. */
+  int (*purge)(void *context, void *address, size_t size);
+
+  /* Ends a whole reservation, committed or not. */
+  void (*release)(void *context, void *address, size_t size);
+
+  /* Given to each callback. */
+  void *context;
+};
+
+/* From now on all memory for ordinary blocks, and for heaps without a provider of their own, is
+ * reserved by `provider`, which stays for good. Blocks from before stay where they are, and spans
+ * that threads have are filled up; the C library and constructors allocate before main, so that
+ * there are some. loam's own records of processes and heaps, some KiB for each, come from the
+ * system in any case.
+ * Returns 0; EINVAL if `provider`, `reserve` or `release` is NULL; EBUSY if there is a provider for
+ * the process already. */
+LOAM_ATTR_RESULT int loam_set_page_provider(const struct loam_page_provider *provider)
+    LOAM_NOEXCEPT;
+
 /* ---- First-class heaps ---------------------------------------------------------------------- */
 
 /* A heap of its own for blocks that belong together, which can all be freed at once: the memory
@@ -165,6 +223,12 @@ struct loam_heap;
  * loam_heap_destroy. Costs about 8 KiB of memory, which later heaps use again, and the spans of the
  * classes it comes to use: at least a page of memory for each. */
 LOAM_ATTR_RESULT struct loam_heap *loam_heap_new(void) LOAM_NOEXCEPT;
+
+/* The same, and all memory for its blocks, of whatever size, comes from `provider`, serves no other
+ * heap, and has been released when loam_heap_destroy returns. NULL with EINVAL if `provider`, its
+ * `reserve` or its `release` is NULL. Calls none of the callbacks: the first block does. */
+LOAM_ATTR_RESULT struct loam_heap *
+loam_heap_new_with_provider(const struct loam_page_provider *provider) LOAM_NOEXCEPT;
 
 /* As loam_malloc, from the heap. */
 LOAM_ATTR_MALLOC void *loam_heap_malloc(struct loam_heap *heap, size_t size) LOAM_NOEXCEPT;

@@ -63,16 +63,26 @@ static void *take_from_heap(struct loam_heap *heap, const struct request *reques
   enter_heap(heap, request->call, request->caller);
   if (request->size <= LM_REQUEST_MAX_BYTES / 2 && request->alignment <= PTRDIFF_MAX / 2)
     block = take_owned(heap, request->alignment, lm_checked_room(request->size), request->clear);
+  block = lm_checked_finish(block, request->size); /* before a fork can see it */
   leave_heap(heap);
   if (block == NULL) errno = ENOMEM;
-  return lm_checked_finish(block, request->size);
+  return block;
 }
 
-LM_EXPORT struct loam_heap *loam_heap_new(void) {
+static struct loam_heap *begin_heap(const struct loam_page_provider *provider) {
   lm_process_start();
-  struct loam_heap *heap = lm_shared_begin();
+  struct loam_heap *heap = lm_shared_begin(provider);
   if (heap == NULL) errno = ENOMEM;
   return heap;
+}
+
+LM_EXPORT struct loam_heap *loam_heap_new(void) { return begin_heap(NULL); }
+
+LM_EXPORT struct loam_heap *
+loam_heap_new_with_provider(const struct loam_page_provider *provider) {
+  if (lm_provider_is_complete(provider)) return begin_heap(provider);
+  errno = EINVAL;
+  return NULL;
 }
 
 LM_EXPORT void *loam_heap_malloc(struct loam_heap *heap, size_t size) {

@@ -1,4 +1,6 @@
 /* The process's start and end, and its forks. */
+#include <errno.h>
+
 #include "api/allocate.h"
 #include "api/checking.h"
 #include "api/note.h"
@@ -42,6 +44,20 @@ void lm_process_start(void) {
     lm_store_release(&started, true);
   }
   lm_lock_free(&start_lock);
+}
+
+/* ---- Memory for the whole process ---- */
+
+LM_EXPORT int loam_set_page_provider(const struct loam_page_provider *provider) {
+  static struct loam_page_provider process_provider; /* once taken, never changes again */
+  static _Atomic(bool) taken;
+  bool expected = false;
+  if (!lm_provider_is_complete(provider)) return EINVAL;
+  lm_process_start();
+  if (!lm_cas_acquire(&taken, &expected, true)) return EBUSY;
+  process_provider = *provider;
+  for (size_t i = 0; i < LM_POOL_MAX; i++) lm_pool_provide(&lm_pools[i], &process_provider);
+  return 0;
 }
 
 /* ---- Fork: all locks are held across it, taken by rank, so that the child finds every structure

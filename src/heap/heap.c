@@ -64,11 +64,14 @@ static void *carve(struct lm_heap *heap, struct lm_span *span) {
 
 /* Makes the pages accessible that blocks up to `limit` are carved of. */
 static bool commit_blocks(struct lm_span *span, size_t limit) {
-  if (!lm_os.purge_decommits) return true;
+  const struct lm_region *region = lm_region_of(span);
+  if (!region->decommits) return true;
   size_t block_bytes = lm_classes[span->class_index].block_bytes;
-  size_t from = lm_align_down(span->extended_count * block_bytes, lm_os.page_bytes);
+  /* A page that blocks were carved of has been committed whole, and is not committed again. */
+  size_t from = lm_align_up(span->extended_count * block_bytes, lm_os.page_bytes);
   size_t to = lm_align_up(limit * block_bytes, lm_os.page_bytes);
-  return lm_os_commit(lm_span_start(span) + from, to - from) == 0;
+  if (from == to) return true;
+  return lm_provider_commit(region->provider, lm_span_start(span) + from, to - from) == 0;
 }
 
 /* Lets the current span grow, and returns a block; NULL if its memory cannot be committed. */
@@ -243,7 +246,7 @@ static void purge_unused(struct lm_span *span) {
   span->extended_count_seen = span->extended_count;
   if (span->zero || span->unused_purged || grows || lm_options.purge_delay_ms == 0) return;
   size_t used = (size_t)span->extended_count * lm_classes[span->class_index].block_bytes;
-  if (lm_os.purge_decommits) span->carve_limit = span->extended_count;
+  if (lm_region_of(span)->decommits) span->carve_limit = span->extended_count;
   char *start = lm_span_start(span);
   span->unused_purged =
       lm_pool_purge_unused(start + used, start + ((size_t)span->slice_count << LM_SLICE_SHIFT));

@@ -28,6 +28,10 @@ static struct loam_heap *pop_unused(void) {
   return shared;
 }
 
+static struct lm_pool *ordinary_pool(const struct lm_heap *heap) {
+  return &lm_pools[(heap->tag >> LM_TAG_OWNER_SHIFT) % lm_pool_count];
+}
+
 static struct loam_heap *make_shared(void) {
   struct loam_heap *shared = lm_meta_take(sizeof *shared);
   if (shared == NULL) return NULL;
@@ -37,7 +41,8 @@ static struct loam_heap *make_shared(void) {
   if (room) {
     heap_count++;
     shared->lock.rank = LM_RANK_SHARED_HEAP;
-    reset(&shared->heap, id << LM_TAG_OWNER_SHIFT, &lm_pools[id % lm_pool_count]);
+    reset(&shared->heap, id << LM_TAG_OWNER_SHIFT, NULL);
+    shared->heap.pool = ordinary_pool(&shared->heap);
     shared->next = all_heaps;
     all_heaps = shared;
   }
@@ -45,10 +50,24 @@ static struct loam_heap *make_shared(void) {
   return room ? shared : NULL;
 }
 
-struct loam_heap *lm_shared_begin(void) {
+static bool has_own_pool(const struct loam_heap *shared) {
+  return shared->own_pool.lock.rank != 0;
+}
+
+static void use_provider(struct loam_heap *shared, const struct loam_page_provider *provider) {
+  lm_lock_take(&lm_shared_heaps_lock);
+  if (!has_own_pool(shared)) lm_pool_add(&shared->own_pool);
+  lm_lock_free(&lm_shared_heaps_lock);
+  shared->provider = *provider;
+  lm_pool_provide(&shared->own_pool, &shared->provider);
+  shared->heap.pool = &shared->own_pool;
+}
+
+struct loam_heap *lm_shared_begin(const struct loam_page_provider *provider) {
   struct loam_heap *shared = pop_unused();
   if (shared == NULL) shared = make_shared();
   if (shared == NULL) return NULL;
+  if (provider != NULL) use_provider(shared, provider);
   lm_lock_take(&shared->lock);
   shared->live = true;
   lm_lock_free(&shared->lock);
@@ -56,6 +75,10 @@ struct loam_heap *lm_shared_begin(void) {
 }
 
 void lm_shared_end(struct loam_heap *shared) {
+  if (shared->heap.pool == &shared->own_pool) {
+    lm_pool_release(&shared->own_pool);
+    shared->heap.pool = ordinary_pool(&shared->heap);
+  }
   lm_lock_take(&lm_shared_heaps_lock);
   shared->next_unused = unused_heaps;
   unused_heaps = shared;
@@ -65,6 +88,8 @@ void lm_shared_end(struct loam_heap *shared) {
 void lm_shared_for_each_lock(void (*visit)(struct lm_lock *lock)) {
   for (struct loam_heap *shared = all_heaps; shared != NULL; shared = shared->next)
     visit(&shared->lock);
+  for (struct loam_heap *shared = all_heaps; shared != NULL; shared = shared->next)
+    if (has_own_pool(shared)) visit(&shared->own_pool.lock);
 }
 
 /* ---- One block ---- */

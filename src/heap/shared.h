@@ -14,15 +14,21 @@ struct lm_owned;
 struct loam_heap {
   struct lm_heap heap; /* first, since spans name it as their owner; under the lock */
   struct lm_lock lock;
+  /* With a page provider of its own the heap has a pool of its own. Both change in begin and end
+   * only; the pool is one of all, and its lock one that fork takes, from the first time on. */
+  struct loam_page_provider provider;
+  struct lm_pool own_pool;
   bool live;               /* between new and destroy; under the lock */
   struct lm_owned *owned;  /* its large and huge blocks; under lm_owned_lock */
   struct loam_heap *next;  /* of all ever made; never changes */
   struct loam_heap *next_unused; /* under lm_shared_heaps_lock */
 };
 
-/* A heap without blocks; NULL if out of memory. */
-struct loam_heap *lm_shared_begin(void);
-/* A heap without blocks waits for the next lm_shared_begin. Its lock is not held. */
+/* A heap without blocks, whose memory comes from the provider if that is not NULL; NULL if out of
+ * memory. */
+struct loam_heap *lm_shared_begin(const struct loam_page_provider *provider);
+/* A heap without blocks gives the memory of its own provider back, and waits for the next
+ * lm_shared_begin. Its lock is not held. */
 void lm_shared_end(struct loam_heap *shared);
 
 /* The heap of a block whose tag says that it is of a shared heap (lm_tag_is_shared). */
@@ -39,7 +45,8 @@ void lm_shared_give_all(struct loam_heap *shared);
 typedef void lm_block_visitor(void *context, void *block, size_t bytes, bool in_use);
 void lm_shared_visit(struct loam_heap *shared, lm_block_visitor *visit, void *context);
 
-/* For fork: the list's lock, and those of all heaps, while the list's is held. */
+/* For fork: the list's lock, and those of all heaps and their own pools, in this order, while the
+ * list's is held. */
 extern struct lm_lock lm_shared_heaps_lock;
 void lm_shared_for_each_lock(void (*visit)(struct lm_lock *lock));
 

@@ -39,7 +39,7 @@ LM_INLINE void lm_span_end(struct lm_span *span) {
     return;
   }
   size_t touched_count = span->extended_count;
-  if (lm_os.purge_decommits) touched_count = lm_max(touched_count, span->carve_limit);
+  if (lm_region_of(span)->decommits) touched_count = lm_max(touched_count, span->carve_limit);
   size_t touched = touched_count * lm_classes[span->class_index].block_bytes;
   lm_pool_give_slices(lm_span_start(span), span->slice_count, touched);
 }

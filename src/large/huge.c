@@ -9,6 +9,8 @@ struct huge {
   struct huge *next;
   uintptr_t address;
   size_t size;
+  const struct loam_page_provider *provider; /* NULL: the system */
+  struct lm_pool *pool; /* that it was taken for */
 };
 
 #define BUCKET_COUNT 1024
@@ -69,18 +71,42 @@ static bool make_room(void) {
   return lm_pool_trim(0) || room;
 }
 
-static int map_huge(size_t size, size_t alignment, void **address) {
-  int error = lm_os_map(size, alignment, address);
-  if (error != 0 && make_room()) error = lm_os_map(size, alignment, address);
+/* A callback of a heap's is made under a lock of the heap's, so that no fork comes in between. */
+static void enter_callback(struct lm_pool *pool) {
+  if (lm_pool_is_own(pool)) lm_lock_take(&pool->lock);
+}
+static void leave_callback(struct lm_pool *pool) {
+  if (lm_pool_is_own(pool)) lm_lock_free(&pool->lock);
+}
+
+static int map_once(const struct huge *huge, size_t alignment, void **address) {
+  enter_callback(huge->pool);
+  int error = lm_provider_map(huge->provider, huge->size, alignment, address);
+  leave_callback(huge->pool);
   return error;
 }
 
-void *lm_huge_take(size_t size, size_t alignment) {
+static int map_huge(const struct huge *huge, size_t alignment, void **address) {
+  int error = map_once(huge, alignment, address);
+  if (error == 0) return 0;
+  bool room = huge->provider == NULL ? make_room() : lm_pool_trim_one(huge->pool, 0);
+  return room ? map_once(huge, alignment, address) : error;
+}
+
+static void unmap_huge(const struct huge *huge) {
+  enter_callback(huge->pool);
+  lm_provider_release(huge->provider, (void *)huge->address, huge->size);
+  leave_callback(huge->pool);
+}
+
+void *lm_huge_take(struct lm_pool *pool, size_t size, size_t alignment) {
   void *address;
   struct huge *huge = new_record();
   if (huge == NULL) return NULL;
   huge->size = lm_align_up(lm_max(size, 1), lm_os.page_bytes);
-  if (map_huge(huge->size, alignment, &address) != 0) {
+  huge->pool = pool;
+  huge->provider = lm_load_acquire(&pool->provider);
+  if (map_huge(huge, alignment, &address) != 0) {
     end_record(huge);
     return NULL;
   }
@@ -126,8 +152,21 @@ bool lm_huge_give(void *address) {
   struct huge *huge = extract(address);
   lm_lock_free(&lm_huge_lock);
   if (huge == NULL) return false;
-  lm_os_release(address, huge->size);
+  unmap_huge(huge);
   end_record(huge);
+  return true;
+}
+
+/* Gives a block that is in no table its new size, and maybe a new address. False, with nothing
+ * changed, if that fails. A block of a provider's stays as it is, or must be copied. */
+static bool resize_mapping(struct huge *huge, size_t size) {
+  void *block = (void *)huge->address, *moved;
+  if (huge->provider != NULL) return size <= huge->size && size > huge->size / 2;
+  int error = lm_os_remap(block, huge->size, size, &moved);
+  if (error != 0 && make_room()) error = lm_os_remap(block, huge->size, size, &moved);
+  if (error != 0) return false;
+  huge->address = (uintptr_t)moved;
+  huge->size = size;
   return true;
 }
 
@@ -138,15 +177,10 @@ void *lm_huge_resize(void *block, size_t size) {
   struct huge *huge = extract(block);
   lm_lock_free(&lm_huge_lock);
   if (huge == NULL) return NULL;
-  void *moved = block;
-  int error = huge->size == size ? 0 : lm_os_remap(block, huge->size, size, &moved);
-  if (error != 0 && make_room()) error = lm_os_remap(block, huge->size, size, &moved);
-  if (error == 0) {
-    huge->address = (uintptr_t)moved;
-    huge->size = size;
-  }
+  bool done = huge->size == size || resize_mapping(huge, size);
+  void *result = done ? (void *)huge->address : NULL;
   lm_lock_take(&lm_huge_lock);
   insert(huge);
   lm_lock_free(&lm_huge_lock);
-  return error == 0 ? moved : NULL;
+  return result;
 }

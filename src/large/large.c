@@ -13,7 +13,7 @@
 
 void *lm_large_take(struct lm_heap *heap, size_t size, size_t alignment, bool clear) {
   if (size > LM_LARGE_MAX_BYTES || alignment > LM_LARGE_MAX_BYTES)
-    return lm_huge_take(size, alignment);
+    return lm_huge_take(heap->pool, size, alignment);
   bool zero;
   size_t page_count = lm_pages_of(lm_max(size, 1));
   bool has_heap = !lm_heap_is_empty(heap);
@@ -25,7 +25,7 @@ void *lm_large_take(struct lm_heap *heap, size_t size, size_t alignment, bool cl
   }
   void *block = lm_pool_take_large(heap->pool, page_count, alignment, &zero);
   /* Where no whole region is to be had any more, there may be room for one block. */
-  if (block == NULL) return lm_huge_take(lm_max(size, 1), alignment);
+  if (block == NULL) return lm_huge_take(heap->pool, lm_max(size, 1), alignment);
   if (clear && !zero) lm_pool_clear_large(block, page_count);
   return block;
 }
@@ -60,11 +60,19 @@ bool lm_large_is_free(const void *address) {
   return lm_chunk_is_free(address) || on_its_way;
 }
 
+/* Pages neither come from a provider's memory nor go there. */
+static bool may_move_pages(const struct lm_heap *heap, const void *block) {
+  return lm_region_of(block)->provider == NULL && lm_load_acquire(&heap->pool->provider) == NULL;
+}
+
 /* A block in a region becomes a larger one, its pages moved; NULL if the system cannot. */
 static void *move_pages(struct lm_heap *heap, void *block, size_t old_bytes, size_t size) {
+  if (!may_move_pages(heap, block)) return NULL;
   void *moved = lm_large_take(heap, size, lm_os.page_bytes, false);
   if (moved == NULL) return NULL;
-  int error = lm_os_move_pages(block, moved, old_bytes);
+  /* If there is no provider now, there was none for that, either: none is taken away. */
+  bool may_move = may_move_pages(heap, block);
+  int error = may_move ? lm_os_move_pages(block, moved, old_bytes) : ENOSYS;
   if (error == 0) {
     lm_pool_forget_large(block);
     return moved;

@@ -11,6 +11,7 @@
 enum lm_lock_rank {
   LM_RANK_SHARED_HEAPS = 1, /* the list of first-class heaps */
   LM_RANK_SHARED_HEAP, /* one first-class heap */
+  LM_RANK_OWN_POOL,    /* the regions of a first-class heap with a page provider */
   LM_RANK_START,       /* process start */
   LM_RANK_QUARANTINE,
   LM_RANK_ORPHANS,   /* the orphan spans of one class */

@@ -70,9 +70,11 @@ static void add_counts(struct lm_span *span, struct lm_chunk *chunk, int used, i
 /* Makes free pages accessible; where a purge decommits, only dirty ones are. */
 static bool commit_free_pages(const struct lm_span *span, const struct lm_chunk *chunk, size_t page,
                               size_t end) {
-  if (!lm_os.purge_decommits || lm_bitmap_find_clear(chunk->dirty_pages, page, end) == end)
+  const struct lm_region *region = lm_region_of(chunk);
+  if (!region->decommits || lm_bitmap_find_clear(chunk->dirty_pages, page, end) == end)
     return true;
-  return lm_os_commit(address_in_chunk(span, page), (end - page) << lm_os.page_shift) == 0;
+  size_t bytes = (end - page) << lm_os.page_shift;
+  return lm_provider_commit(region->provider, address_in_chunk(span, page), bytes) == 0;
 }
 
 /* Marks pages as used; returns how many of them were dirty. */
@@ -159,7 +161,8 @@ bool lm_chunk_resize(struct lm_span *span, void *block, size_t page_count) {
 size_t lm_chunk_purge(struct lm_span *span, bool aged_only, size_t most) {
   struct lm_chunk *chunk = lm_chunk_of_span(span);
   const uint64_t *candidates = aged_only ? chunk->aged_pages : chunk->dirty_pages;
-  size_t end = lm_chunk_pages(), purged = 0;
+  const struct loam_page_provider *provider = lm_region_of(chunk)->provider;
+  size_t end = lm_provider_purges(provider) ? lm_chunk_pages() : 0, purged = 0;
   for (size_t page = 0; purged < most && lm_load_relaxed(&chunk->dirty_count) != 0;) {
     size_t from = lm_bitmap_find_set(candidates, page, end);
     if (from == end) break;
@@ -168,7 +171,7 @@ size_t lm_chunk_purge(struct lm_span *span, bool aged_only, size_t most) {
     size_t to = lm_bitmap_find_set(chunk->used_pages, from, end);
     page = to = lm_bitmap_find_clear(candidates, from, to);
     size_t bytes = (to - from) << lm_os.page_shift;
-    if (lm_os_purge(address_in_chunk(span, from), bytes) != 0) continue;
+    if (lm_provider_purge(provider, address_in_chunk(span, from), bytes) != 0) continue;
     lm_bitmap_clear(chunk->dirty_pages, from, to);
     lm_bitmap_clear(chunk->aged_pages, from, to);
     if (!aged_only) lm_bitmap_set(chunk->early_pages, from, to);

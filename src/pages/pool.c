@@ -8,11 +8,39 @@
 
 struct lm_pool lm_pools[LM_POOL_MAX];
 unsigned lm_pool_count = 1;
+_Atomic(struct lm_pool *) lm_own_pools;
 
 void lm_pool_start(void) {
   size_t count = (lm_os.cpu_count + LM_CPUS_PER_POOL - 1) / LM_CPUS_PER_POOL;
   lm_pool_count = (unsigned)lm_min(count, LM_POOL_MAX);
   for (size_t i = 0; i < LM_POOL_MAX; i++) lm_pools[i].lock.rank = LM_RANK_POOL;
+}
+
+void lm_pool_add(struct lm_pool *pool) {
+  pool->lock.rank = LM_RANK_OWN_POOL;
+  pool->next = lm_load_relaxed(&lm_own_pools);
+  lm_store_release(&lm_own_pools, pool);
+}
+
+void lm_pool_provide(struct lm_pool *pool, const struct loam_page_provider *provider) {
+  lm_lock_take(&pool->lock);
+  lm_store_release(&pool->provider, provider);
+  lm_lock_free(&pool->lock);
+}
+
+void lm_pool_release(struct lm_pool *pool) {
+  lm_lock_take(&pool->lock);
+  while (pool->regions != NULL) {
+    struct lm_region *region = pool->regions;
+    pool->regions = region->next;
+    lm_region_end(region);
+  }
+  /* In the child of a fork there may be blocks that somebody was about to free. */
+  pool->region_count = 0;
+  pool->used_page_count = pool->span_slice_count = pool->chunk_count = 0;
+  pool->large_count = pool->large_page_count = 0;
+  lm_store_relaxed(&pool->dirty_page_count, 0);
+  lm_lock_free(&pool->lock);
 }
 
 /* ---- Spans ---- */
@@ -125,10 +153,12 @@ static void *take_slices_in(struct lm_region *region, const struct run *run) {
 
 typedef void *take_in_function(struct lm_region *region, const struct run *run);
 
-/* A run in one of the pool's regions; the lock is held. */
+/* A run in one of the pool's regions that its provider has made; the lock is held. */
 static void *take_run_in_any(struct lm_pool *pool, const struct run *run,
                              take_in_function *take_in) {
+  const struct loam_page_provider *provider = lm_load_relaxed(&pool->provider);
   for (struct lm_region *region = pool->regions; region != NULL; region = region->next) {
+    if (provider != NULL && region->provider != provider) continue;
     void *start = take_in(region, run);
     if (start != NULL) return start;
   }
@@ -183,20 +213,21 @@ static void release_group(struct lm_region *region, size_t slice) {
 
 void lm_pool_give_slices(void *start, size_t slice_count, size_t touched_bytes) {
   struct lm_region *region = lm_region_of(start);
+  struct lm_pool *pool = region->pool; /* the region may have gone at the end */
   size_t touched = lm_align_up(touched_bytes, lm_os.page_bytes) >> lm_os.page_shift;
-  lm_lock_take(&region->pool->lock);
-  region->pool->span_slice_count -= slice_count;
+  lm_lock_take(&pool->lock);
+  pool->span_slice_count -= slice_count;
   lm_runs_give(region, lm_page_of(start), slice_count * lm_pages_per_slice(), touched);
   release_group(region, lm_region_offset(start) >> LM_SLICE_SHIFT);
-  lm_purge_early(region->pool);
-  lm_lock_free(&region->pool->lock);
+  lm_purge_early(pool);
+  lm_lock_free(&pool->lock);
 }
 
 bool lm_pool_purge_unused(char *start, char *end) {
   struct lm_region *region = lm_region_of(start);
   start = (char *)lm_align_up((uintptr_t)start, lm_os.page_bytes);
   if (start >= end) return true;
-  if (lm_os_purge(start, (size_t)(end - start)) != 0) return false;
+  if (lm_provider_purge(region->provider, start, (size_t)(end - start)) != 0) return false;
   size_t page = lm_page_of(start), count = (size_t)(end - start) >> lm_os.page_shift;
   lm_lock_take(&region->pool->lock);
   lm_bitmap_clear(region->dirty_pages, page, page + count);
@@ -251,14 +282,15 @@ void *lm_pool_take_chunk(struct lm_pool *pool) {
 
 void lm_pool_give_chunk(void *start) {
   struct lm_region *region = lm_region_of(start);
+  struct lm_pool *pool = region->pool; /* the region may have gone at the end */
   size_t page_count = lm_chunk_pages(), page = lm_page_of(start);
-  lm_lock_take(&region->pool->lock);
-  region->pool->chunk_count--;
+  lm_lock_take(&pool->lock);
+  pool->chunk_count--;
   copy_bits(region->dirty_pages, page, lm_chunk_of(start)->dirty_pages, 0, page_count);
   lm_store_relaxed(&lm_chunk_of(start)->dirty_count, 0);
   lm_runs_give(region, page, page_count, 0);
-  lm_purge_early(region->pool);
-  lm_lock_free(&region->pool->lock);
+  lm_purge_early(pool);
+  lm_lock_free(&pool->lock);
 }
 
 /* ---- Large blocks ---- */

@@ -14,7 +14,8 @@
  *      LM_POOL_CREDIT_MS.
  *
  * Heaps are spread over the pools. A run goes back to the pool that it came from, whoever frees
- * it. */
+ * it. A first-class heap with a page provider of its own has a pool of its own, so that its memory
+ * serves no other and can be released as a whole. */
 #ifndef LM_PAGES_POOL_H
 #define LM_PAGES_POOL_H
 
@@ -31,6 +32,10 @@
 
 struct lm_pool {
   struct lm_lock lock;
+  /* Who makes the next region or huge block; NULL: the system. Written under the lock; read with an
+   * acquire that shows what the provider is. A region remembers who made it. */
+  _Atomic(const struct loam_page_provider *) provider;
+  struct lm_pool *next; /* of a heap's own: the next of these; never changes */
   struct lm_region *regions; /* the newest last */
   uint32_t region_count;
   size_t used_page_count; /* sums over the regions */
@@ -47,10 +52,38 @@ struct lm_pool {
   char unused[LM_CACHE_LINE_BYTES]; /* pools do not share lines */
 } LM_CACHE_ALIGNED;
 
-extern struct lm_pool lm_pools[LM_POOL_MAX];
+extern struct lm_pool lm_pools[LM_POOL_MAX]; /* the ordinary ones, of which so many are in use: */
 extern unsigned lm_pool_count;
 
 void lm_pool_start(void);
+
+/* The pool of one first-class heap. Whoever calls the callbacks of its provider holds its lock or
+ * the heap's; they may allocate from ordinary pools. */
+LM_INLINE bool lm_pool_is_own(const struct lm_pool *pool) {
+  return pool->lock.rank == LM_RANK_OWN_POOL;
+}
+
+/* All of these. Stored by lm_pool_add with a release; pairs with the acquire in lm_pool_next. */
+extern _Atomic(struct lm_pool *) lm_own_pools;
+
+/* Every pool, from lm_pools on: the ordinary ones first. In the midst of a callback only those: the
+ * calling thread has locks of that heap, and its provider would be called again. */
+LM_INLINE struct lm_pool *lm_pool_next(struct lm_pool *pool) {
+  if (lm_pool_is_own(pool)) return pool->next;
+  if (pool != &lm_pools[lm_pool_count - 1]) return pool + 1;
+  return LM_THREAD(lm_in_callback) ? NULL : lm_load_acquire(&lm_own_pools);
+}
+
+/* Makes a pool, all zero, one that a first-class heap has for itself, and will for ever. One at a
+ * time: lm_shared_heaps_lock is held. */
+void lm_pool_add(struct lm_pool *pool);
+
+/* Lets all regions and huge blocks from here on come from the provider, which stays where it is
+ * while there are any. Regions of others serve what they have, and no new runs. */
+void lm_pool_provide(struct lm_pool *pool, const struct loam_page_provider *provider);
+
+/* Gives all regions of a heap's own pool back. Nobody uses anything in them. */
+void lm_pool_release(struct lm_pool *pool);
 
 /* A run of `slice_count` slices for the heap with the tag `owner`; `*zero` says whether it reads as
  * zero. NULL if out of memory. */
@@ -92,8 +125,10 @@ void lm_pool_forget_large(void *block);
 /* Turns the purge clock of every pool if its time has come. Cheap if not. */
 void lm_pool_tick(uint64_t now_ms);
 
-/* Purges free pages of every pool now until about `keep_bytes` are left dirty in it. Returns
- * whether anything was given back. */
+/* Purges free pages of the pool now until about `keep_bytes` are left dirty in it. Returns whether
+ * anything was given back. */
+bool lm_pool_trim_one(struct lm_pool *pool, size_t keep_bytes);
+/* The same for every pool. */
 bool lm_pool_trim(size_t keep_bytes);
 
 #endif

@@ -6,13 +6,15 @@
 #include "pages/runs.h"
 
 /* Purges one run of free dirty pages, at most 16 MiB of it, without the lock: the pages are marked
- * as used meanwhile. With `aged_only`, only such pages. Returns how many pages; 0 if none is left
- * from `*from_page` on. The lock is held on entry and exit. */
+ * as used meanwhile. The lock of a heap's own pool stays, or its regions might go. With
+ * `aged_only`, only such pages. Returns how many pages; 0 if none is left from `*from_page` on. The
+ * lock is held on entry and exit. */
 #define PURGE_RUN_MAX_BYTES (16 * LM_MIB)
 static size_t purge_run(struct lm_region *region, bool aged_only, size_t *from_page) {
   const uint64_t *candidates = aged_only ? region->aged_pages : region->dirty_pages;
   size_t end = lm_pages_per_region();
   size_t from = *from_page;
+  if (!lm_provider_purges(region->provider)) return 0;
   do {
     from = lm_bitmap_find_set(candidates, from, end);
     if (from == end) return 0;
@@ -27,10 +29,11 @@ static size_t purge_run(struct lm_region *region, bool aged_only, size_t *from_p
   bool zero;
   *from_page = to;
   if (!lm_runs_take(region, from, to - from, &zero)) return 0;
-  lm_lock_free(&region->pool->lock);
+  bool own = lm_pool_is_own(region->pool);
+  if (!own) lm_lock_free(&region->pool->lock);
   size_t bytes = (to - from) << lm_os.page_shift;
-  bool purged = lm_os_purge(lm_page_address(region, from), bytes) == 0;
-  lm_lock_take(&region->pool->lock);
+  bool purged = lm_provider_purge(region->provider, lm_page_address(region, from), bytes) == 0;
+  if (!own) lm_lock_take(&region->pool->lock);
   if (purged) {
     lm_bitmap_clear(region->dirty_pages, from, to);
     region->pool->purged_page_count += to - from;
@@ -75,15 +78,23 @@ static void age_pages(struct lm_region *region) {
   memset(region->early_pages, 0, sizeof region->early_pages);
 }
 
+/* Whether nothing in the region is in use or, if it can be, waits to be purged. */
+static bool is_empty(const struct lm_region *region) {
+  return region->used_page_count == 0 &&
+         (region->dirty_page_count == 0 || !lm_provider_purges(region->provider));
+}
+
 /* An empty region goes back whole, unless it is the pool's only one. */
 static bool end_empty_regions(struct lm_pool *pool) {
   bool any = false;
   struct lm_region **link = &pool->regions;
   while (*link != NULL && pool->region_count > 1) {
     struct lm_region *region = *link;
-    if (region->used_page_count == 0 && region->dirty_page_count == 0) {
+    if (is_empty(region)) {
       *link = region->next;
       pool->region_count--;
+      size_t dirty_count = lm_load_relaxed(&pool->dirty_page_count) - region->dirty_page_count;
+      lm_store_relaxed(&pool->dirty_page_count, dirty_count);
       lm_region_end(region);
       any = true;
     } else {
@@ -109,27 +120,28 @@ static void turn_clock(struct lm_pool *pool, uint64_t now_ms) {
 
 void lm_pool_tick(uint64_t now_ms) {
   if (lm_options.purge_delay_ms == 0) return;
-  for (unsigned i = 0; i < lm_pool_count; i++) {
-    struct lm_pool *pool = &lm_pools[i];
+  for (struct lm_pool *pool = lm_pools; pool != NULL; pool = lm_pool_next(pool))
     if (lm_load_relaxed(&pool->dirty_page_count) != 0) turn_clock(pool, now_ms);
+}
+
+bool lm_pool_trim_one(struct lm_pool *pool, size_t keep_bytes) {
+  size_t keep_pages = keep_bytes >> lm_os.page_shift;
+  lm_lock_take(&pool->lock);
+  uint64_t count_before = pool->purge_count;
+  for (struct lm_region *region = pool->regions; region != NULL; region = region->next) {
+    size_t from = 0;
+    while (lm_load_relaxed(&pool->dirty_page_count) > keep_pages &&
+           purge_run(region, false, &from) != 0) {}
   }
+  bool any = pool->purge_count != count_before;
+  any |= end_empty_regions(pool);
+  lm_lock_free(&pool->lock);
+  return any;
 }
 
 bool lm_pool_trim(size_t keep_bytes) {
   bool any = false;
-  for (unsigned i = 0; i < lm_pool_count; i++) {
-    struct lm_pool *pool = &lm_pools[i];
-    size_t keep_pages = keep_bytes >> lm_os.page_shift;
-    lm_lock_take(&pool->lock);
-    uint64_t count_before = pool->purge_count;
-    for (struct lm_region *region = pool->regions; region != NULL; region = region->next) {
-      size_t from = 0;
-      while (lm_load_relaxed(&pool->dirty_page_count) > keep_pages &&
-             purge_run(region, false, &from) != 0) {}
-    }
-    any |= pool->purge_count != count_before;
-    any |= end_empty_regions(pool);
-    lm_lock_free(&pool->lock);
-  }
+  for (struct lm_pool *pool = lm_pools; pool != NULL; pool = lm_pool_next(pool))
+    any |= lm_pool_trim_one(pool, keep_bytes);
   return any;
 }

@@ -2,6 +2,9 @@
 
 #include <errno.h>
 
+#include "os/panic.h"
+#include "pages/pool.h"
+
 _Atomic(uint64_t) lm_region_map[((size_t)1 << (LM_REGION_ADDRESS_BITS - LM_REGION_SHIFT)) / 64];
 
 static void map_region(uintptr_t address, bool present) {
@@ -22,47 +25,55 @@ int lm_region_map_memory(size_t size, size_t alignment, void **result) {
 }
 
 /* Reserves; at the process's limit of address space, once more without the table of tags. */
-static int reserve_region(void **address) {
-  int error = lm_os_reserve(LM_REGION_BYTES, LM_REGION_BYTES, address);
+static int reserve_region(const struct loam_page_provider *provider, void **address) {
+  int error = lm_provider_reserve(provider, LM_REGION_BYTES, LM_REGION_BYTES, address);
   if (error != 0 && lm_region_make_room())
-    error = lm_os_reserve(LM_REGION_BYTES, LM_REGION_BYTES, address);
+    error = lm_provider_reserve(provider, LM_REGION_BYTES, LM_REGION_BYTES, address);
   return error;
-}
-
-/* Whether the table of tags, if there is one, has words for the address. */
-static bool has_tags(uintptr_t address) {
-  uintptr_t slice = address >> LM_SLICE_SHIFT;
-  return lm_tags.mask == 0 || (slice & lm_tags.mask) == slice;
 }
 
 /* Makes the region's tags writable and puts it on the map, which keeps them. */
 static int enter_region(uintptr_t address) {
   lm_lock_take(&lm_tags_lock);
-  int error = has_tags(address) ? lm_tags_commit(address, LM_REGION_BYTES) : ENOMEM;
+  int error = lm_tags_cover(address) ? lm_tags_commit(address, LM_REGION_BYTES) : ENOMEM;
   if (error == 0) map_region(address, true);
   lm_lock_free(&lm_tags_lock);
   return error;
 }
 
+/* The header is made in memory that has been used, by a provider that does not clear it. */
+static LM_COLD LM_NORETURN void fail_not_zero(const void *address) {
+  LM_TEXT(text, 256);
+  lm_text_string(&text, "loam: page provider: memory at ");
+  lm_text_address(&text, (uintptr_t)address);
+  lm_text_string(&text, " is not zero after commit");
+  lm_panic(&text);
+}
+
 struct lm_region *lm_region_new(struct lm_pool *pool) {
   void *address;
+  const struct loam_page_provider *provider = lm_load_acquire(&pool->provider);
   size_t header_bytes = lm_align_up(sizeof(struct lm_region), LM_SLICE_BYTES);
-  if (reserve_region(&address) != 0) return NULL;
+  bool bare = provider != NULL || !lm_os.overcommit;
+  if (reserve_region(provider, &address) != 0) return NULL;
   if ((uintptr_t)address >> (LM_REGION_ADDRESS_BITS - 1) > 1 ||
-      (!lm_os.overcommit && lm_os_commit(address, header_bytes) != 0) ||
+      (bare && lm_provider_commit(provider, address, header_bytes) != 0) ||
       enter_region((uintptr_t)address) != 0) {
-    lm_os_release(address, LM_REGION_BYTES);
+    lm_provider_release(provider, address, LM_REGION_BYTES);
     return NULL;
   }
   struct lm_region *region = address;
+  if (region->pool != NULL) fail_not_zero(address);
   region->pool = pool;
+  region->provider = provider;
+  region->decommits = lm_provider_decommits(provider);
   region->first_slice = (uint32_t)(header_bytes >> LM_SLICE_SHIFT);
   region->run_limit = (uint32_t)(LM_REGION_BYTES >> lm_os.page_shift);
   for (size_t n = 0; n <= LM_REGION_SEARCH_PAGES; n++)
     region->search_end[n] = (uint16_t)region->run_limit;
   lm_bitmap_set(region->used_slices, 0, region->first_slice);
   lm_bitmap_set(region->used_pages, 0, header_bytes >> lm_os.page_shift);
-  if (lm_os.overcommit) lm_bitmap_set(region->committed_slices, 0, LM_REGION_SLICES);
+  if (!bare) lm_bitmap_set(region->committed_slices, 0, LM_REGION_SLICES);
   else lm_bitmap_set(region->committed_slices, 0, region->first_slice);
   return region;
 }
@@ -72,5 +83,5 @@ void lm_region_end(struct lm_region *region) {
   map_region((uintptr_t)region, false);
   lm_tags_clear((uintptr_t)region, LM_REGION_BYTES);
   lm_lock_free(&lm_tags_lock);
-  lm_os_release(region, LM_REGION_BYTES);
+  lm_provider_release(region->provider, region, LM_REGION_BYTES);
 }

@@ -28,11 +28,12 @@ static void regret_early(struct lm_region *region, size_t page, size_t count) {
 static bool commit_clean_pages(struct lm_region *region, size_t page, size_t count) {
   size_t end = page + count;
   if (lm_bitmap_find_clear(region->dirty_pages, page, end) == end) return true;
-  return lm_os_commit(lm_page_address(region, page), count << lm_os.page_shift) == 0;
+  void *start = lm_page_address(region, page);
+  return lm_provider_commit(region->provider, start, count << lm_os.page_shift) == 0;
 }
 
 static bool commit_pages(struct lm_region *region, size_t page, size_t count) {
-  if (lm_os.purge_decommits) return commit_clean_pages(region, page, count);
+  if (region->decommits) return commit_clean_pages(region, page, count);
   size_t from = page / lm_pages_per_slice();
   size_t to = (page + count - 1) / lm_pages_per_slice() + 1;
   if (lm_bitmap_find_clear(region->committed_slices, from, to) == to) return true;
@@ -64,7 +65,7 @@ bool lm_runs_take(struct lm_region *region, size_t page, size_t count, bool *zer
 }
 
 bool lm_runs_take_bare(struct lm_region *region, size_t page, size_t count, bool *zero) {
-  if (!lm_os.purge_decommits) return lm_runs_take(region, page, count, zero);
+  if (!region->decommits) return lm_runs_take(region, page, count, zero);
   mark_used(region, page, count, zero);
   return true;
 }

@@ -79,6 +79,12 @@ void lm_tags_clear(uintptr_t region, size_t region_bytes);
  * given back since the caller looked last. `keep` says whether a region is at an address. */
 bool lm_tags_give_up(bool (*keep)(uintptr_t address));
 
+/* Whether the table, if there is one, has a word for the address. */
+LM_INLINE bool lm_tags_cover(uintptr_t address) {
+  uintptr_t slice = address >> LM_SLICE_SHIFT;
+  return lm_tags.mask == 0 || (slice & lm_tags.mask) == slice;
+}
+
 /* The tag of the slice of any address at all; 0 if there is no table. */
 LM_INLINE uint32_t lm_tags_read(const void *address) {
   if (!LM_OS_RESERVED_READS_ZERO && !lm_region_holds((uintptr_t)address)) return 0;

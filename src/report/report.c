@@ -47,7 +47,8 @@ static void gather_pool(struct lm_pool *pool, struct lm_totals *totals) {
 
 void lm_report_gather(struct lm_totals *totals) {
   *totals = (struct lm_totals){0};
-  for (unsigned i = 0; i < lm_pool_count; i++) gather_pool(&lm_pools[i], totals);
+  for (struct lm_pool *pool = lm_pools; pool != NULL; pool = lm_pool_next(pool))
+    gather_pool(pool, totals);
   totals->reserved_bytes = totals->region_count * LM_REGION_BYTES;
   lm_lock_take(&lm_huge_lock);
   totals->huge_count = lm_huge_totals.count;

@@ -1,0 +1,49 @@
+/* Where the memory of regions and of huge blocks comes from: the system, or callbacks of the
+ * program's.
+ *
+ * NULL as the provider is the system. A provider's functions return what those of os.h do, and a
+ * callback that breaks its contract (include/loam/loam.h) in a way that can be told ends the
+ * program. errno stays as it is. */
+#ifndef LM_PAGES_PROVIDER_H
+#define LM_PAGES_PROVIDER_H
+
+#include "loam/loam.h"
+#include "os/os.h"
+
+/* Whether it has the callbacks that no provider can do without. */
+LM_INLINE bool lm_provider_is_complete(const struct loam_page_provider *provider) {
+  return provider != NULL && provider->reserve != NULL && provider->release != NULL;
+}
+
+/* A callback of the calling thread's is under way. */
+extern LM_THREAD_LOCAL bool lm_in_callback LM_TLS_MODEL;
+
+/* As lm_os_reserve. Always with addresses that the table of tags covers. */
+int lm_provider_reserve(const struct loam_page_provider *provider, size_t size, size_t alignment,
+                        void **result);
+
+/* As lm_os_commit. */
+int lm_provider_commit(const struct loam_page_provider *provider, void *address, size_t size);
+
+/* As lm_os_map. */
+int lm_provider_map(const struct loam_page_provider *provider, size_t size, size_t alignment,
+                    void **result);
+
+/* As lm_os_purge. */
+int lm_provider_purge(const struct loam_page_provider *provider, void *address, size_t size);
+
+/* As lm_os_release, but only for a whole reservation. */
+void lm_provider_release(const struct loam_page_provider *provider, void *address, size_t size);
+
+/* Whether reserved memory may not be accessed before it is committed, and purged memory not before
+ * it is committed again. */
+LM_INLINE bool lm_provider_decommits(const struct loam_page_provider *provider) {
+  return provider != NULL || lm_os.purge_decommits;
+}
+
+/* Whether memory can be given back but by release. */
+LM_INLINE bool lm_provider_purges(const struct loam_page_provider *provider) {
+  return provider == NULL || provider->purge != NULL;
+}
+
+#endif
