@@ -136,6 +136,19 @@ fn what_something_else_has_cut() {
     assert_refused(&workshop, &libc, "mimalloc has already been put into it");
 }
 
+/// Zig's musl has none since 0.17: its one object, libzigc.a, defines malloc weakly.
+#[test]
+fn a_c_library_whose_malloc_is_elsewhere() {
+    let workshop = Workshop::new();
+    let source = "extern void *malloc(unsigned long);
+        void __libc_start_main(void) { malloc(1); }
+        __attribute__((weak)) void __malloc_atfork(int who) {}";
+    let object = c_object(&workshop, "cc", source, &[]);
+    let archive = workshop.path("libc.a");
+    run("ar", &["rc", text(&archive), text(&object)]);
+    assert_refused(&workshop, &archive, "it holds no malloc: something has cut that out");
+}
+
 #[test]
 fn a_grafted_archive_without_its_original() {
     let workshop = Workshop::new();

@@ -7,8 +7,7 @@ import os
 import sys
 from functools import partial
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from run import link, output # pylint: disable=wrong-import-position
+from run import link, output, run_checks
 
 PRELOADED = ["static/libc_callers.c", "static/before_and_after_main.c", "fork/under_threads.c",
              "api/size_sweep.c", "api/remote_free.c"]
@@ -51,17 +50,7 @@ def starter(work):
 def main():
     if len(sys.argv) != 5:
         sys.exit(__doc__)
-    os.makedirs(sys.argv[1], exist_ok=True)
-    passed = failed = 0
-    for name, do in checks(*sys.argv[1:]):
-        try:
-            do()
-            passed += 1
-        except (RuntimeError, OSError) as error:
-            failed += 1
-            print(f"{name}: {error}")
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed or not passed else 0
+    return run_checks(checks(*sys.argv[1:]), sys.argv[1])
 
 
 if __name__ == "__main__":

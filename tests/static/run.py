@@ -51,13 +51,13 @@ OTHER_ALLOCATOR = re.compile(r"\s(_int_malloc|main_arena|__malloc_context|__mall
 NOTE = re.compile(r"^\s*loam\s+0x", re.M)
 
 
-def output(command, environment=None, accept=(0,)):
+def output(command, environment=None, accept=(0,), with_errors=False):
     result = subprocess.run(command, capture_output=True, text=True, timeout=200,
                             env=None if environment is None else {**os.environ, **environment})
     if result.returncode not in accept:
         raise RuntimeError(f"{' '.join(command)}: status {result.returncode}\n"
                            f"{result.stdout}{result.stderr}")
-    return result.stdout
+    return result.stdout + (result.stderr if with_errors else "")
 
 
 def inspect(program):
@@ -153,13 +153,11 @@ def checks_of(what, objects, work, archive):
     return platform_checks(what, objects, work)
 
 
-def main():
-    if len(sys.argv) not in (4, 5):
-        sys.exit(__doc__)
-    what, objects, work = sys.argv[1:4]
+def run_checks(checks, work):
+    """Runs pairs of a name and a function that raises what is wrong; gives the exit status."""
     os.makedirs(work, exist_ok=True)
     passed = failed = 0
-    for name, do in checks_of(what, objects, work, sys.argv[4] if len(sys.argv) > 4 else ""):
+    for name, do in checks:
         try:
             do()
             passed += 1
@@ -168,6 +166,14 @@ def main():
             print(f"{name}: {error}")
     print(f"{passed} passed, {failed} failed")
     return 1 if failed or not passed else 0
+
+
+def main():
+    if len(sys.argv) not in (4, 5):
+        sys.exit(__doc__)
+    what, objects, work = sys.argv[1:4]
+    archive = sys.argv[4] if len(sys.argv) > 4 else ""
+    return run_checks(checks_of(what, objects, work, archive), work)
 
 
 if __name__ == "__main__":

@@ -40,6 +40,12 @@ pub enum Refusal {
          original"
     )]
     AlreadyCut(String),
+    #[error(
+        "it holds no malloc: something has cut that out, or it is in another archive, as with Zig \
+         0.17; restore the original, or put loam first on the link line: loam graft \
+         --object"
+    )]
+    NoMalloc,
     #[error("{1} has already been put into it: member {0} defines {2}; restore the original")]
     OtherAllocator(String, &'static str, &'static str),
 }
@@ -184,6 +190,9 @@ fn refuse_cut(
         }
         defined.extend(symbols.defined());
         wanted.extend(symbols.wanted.iter().copied());
+    }
+    if LEAST.iter().all(|name| !defined.contains(name)) {
+        return Err(Refusal::NoMalloc);
     }
     let mut must_be_there = LEAST.iter().chain(wanted.intersection(family));
     match must_be_there.find(|name| !defined.contains(*name)) {
