@@ -63,11 +63,11 @@ void lm_report_gather(struct lm_totals *totals) {
 #if LM_OS_TELLS_USAGE
 /* Asks the system about every page, which the functions that need only totals do not wait for. */
 static void gather_usage(struct lm_os_usage *usage) {
-  for (unsigned i = 0; i < lm_pool_count; i++) {
-    lm_lock_take(&lm_pools[i].lock);
-    for (struct lm_region *region = lm_pools[i].regions; region != NULL; region = region->next)
+  for (struct lm_pool *pool = lm_pools; pool != NULL; pool = lm_pool_next(pool)) {
+    lm_lock_take(&pool->lock);
+    for (struct lm_region *region = pool->regions; region != NULL; region = region->next)
       lm_os_add_usage(region, LM_REGION_BYTES, usage);
-    lm_lock_free(&lm_pools[i].lock);
+    lm_lock_free(&pool->lock);
   }
   lm_huge_add_usage(usage);
 }
