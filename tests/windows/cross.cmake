@@ -27,8 +27,8 @@ set(ucrt_object fast)
 set(clang_flags)
 set(clang_object clang)
 
-# Microsoft's ABI, as clang has it: only the functions of loam.h, compiled and not run. MinGW's headers
-# serve as Windows' own if the compiler says that it is an old one and brings no vector types.
+# Microsoft's ABI, as clang has it: only the functions of loam.h, compiled and not run. MinGW's
+# headers serve as Windows' own if the compiler says that it is an old one without vector types.
 windows_compile(msvc.obj ${source} "" ${CLANG} --target=x86_64-pc-windows-msvc
   -fms-compatibility-version=11 ${loam_flags} -Wno-unused-function -Wno-undef
   -isystem /usr/share/mingw-w64/include -D__MINGW_FORCE_SYS_INTRINS -D_X86INTRIN_H_INCLUDED
