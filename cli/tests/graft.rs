@@ -245,3 +245,15 @@ fn the_object_alone_serves_a_program() {
     assert_eq!(run(text(&program), &[]), "ok\n");
     assert!(symbols(&program).contains(&"loam_malloc".to_owned()));
 }
+
+#[test]
+fn build_systems_get_the_objects_full_path() {
+    let workshop = Workshop::new();
+    let line = format!("--linkopt=-static --linkopt={} ...", text(&workshop.path("loam-x86_64.o")));
+    graft(&workshop)
+        .args(["--object", "--arch", "x86_64"])
+        .current_dir(workshop.path(""))
+        .assert()
+        .success()
+        .stdout(contains(line));
+}

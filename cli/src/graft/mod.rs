@@ -158,7 +158,9 @@ fn write_object(arguments: &GraftArguments, target: Option<&Path>) -> Result<Out
         place::write(&output, bytes, None)?;
     }
     let shown = output.display().to_string();
-    let advice = advice::for_object(&output, arch);
+    // Build systems link in folders of their own.
+    let object = std::path::absolute(&output).context("cannot find the current folder")?;
+    let advice = advice::for_object(&object, arch);
     Ok(Outcome { advice, output: Some(shown), ..outcome(arguments, &output, Vec::new()) })
 }
 
