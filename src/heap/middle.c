@@ -74,8 +74,10 @@ struct lm_span *lm_middle_remove(struct lm_heap *heap) {
 static bool add_chunk(struct lm_heap *heap) {
   struct lm_span *span = lm_orphan_adopt(heap, LM_CLASS_MIDDLE);
   if (span == NULL) {
-    char *start = lm_pool_take_chunk(heap->pool);
+    size_t regretted;
+    char *start = lm_pool_take_chunk(heap->pool, &regretted);
     if (start == NULL) return false;
+    heap->middle.debt_count += regretted;
     span = lm_span_begin(start, heap, LM_CLASS_MIDDLE, LM_CHUNK_SLICES);
   }
   lm_middle_own(heap, span);

@@ -260,12 +260,14 @@ static void copy_bits(uint64_t *to, size_t to_bit, const uint64_t *from, size_t 
     if (lm_bitmap_test(from, from_bit + i)) lm_bitmap_set(to, to_bit + i, to_bit + i + 1);
 }
 
-void *lm_pool_take_chunk(struct lm_pool *pool) {
+void *lm_pool_take_chunk(struct lm_pool *pool, size_t *regretted) {
   bool zero;
   size_t page_count = lm_chunk_pages();
   struct run run = {.count = page_count, .zero = &zero};
   lm_lock_take(&pool->lock);
+  int64_t credit_before = pool->credit_page_count;
   void *start = take_run(pool, &run, take_chunk_in);
+  *regretted = (size_t)(credit_before - pool->credit_page_count);
   if (start != NULL) {
     struct lm_chunk *chunk = lm_chunk_of(start);
     memset(chunk, 0, sizeof *chunk);
@@ -287,6 +289,7 @@ void lm_pool_give_chunk(void *start) {
   lm_lock_take(&pool->lock);
   pool->chunk_count--;
   copy_bits(region->dirty_pages, page, lm_chunk_of(start)->dirty_pages, 0, page_count);
+  copy_bits(region->early_pages, page, lm_chunk_of(start)->early_pages, 0, page_count);
   lm_store_relaxed(&lm_chunk_of(start)->dirty_count, 0);
   lm_runs_give(region, page, page_count, 0);
   lm_purge_early(pool);

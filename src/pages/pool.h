@@ -97,8 +97,9 @@ void lm_pool_give_slices(void *start, size_t slice_count, size_t touched_bytes);
  * system. False if it does not take them. */
 bool lm_pool_purge_unused(char *start, char *end);
 
-/* A chunk whose pages are all free; NULL if out of memory. */
-void *lm_pool_take_chunk(struct lm_pool *pool);
+/* A chunk whose pages are all free; NULL if out of memory. `*regretted`: how many of them had been
+ * purged early. */
+void *lm_pool_take_chunk(struct lm_pool *pool, size_t *regretted);
 
 /* Gives a chunk back whose pages are all free. The caller has cleared its tags. */
 void lm_pool_give_chunk(void *start);

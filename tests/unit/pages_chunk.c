@@ -5,14 +5,19 @@
 
 static struct lm_pool *const pool = &lm_pools[0];
 
-static struct lm_span *take_chunk(void) {
-  char *start = lm_pool_take_chunk(pool);
+static struct lm_span *take_chunk_regretting(size_t *regretted) {
+  char *start = lm_pool_take_chunk(pool, regretted);
   CHECK(start != NULL);
   CHECK_EQ((uintptr_t)start % LM_CHUNK_BYTES, 0);
   check_pool(pool);
   struct lm_span *span = lm_span_begin(start, NULL, LM_CLASS_MIDDLE, LM_CHUNK_SLICES);
   check_chunk(span);
   return span;
+}
+
+static struct lm_span *take_chunk(void) {
+  size_t regretted;
+  return take_chunk_regretting(&regretted);
 }
 
 static char *take_clear(struct lm_span *span, size_t pages, bool clear) {
@@ -186,6 +191,25 @@ static void aged_pages_are_those_that_stay_free(void) {
   check_chunk(span);
 }
 
+static void what_was_purged_early_is_regretted_when_the_chunk_is_taken_again(void) {
+  size_t regretted;
+  struct lm_span *span = take_chunk_regretting(&regretted);
+  CHECK_EQ(regretted, 0);
+  char *start = lm_span_start(span);
+  give_back(span, take_block(span, 5));
+  CHECK_EQ(lm_chunk_purge(span, false, SIZE_MAX), 5);
+  int64_t credit_before = pool->credit_page_count;
+  lm_span_end(span);
+  CHECK_EQ(pool->credit_page_count, credit_before);
+  span = take_chunk_regretting(&regretted);
+  CHECK(lm_span_start(span) == start);
+  CHECK_EQ(regretted, 5);
+  CHECK_EQ(credit_before - pool->credit_page_count, 5);
+  lm_span_end(span);
+  take_chunk_regretting(&regretted);
+  CHECK_EQ(regretted, 0);
+}
+
 static void purging_ends_when_it_is_enough(void) {
   struct lm_span *span = take_chunk();
   char *blocks[4];
@@ -216,6 +240,7 @@ static void run_all(void) {
   RUN(only_what_is_free_is_purged);
   RUN(what_was_purged_early_is_regretted_when_it_is_used);
   RUN(aged_pages_are_those_that_stay_free);
+  RUN(what_was_purged_early_is_regretted_when_the_chunk_is_taken_again);
   RUN(purging_ends_when_it_is_enough);
   RUN(a_purge_that_fails_loses_nothing);
 }
