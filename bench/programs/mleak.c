@@ -7,15 +7,17 @@
  * again, and time what the first calls of a thread and its end cost.
  *
  *   mleak [threads 20000] [at a time 4] [blocks per thread 200] [threads whose blocks stay 64]
+ *         [bytes of the largest block 1000]
  *
- * Prints the calls per second; a word of each block is checked.
+ * Prints the calls per second; a word of each block is checked. Blocks that may have more than
+ * 1,000 bytes are written to as a whole.
  */
 #include "common.h"
 
-enum { KEPT_OF_EACH = 4, LARGE_BYTES = 40000, LARGE_EVERY = 8 };
+enum { KEPT_OF_EACH = 4, LARGE_BYTES = 40000, LARGE_EVERY = 8, SMALL_BYTES = 1000 };
 
 struct visit {
-    size_t index, blocks;
+    size_t index, blocks, largest;
     uint64_t check;
     size_t *kept[KEPT_OF_EACH];
 };
@@ -34,7 +36,10 @@ static void *run(void *data)
     uint64_t random = random_seed((unsigned)visit->index);
     size_t **blocks = allocate(visit->blocks * sizeof *blocks);
     for (size_t i = 0; i < visit->blocks; i++) {
-        blocks[i] = allocate(random_between(&random, 16, 1000));
+        size_t size = random_between(&random, 16, visit->largest);
+        blocks[i] = allocate(size);
+        if (visit->largest > SMALL_BYTES)
+            memset(blocks[i], 1, size);
         *blocks[i] = i;
     }
     if (visit->index % LARGE_EVERY == 0) {
@@ -60,6 +65,7 @@ int main(int argc, char **argv)
 {
     size_t threads = argument(argc, argv, 1, 20000), together = argument(argc, argv, 2, 4);
     size_t blocks = argument(argc, argv, 3, 200), staying = argument(argc, argv, 4, 64);
+    size_t largest = argument(argc, argv, 5, SMALL_BYTES);
     if (blocks < KEPT_OF_EACH || staying < together)
         fail("mleak: at least 4 blocks per thread, and as many staying as threads at a time");
     struct visit *visits = allocate(threads * sizeof *visits);
@@ -67,7 +73,7 @@ int main(int argc, char **argv)
     uint64_t operations = 0, check = 0, start_ns = now_ns();
     for (size_t started = 0, joined = 0, dropped = 0; dropped < threads;) {
         if (started < threads && started - joined < together) {
-            visits[started] = (struct visit){.index = started, .blocks = blocks};
+            visits[started] = (struct visit){started, blocks, largest, 0, {NULL}};
             ids[started % together] = start_thread(run, &visits[started]);
             started++;
         } else if (joined < started) {

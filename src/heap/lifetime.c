@@ -15,7 +15,7 @@ size_t lm_heap_live_count, lm_heap_made_count;
 /* Heaps without a thread: kept as they were, and without spans. Under lm_heaps_lock. */
 static struct lm_heap *kept_heaps, *bare_heaps;
 static size_t kept_bytes;       /* of all kept heaps */
-static size_t kept_reuse_count; /* kept heaps reused since one was kept in vain */
+static size_t reuse_count; /* heaps taken over since one was kept in vain */
 
 /* ---- A thread's begin and end ---- */
 
@@ -41,12 +41,12 @@ static struct lm_heap *pop_heap(struct lm_heap **list) {
 static struct lm_heap *reuse_heap(void) {
   lm_lock_take(&lm_heaps_lock);
   struct lm_heap *heap = pop_heap(&kept_heaps);
+  if (heap != NULL) kept_bytes -= heap->kept_bytes;
+  else heap = pop_heap(&bare_heaps);
   if (heap != NULL) {
-    kept_bytes -= heap->kept_bytes;
-    kept_reuse_count++;
+    reuse_count++;
+    lm_heap_live_count++;
   }
-  if (heap == NULL) heap = pop_heap(&bare_heaps);
-  if (heap != NULL) lm_heap_live_count++;
   lm_lock_free(&lm_heaps_lock);
   return heap;
 }
@@ -107,10 +107,11 @@ static void leave_spans(struct lm_heap *heap) {
  * kept in all doubles and doubles again as it does. */
 #define KEPT_BYTES (512 * LM_KIB)
 #define REUSES_PER_DOUBLING 16
+#define KEPT_DOUBLINGS 4
 
 /* The lists' lock is held. */
 static size_t kept_limit(void) {
-  return KEPT_BYTES << lm_min(kept_reuse_count / REUSES_PER_DOUBLING, 2);
+  return KEPT_BYTES << lm_min(reuse_count / REUSES_PER_DOUBLING, KEPT_DOUBLINGS);
 }
 
 static size_t carved_bytes(const struct lm_span *first) {
@@ -132,8 +133,7 @@ static size_t held_bytes(const struct lm_heap *heap, size_t limit) {
 /* Keeps a heap as it is, if it is small. */
 static bool keep_heap(struct lm_heap *heap) {
   if (lm_options.purge_delay_ms == 0) return false;
-  size_t bytes = 1 + held_bytes(heap, KEPT_BYTES);
-  if (bytes > KEPT_BYTES) return false;
+  size_t bytes = 1 + held_bytes(heap, KEPT_BYTES << KEPT_DOUBLINGS);
   uint64_t now_ms = lm_os_clock_ms();
   lm_lock_take(&lm_heaps_lock);
   bool room = kept_bytes + bytes <= kept_limit();
@@ -176,7 +176,7 @@ static struct lm_heap *take_oldest_kept(uint64_t before_ms) {
     heap = *link;
     *link = NULL;
     kept_bytes -= heap->kept_bytes;
-    kept_reuse_count = 0;
+    reuse_count = 0;
     heap->kept_bytes = 0;
   }
   lm_lock_free(&lm_heaps_lock);

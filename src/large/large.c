@@ -65,11 +65,24 @@ static bool may_move_pages(const struct lm_heap *heap, const void *block) {
   return lm_region_of(block)->provider == NULL && lm_load_acquire(&heap->pool->provider) == NULL;
 }
 
-/* A block in a region becomes a larger one, its pages moved; NULL if the system cannot. */
-static void *move_pages(struct lm_heap *heap, void *block, size_t old_bytes, size_t size) {
+/* Whether to copy so many bytes to a fresh block rather than move their pages there. A page that
+ * moves costs little, but the one in its place is lost, and a fault to get back. */
+static bool is_copied(const void *fresh, size_t bytes) {
+  size_t page_count = lm_pages_of(bytes);
+  return lm_region_holds((uintptr_t)fresh) &&
+         lm_pool_dirty_pages(fresh, page_count) > page_count / 2;
+}
+
+/* A block in a region becomes a larger one; NULL if its pages cannot move. */
+static void *move_block(struct lm_heap *heap, void *block, size_t old_bytes, size_t size) {
   if (!may_move_pages(heap, block)) return NULL;
   void *moved = lm_large_take(heap, size, lm_os.page_bytes, false);
   if (moved == NULL) return NULL;
+  if (is_copied(moved, old_bytes)) {
+    memcpy(moved, block, old_bytes);
+    lm_pool_give_large(block);
+    return moved;
+  }
   /* If there is no provider now, there was none for that, either: none is taken away. */
   bool may_move = may_move_pages(heap, block);
   int error = may_move ? lm_os_move_pages(block, moved, old_bytes) : ENOSYS;
@@ -98,7 +111,7 @@ static void *resize_or_move(struct lm_heap *heap, void *block, size_t size) {
   size_t old_bytes = lm_large_usable_bytes(block);
   if (size <= LM_LARGE_MAX_BYTES && lm_pool_resize_large(block, lm_pages_of(size))) return block;
   if (old_bytes < MOVE_MIN_BYTES || size < old_bytes) return NULL;
-  return move_pages(heap, block, old_bytes, size);
+  return move_block(heap, block, old_bytes, size);
 }
 
 void *lm_large_resize(struct lm_heap *heap, void *block, size_t size) {

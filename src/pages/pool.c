@@ -326,6 +326,15 @@ void *lm_pool_take_large(struct lm_pool *pool, size_t page_count, size_t alignme
   return start;
 }
 
+size_t lm_pool_dirty_pages(const void *block, size_t page_count) {
+  struct lm_region *region = lm_region_of(block);
+  size_t page = lm_page_of(block);
+  lm_lock_take(&region->pool->lock);
+  size_t count = lm_bitmap_count(region->dirty_pages, page, page + page_count);
+  lm_lock_free(&region->pool->lock);
+  return count;
+}
+
 void lm_pool_clear_large(void *block, size_t page_count) {
   struct lm_region *region = lm_region_of(block);
   size_t page = lm_page_of(block), end = page + page_count;

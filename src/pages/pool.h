@@ -108,6 +108,9 @@ void lm_pool_give_chunk(void *start);
  * if it is not, lm_pool_clear_large clears it. NULL if out of memory. */
 void *lm_pool_take_large(struct lm_pool *pool, size_t page_count, size_t alignment, bool *zero);
 
+/* How many pages of a fresh large block the process has already. */
+size_t lm_pool_dirty_pages(const void *block, size_t page_count);
+
 /* Sets the pages of a fresh large block to zero without touching those that are. */
 void lm_pool_clear_large(void *block, size_t page_count);
 

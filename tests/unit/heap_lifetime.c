@@ -65,8 +65,8 @@ static void kept_heaps_hold_no_more_than_the_limit(void) {
 static void the_limit_rises_while_heaps_are_reused_and_falls_when_one_is_kept_in_vain(void) {
   for (int i = 0; i < 2 * REUSES_PER_DOUBLING + 1; i++) lm_heap_end(new_heap());
   CHECK_EQ(kept_limit(), 4 * KEPT_BYTES);
-  for (int i = 0; i < 10 * REUSES_PER_DOUBLING; i++) lm_heap_end(new_heap());
-  CHECK_EQ(kept_limit(), 4 * KEPT_BYTES);
+  for (int i = 0; i < 100 * REUSES_PER_DOUBLING; i++) lm_heap_end(new_heap());
+  CHECK_EQ(kept_limit(), KEPT_BYTES << KEPT_DOUBLINGS);
   lm_heap_end_kept(UINT64_MAX);
   CHECK_EQ(kept_limit(), KEPT_BYTES);
 }

@@ -146,6 +146,21 @@ static void a_large_block_that_cannot_grow_in_place_moves_with_its_pages(void) {
   check_ends(moved, MIB, 2);
 }
 
+static void pages_that_are_there_are_copied_to_and_not_lost(void) {
+  uint64_t delay_ms = lm_options.purge_delay_ms;
+  lm_options.purge_delay_ms = 0; /* what is freed stays dirty */
+  char *block = take_bytes(MIB), *used = take_bytes(3 * MIB);
+  lm_large_give(used);
+  fill_ends(block, MIB, 2);
+  CHECK_EQ(lm_large_resize(heap, block, 3 * MIB), used);
+  check_ends(used, MIB, 2);
+  CHECK_EQ(lm_large_usable_bytes(block), 0);
+  CHECK_EQ(pool->large_count, 1);
+  CHECK_EQ(lm_load_relaxed(&pool->dirty_page_count), MIB / PAGE);
+  check_pool(pool);
+  lm_options.purge_delay_ms = delay_ms;
+}
+
 static void a_large_block_moves_into_a_mapping_when_it_outgrows_regions(void) {
   char *block = take_bytes(LM_LARGE_MAX_BYTES);
   fill_ends(block, LM_LARGE_MAX_BYTES, 3);
@@ -274,6 +289,7 @@ int main(void) {
   RUN(a_huge_block_that_shrinks_much_is_for_the_caller_to_copy);
 #if LM_BITS_64 /* elsewhere the pages of a large block do not move */
   RUN(a_large_block_that_cannot_grow_in_place_moves_with_its_pages);
+  RUN(pages_that_are_there_are_copied_to_and_not_lost);
   RUN(a_large_block_moves_into_a_mapping_when_it_outgrows_regions);
   RUN(a_target_that_stays_unmapped_is_never_used_again);
   RUN(a_huge_block_that_came_out_of_a_region_grows);

@@ -1,0 +1,36 @@
+// builds: fast linked
+/* Blocks that grow by realloc use pages that the process has, and do not lose them. */
+#include <sys/resource.h>
+
+#include "check.h"
+
+enum { VECTORS = 64, GROWTHS = 30000 };
+#define LIMIT_BYTES (4 * MIB)
+
+static long fault_count(void) {
+  struct rusage usage;
+  CHECK_EQ(getrusage(RUSAGE_SELF, &usage), 0);
+  return usage.ru_minflt;
+}
+
+int main(void) {
+  char *blocks[VECTORS] = {NULL};
+  size_t sizes[VECTORS] = {0};
+  uint64_t random = 1;
+  size_t written_bytes = 0;
+  for (int i = 0; i < GROWTHS; i++) {
+    size_t k = random_next(&random) % VECTORS, size = sizes[k] + sizes[k] / 2 + 16;
+    if (size > LIMIT_BYTES) {
+      free(blocks[k]);
+      blocks[k] = NULL;
+      size = 16;
+    }
+    blocks[k] = opaque(realloc(blocks[k], size));
+    touch(blocks[k], size);
+    written_bytes += size;
+    sizes[k] = size;
+  }
+  for (int k = 0; k < VECTORS; k++) free(blocks[k]);
+  CHECK_THAT(fault_count(), <, 20000 + written_bytes / 4096 / 50);
+  return 0;
+}
