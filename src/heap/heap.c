@@ -12,9 +12,10 @@ struct lm_heap lm_empty_heap = {.tag = LM_TAG_NO_HEAP, .pool = &lm_pools[0]};
 /* Reading the clock costs as much as the rest of a refill, so that only some look at it. */
 #define REFILLS_PER_TICK 8
 
-/* A span grows by a page, and later by a quarter of what it has: by then its class is in demand,
- * and for so long no other blocks are looked for. */
-#define CARVE_BYTES 4096
+/* A span grows by a page, by more where pages were used before, and later by a quarter of what it
+ * has: by then its class is in demand, and for so long no other blocks are looked for. */
+#define CARVE_FRESH_BYTES 4096
+#define CARVE_USED_BYTES (16 * LM_KIB)
 #define EXTEND_FRACTION 4
 
 static uint32_t tag_of(const struct lm_heap *heap, const struct lm_span *span, uint32_t bits) {
@@ -42,14 +43,20 @@ static struct lm_span *new_span(struct lm_heap *heap, size_t class_index) {
   return span;
 }
 
-/* Carves blocks for the current span's empty bin, up to the end of a page, and returns one more.
- * No more at once: each page that is touched for the first time costs a page fault. */
+/* How many blocks to carve next, at `first`: of fresh memory those up to the end of the page, since
+ * each page that is touched for the first time costs a fault; else all up to carve_limit. */
+static size_t carve_count(const struct lm_span *span, const char *first, size_t block_bytes) {
+  if (!span->zero) return span->carve_limit - span->extended_count;
+  char *page_end = (char *)lm_align_up((uintptr_t)first + 1, CARVE_FRESH_BYTES);
+  size_t count = (size_t)(page_end - first) / block_bytes;
+  return lm_min(lm_max(count, 1), (size_t)(span->capacity - span->extended_count));
+}
+
+/* Carves blocks for the current span's empty bin and returns one more. */
 static void *carve(struct lm_heap *heap, struct lm_span *span) {
   size_t block_bytes = lm_classes[span->class_index].block_bytes;
   char *first = lm_span_start(span) + (size_t)span->extended_count * block_bytes;
-  char *stop = (char *)lm_align_up((uintptr_t)first + 1, CARVE_BYTES);
-  size_t count = (size_t)(stop - first) / block_bytes;
-  count = lm_min(lm_max(count, 1), (size_t)(span->capacity - span->extended_count));
+  size_t count = carve_count(span, first, block_bytes);
   struct lm_block **link = &heap->bins[span->class_index];
   for (size_t i = 1; i < count; i++) {
     struct lm_block *block = (struct lm_block *)(first + i * block_bytes);
@@ -76,8 +83,10 @@ static bool commit_blocks(struct lm_span *span, size_t limit) {
 
 /* Lets the current span grow, and returns a block; NULL if its memory cannot be committed. */
 static void *extend(struct lm_heap *heap, struct lm_span *span) {
-  size_t limit = span->extended_count + 1 + span->extended_count / EXTEND_FRACTION;
-  limit = lm_min(limit, span->capacity);
+  size_t block_bytes = lm_classes[span->class_index].block_bytes;
+  size_t more = span->extended_count / EXTEND_FRACTION;
+  if (!span->zero) more = lm_max(more, CARVE_USED_BYTES / block_bytes);
+  size_t limit = lm_min(span->extended_count + 1 + more, span->capacity);
   if (!commit_blocks(span, limit)) return NULL;
   span->carve_limit = (uint16_t)limit;
   return carve(heap, span);

@@ -54,31 +54,17 @@ struct run {
   bool *zero;
 };
 
-static bool has_free_dirty_page(const struct lm_region *region, size_t page, size_t end) {
-  for (size_t w = page / 64; w * 64 < end; w++) {
-    uint64_t free_dirty = region->dirty_pages[w] & ~region->used_pages[w];
-    if ((free_dirty & lm_bitmap_mask(w, page, end)) != 0) return true;
-  }
-  return false;
-}
-
-/* The slice in the group to take for a span, or LM_BITMAP_NONE; `*dirty` says whether the process
- * has pages of it already. */
-static size_t find_in_group(const struct lm_region *region, size_t group, size_t slice_count,
-                            bool *dirty) {
+/* A free slice of the group with pages that the process has already, or LM_BITMAP_NONE. */
+static size_t find_dirty_in_group(const struct lm_region *region, size_t group) {
   size_t from = group * LM_GROUP_SLICES, to = from + LM_GROUP_SLICES;
   size_t per_slice = lm_pages_per_slice();
-  *dirty = false;
-  if (slice_count == 1 && has_free_dirty_page(region, from * per_slice, to * per_slice)) {
-    for (size_t slice = from; slice < to; slice++) {
-      slice = lm_bitmap_find_clear(region->used_slices, slice, to);
-      size_t page = slice * per_slice, end = page + per_slice;
-      if (slice == to || lm_bitmap_find_set(region->dirty_pages, page, end) == end) continue;
-      *dirty = true;
-      return slice;
-    }
+  for (size_t slice = from; slice < to; slice++) {
+    slice = lm_bitmap_find_clear(region->used_slices, slice, to);
+    if (slice == to) break;
+    size_t page = slice * per_slice, end = page + per_slice;
+    if (lm_bitmap_find_set(region->dirty_pages, page, end) != end) return slice;
   }
-  return lm_bitmap_lowest_run(region->used_slices, from, to, slice_count);
+  return LM_BITMAP_NONE;
 }
 
 #define GROUPS_PER_WORD (64 / LM_GROUP_SLICES)
@@ -89,49 +75,52 @@ static bool is_full(const struct lm_region *region, size_t group) {
   return ((region->used_slices[slice / 64] >> slice % 64) & all) == all;
 }
 
-/* How good a slice is to begin a span at, the best first. The best is in a group of the heap's own,
- * so that heaps do not write to each other's lines of the table of tags; but before that, pages
- * that the process has (dirty) are better than fresh ones. */
-enum slice_rank {
-  OWN_DIRTY,
-  NOBODYS_DIRTY,
-  OTHERS_DIRTY,
-  OWN_FRESH,
-  NOBODYS_FRESH,
-  OTHERS_FRESH,
-  NO_SLICE,
-  FRESH = OWN_FRESH - OWN_DIRTY, /* what a rank is worse by for fresh pages */
-};
+/* Whose spans are in a group, the best first: heaps should not write to each other's lines of the
+ * table of tags. */
+enum group_rank { OWN, NOBODYS, OTHERS, NO_GROUP };
 
-/* The rank of the group's slices if they are dirty. */
-static unsigned rank_of(const struct lm_region *region, size_t group, uint32_t owner) {
+static enum group_rank rank_of(const struct lm_region *region, size_t group, uint32_t owner) {
   uint32_t group_owner = region->group_owners[group];
-  return group_owner == owner ? OWN_DIRTY : group_owner == 0 ? NOBODYS_DIRTY : OTHERS_DIRTY;
+  return group_owner == owner ? OWN : group_owner == 0 ? NOBODYS : OTHERS;
 }
 
-/* The slice to begin a span at, or LM_BITMAP_NONE. */
-static size_t find_slices(const struct lm_region *region, const struct run *run) {
+/* The slice with dirty pages to begin a span of one at, or LM_BITMAP_NONE. */
+static size_t find_dirty_slice(struct lm_region *region, const struct run *run) {
   const struct lm_pool *pool = region->pool;
-  bool much_dirty = lm_load_relaxed(&pool->dirty_page_count) > lm_runs_used_pages(pool) / 16;
-  unsigned best = NO_SLICE, no_dirty = region->dirty_page_count == 0 ? FRESH : 0;
   /* What is free in others' groups is taken if there is much of it, or nothing else. */
-  unsigned worst = run->shared ? OTHERS_FRESH : NOBODYS_FRESH;
-  unsigned worst_dirty = run->shared || much_dirty ? OTHERS_DIRTY : NOBODYS_DIRTY;
+  bool much_dirty = lm_load_relaxed(&pool->dirty_page_count) > lm_runs_used_pages(pool) / 16;
+  enum group_rank best = run->shared || much_dirty ? NO_GROUP : OTHERS;
   size_t found = LM_BITMAP_NONE;
-  for (size_t group = 0; group < LM_REGION_GROUPS; group++) {
-    if (region->used_slices[group / GROUPS_PER_WORD] == ~(uint64_t)0) group |= GROUPS_PER_WORD - 1;
-    if (is_full(region, group)) continue;
-    if (group > region->group_limit && best <= NOBODYS_FRESH) break;
-    unsigned rank = rank_of(region, group, run->owner);
-    if (rank > worst_dirty || rank + no_dirty >= best) continue;
-    bool dirty;
-    size_t slice = find_in_group(region, group, run->count, &dirty);
-    if (slice == LM_BITMAP_NONE) continue;
-    if (!dirty) rank += FRESH;
-    if (rank >= best || rank > worst) continue;
+  for (uint64_t groups = region->dirty_groups; groups != 0 && best != OWN; groups &= groups - 1) {
+    size_t group = (size_t)__builtin_ctzll(groups);
+    enum group_rank rank = rank_of(region, group, run->owner);
+    if (rank >= best) continue;
+    size_t slice = find_dirty_in_group(region, group);
+    if (slice == LM_BITMAP_NONE) {
+      region->dirty_groups &= ~((uint64_t)1 << group);
+      continue;
+    }
     best = rank;
     found = slice;
-    if (best == OWN_DIRTY) break;
+  }
+  return found;
+}
+
+/* The same for any slices. */
+static size_t find_slices(const struct lm_region *region, const struct run *run) {
+  enum group_rank best = run->shared ? NO_GROUP : OTHERS;
+  size_t found = LM_BITMAP_NONE;
+  for (size_t group = 0; group < LM_REGION_GROUPS && best != OWN; group++) {
+    if (region->used_slices[group / GROUPS_PER_WORD] == ~(uint64_t)0) group |= GROUPS_PER_WORD - 1;
+    if (is_full(region, group)) continue;
+    if (group > region->group_limit && best <= NOBODYS) break;
+    enum group_rank rank = rank_of(region, group, run->owner);
+    if (rank >= best) continue;
+    size_t from = group * LM_GROUP_SLICES, to = from + LM_GROUP_SLICES;
+    size_t slice = lm_bitmap_lowest_run(region->used_slices, from, to, run->count);
+    if (slice == LM_BITMAP_NONE) continue;
+    best = rank;
+    found = slice;
   }
   return found;
 }
@@ -141,7 +130,10 @@ static void *take_slices_in(struct lm_region *region, const struct run *run) {
   size_t room = lm_pages_per_region() - region->used_page_count -
                 region->first_slice * lm_pages_per_slice();
   if (region->run_limit < page_count || room < page_count) return NULL;
-  size_t slice = find_slices(region, run);
+  /* Pages that the process has are better than fresh ones, whoever had them. */
+  size_t slice = LM_BITMAP_NONE;
+  if (run->count == 1) slice = find_dirty_slice(region, run);
+  if (slice == LM_BITMAP_NONE) slice = find_slices(region, run);
   if (slice == LM_BITMAP_NONE) return NULL;
   if (!lm_runs_take_bare(region, slice * lm_pages_per_slice(), page_count, run->zero)) return NULL;
   size_t group = slice / LM_GROUP_SLICES;

@@ -19,6 +19,7 @@
  * room. */
 #define LM_GROUP_SLICES (LM_CACHE_LINE_BYTES / sizeof(lm_tag))
 #define LM_REGION_GROUPS (LM_REGION_SLICES / LM_GROUP_SLICES)
+_Static_assert(LM_REGION_GROUPS <= 64, "a bit of one word for each group");
 
 /* Chunks, the parts that regions give to middle blocks: chunk.h. */
 #define LM_CHUNK_SHIFT 21
@@ -54,6 +55,7 @@ struct lm_region {
   uint32_t dirty_page_count; /* pages that are in dirty_pages and not in used_pages */
   uint32_t group_limit;      /* no group from here on was ever part of a span or chunk */
   uint32_t run_limit;        /* no longer run of free pages is here */
+  uint64_t dirty_groups;     /* bit i: group i may have a free slice with dirty pages */
   /* Every run of n or more free pages ends at or below page search_end[n]; falls as n grows. For
    * longer runs than it has entries, the last one holds. */
   uint16_t search_end[LM_REGION_SEARCH_PAGES + 1];

@@ -88,6 +88,11 @@ void lm_runs_narrow_search(struct lm_region *region, size_t count, size_t end) {
   if (end == 0) region->run_limit = (uint32_t)lm_min(region->run_limit, count - 1);
 }
 
+static void mark_dirty_groups(struct lm_region *region, size_t page, size_t count) {
+  size_t per_group = lm_pages_per_slice() * LM_GROUP_SLICES;
+  lm_bitmap_set(&region->dirty_groups, page / per_group, (page + count - 1) / per_group + 1);
+}
+
 void lm_runs_give(struct lm_region *region, size_t page, size_t count, size_t touched) {
   lm_bitmap_set(region->dirty_pages, page, page + touched);
   for (size_t w = (page + touched) / 64; w * 64 < page + count; w++)
@@ -103,5 +108,7 @@ void lm_runs_give(struct lm_region *region, size_t page, size_t count, size_t to
   region->used_page_count -= (uint32_t)count;
   region->pool->used_page_count -= count;
   widen_search(region, page, count);
-  add_dirty(region, lm_bitmap_count(region->dirty_pages, page, page + count));
+  size_t dirty = lm_bitmap_count(region->dirty_pages, page, page + count);
+  if (dirty > 0) mark_dirty_groups(region, page, count);
+  add_dirty(region, dirty);
 }

@@ -66,15 +66,27 @@ static void what_was_freed_last_is_taken_first(void) {
 
 /* ---- Extension ---- */
 
-static void a_span_is_carved_page_by_page(void) {
+static void fresh_memory_is_carved_page_by_page(void) {
   begin();
   take_blocks(0, 1);
   struct lm_span *span = lm_span_of(blocks[0]);
-  CHECK_EQ(span->extended_count, CARVE_BYTES / 64);
+  CHECK_EQ(span->extended_count, CARVE_FRESH_BYTES / 64);
   take_blocks(1, 64);
   CHECK_EQ(span->extended_count, 64);
   take_blocks(64, 65);
   CHECK_EQ(span->extended_count, 128);
+}
+
+static void used_memory_is_carved_some_pages_at_a_time(void) {
+  begin();
+  char *first = heap_take(heap, CLASS);
+  heap_give(heap, first);
+  lm_heap_trim(heap);
+  size_t class = lm_sizeclass_of(4096);
+  char *block = heap_take(heap, class);
+  CHECK_EQ(block, first);
+  CHECK(!lm_span_of(block)->zero);
+  CHECK_EQ(lm_span_of(block)->extended_count, 1 + CARVE_USED_BYTES / 4096);
 }
 
 static void blocks_larger_than_a_page_are_carved_one_by_one(void) {
@@ -322,7 +334,8 @@ int main(void) {
   RUN(blocks_are_distinct_aligned_and_of_their_spans_class);
   RUN(every_class_serves_all_blocks_of_a_span);
   RUN(what_was_freed_last_is_taken_first);
-  RUN(a_span_is_carved_page_by_page);
+  RUN(fresh_memory_is_carved_page_by_page);
+  RUN(used_memory_is_carved_some_pages_at_a_time);
   RUN(blocks_larger_than_a_page_are_carved_one_by_one);
   RUN(a_fresh_spans_first_block_is_known_to_be_zero_and_a_used_ones_is_not);
   RUN(a_full_span_waits_until_an_eighth_of_it_is_free);
