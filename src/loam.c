@@ -47,12 +47,13 @@
 #include "api/allocate.c"
 #include "api/checking.c"
 #include "api/family.c"
+#include "api/foreign.c"
 #if defined(_WIN32)
 #include "api/family_windows.c"
 #include "api/foreign_windows.c"
 #else
 #include "api/cxx.c"
-#include "api/foreign.c"
+#include "api/foreign_glibc.c"
 #endif
 #include "api/heaps.c"
 #include "api/misuse.c"

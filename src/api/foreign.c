@@ -1,8 +1,3 @@
-/* Telling a block of glibc's own heap from a wild address, without touching memory that may not
- * be there: every word is read only after the system has said that it is mapped.
- *
- * The form of a block in glibc's heap is stable since long: the word before the block holds its
- * size and three flags; see "Malloc Internals" in glibc's wiki. */
 #include "api/foreign.h"
 
 #include <string.h>
@@ -12,78 +7,35 @@
 #include "base/bits.h"
 #include "config/options.h"
 #include "large/huge.h"
-#include "os/os.h"
 
-#define CHUNK_PREVIOUS_IN_USE ((size_t)1)
-#define CHUNK_MAPPED ((size_t)2)
-#define CHUNK_OTHER_ARENA ((size_t)4)
-#define CHUNK_FLAGS ((size_t)7)
-/* Alignment of the heaps of arenas but the first. */
-#define ARENA_HEAP_BYTES ((LM_BITS_64 ? 64 : 1) * LM_MIB)
+typedef void free_function(void *block);
+typedef size_t size_function(void *block);
 
-static bool is_named(const struct lm_os_mapping *mapping, const char *path) {
-  return strcmp(mapping->path, path) == 0;
-}
-
-/* A mapping of its own for one block. */
-static bool is_mapped_chunk(const struct lm_os_mapping *mapping, uintptr_t chunk, size_t before,
-                            size_t size) {
-  size_t page_mask = lm_os.page_bytes - 1;
-  return before <= chunk && ((chunk - before) & page_mask) == 0 &&
-         ((before + size) & page_mask) == 0 && chunk - before >= mapping->start &&
-         size <= mapping->end - chunk;
-}
-
-/* In the heap of an arena, which begins with a pointer to the arena. */
-static bool is_arena_chunk(uintptr_t chunk) {
-  struct lm_os_mapping heap, arena;
-  uintptr_t heap_start = lm_align_down(chunk, ARENA_HEAP_BYTES);
-  if (!lm_os_find_mapping(heap_start, &heap) || !heap.writable || heap.end <= chunk) return false;
-  uintptr_t arena_address = *(uintptr_t *)heap_start;
-  return lm_os_find_mapping(arena_address, &arena) && arena.writable;
-}
-
-static bool is_libc_block(uintptr_t address) {
-  struct lm_os_mapping mapping;
-  uintptr_t chunk = address - 2 * sizeof(size_t);
-  if (address % LM_GRANULE_BYTES != 0 || address < 2 * sizeof(size_t)) return false;
-  if (!lm_os_find_mapping(chunk, &mapping) || !mapping.readable || !mapping.writable) return false;
-  const size_t *words = (const size_t *)chunk;
-  size_t before = words[0], size = words[1] & ~CHUNK_FLAGS, flags = words[1] & CHUNK_FLAGS;
-  if (size < 4 * sizeof(size_t)) return false;
-  if (flags & CHUNK_MAPPED) return is_mapped_chunk(&mapping, chunk, before, size);
-  if (size > mapping.end - chunk || mapping.end - chunk - size < 2 * sizeof(size_t)) return false;
-  size_t next_size = *(const size_t *)(chunk + size + sizeof(size_t));
-  if (!(next_size & CHUNK_PREVIOUS_IN_USE)) return false;
-  return flags & CHUNK_OTHER_ARENA ? is_arena_chunk(chunk) : is_named(&mapping, "[heap]");
-}
-
-/* The C library's function if the block is its own; else ends the program, or returns NULL. */
-static void *libc_function(void *address, const char *name, const char *call, void *caller) {
-  void *function = NULL;
+/* The owner's function; else ends the program, or returns NULL. */
+static void *find_function(void *address, const char *name, const char *call, void *caller) {
   if (lm_region_holds((uintptr_t)address) || lm_huge_holds(address))
     lm_misuse_not_a_start(address, call, caller);
-  if (is_libc_block((uintptr_t)address)) function = lm_os_next_function(name);
+  void *function = lm_foreign_owner_function(address, name);
   if (function == NULL && lm_options.foreign == LM_FOREIGN_ABORT)
     lm_misuse_foreign(address, call, caller);
   return function;
 }
 
 void lm_foreign_free(void *address, void *caller) {
-  void *function = libc_function(address, "__libc_free", "free", caller);
-  if (function != NULL) ((void (*)(void *))function)(address);
+  void *function = find_function(address, lm_foreign_free_name, "free", caller);
+  if (function != NULL) ((free_function *)function)(address);
 }
 
 size_t lm_foreign_usable_bytes(void *address, void *caller) {
-  static const char name[] = "malloc_usable_size";
-  void *function = libc_function(address, name, name, caller);
-  return function != NULL ? ((size_t (*)(void *))function)(address) : 0;
+  const char *name = lm_foreign_size_name;
+  void *function = find_function(address, name, name, caller);
+  return function != NULL ? ((size_function *)function)(address) : 0;
 }
 
 void *lm_foreign_realloc(void *address, size_t size, void *caller) {
-  void *function = libc_function(address, "malloc_usable_size", "realloc", caller);
+  void *function = find_function(address, lm_foreign_size_name, "realloc", caller);
   if (function == NULL) return NULL;
-  size_t old_bytes = ((size_t (*)(void *))function)(address);
+  size_t old_bytes = ((size_function *)function)(address);
   void *copy = lm_checked_malloc(size);
   if (copy == NULL) return NULL;
   memcpy(copy, address, lm_min(size, old_bytes));

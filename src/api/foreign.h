@@ -12,4 +12,13 @@ size_t lm_foreign_usable_bytes(void *address, void *caller);
 /* The contents in a new block of loam's; NULL with the old kept if out of memory. */
 void *lm_foreign_realloc(void *address, size_t size, void *caller);
 
+/* ---- Per system: foreign_glibc.c, foreign_windows.c ---- */
+
+/* The names of the C library's functions for its own blocks. */
+extern const char lm_foreign_free_name[], lm_foreign_size_name[];
+
+/* The function `name` of whoever has the block; NULL if it is no block of the C library's. Any
+ * address will do. */
+void *lm_foreign_owner_function(const void *address, const char *name);
+
 #endif
