@@ -9,6 +9,7 @@
 
 #include "base/bits.h"
 #include "os/os.h"
+#include "sizeclass/sizeclass.h"
 
 #define CHUNK_PREVIOUS_IN_USE ((size_t)1)
 #define CHUNK_MAPPED ((size_t)2)
