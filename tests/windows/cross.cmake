@@ -27,9 +27,17 @@ set(ucrt_object fast)
 set(clang_flags)
 set(clang_object clang)
 
-# Microsoft's ABI, as clang has it: only the functions of loam.h, compiled and not run. MinGW's
-# headers serve as Windows' own if the compiler says that it is an old one without vector types.
-windows_compile(msvc.obj ${source} "" ${CLANG} --target=x86_64-pc-windows-msvc
-  -fms-compatibility-version=11 ${loam_flags} -Wno-unused-function -Wno-undef
-  -isystem /usr/share/mingw-w64/include -D__MINGW_FORCE_SYS_INTRINS -D_X86INTRIN_H_INCLUDED
-  -D__X86INTRIN_H -D__IMMINTRIN_H -D__EMMINTRIN_H -DLM_NO_OVERRIDE=1 -c ${source})
+# Microsoft's ABI, as clang has it, without a C runtime: only the functions of loam.h. MinGW's headers
+# serve as Windows' own if the compiler says that it is like GCC, too.
+set(msvc ${CMAKE_CURRENT_SOURCE_DIR}/msvc)
+set(msvc_compile ${CLANG} --target=x86_64-pc-windows-msvc -fms-compatibility-version=11
+  -fgnuc-version=4.2.1 -isystem /usr/share/mingw-w64/include ${loam_flags} -DLM_NO_OVERRIDE=1)
+windows_compile(msvc.obj ${source} "" ${msvc_compile} -c ${source})
+windows_compile(core.obj ${msvc}/core.c "" ${msvc_compile} -fno-builtin -c ${msvc}/core.c)
+add_custom_command(OUTPUT ${bin}/core.exe
+  COMMAND ${DLLTOOL} -m i386:x86-64 -d ${msvc}/kernel32.def -l ${bin}/kernel32.lib
+  COMMAND ${LLD_LINK} /nologo /entry:start /subsystem:console /nodefaultlib /out:${bin}/core.exe
+    ${bin}/core.obj ${bin}/msvc.obj ${bin}/kernel32.lib
+  DEPENDS ${bin}/core.obj ${bin}/msvc.obj ${msvc}/kernel32.def VERBATIM)
+list(APPEND outputs ${bin}/core.exe)
+windows_test(windows.msvc_core ${msvc}/core.c core.exe)
