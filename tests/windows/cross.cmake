@@ -27,8 +27,8 @@ set(ucrt_object fast)
 set(clang_flags)
 set(clang_object clang)
 
-# Microsoft's ABI, as clang has it, without a C runtime: only the functions of loam.h. MinGW's headers
-# serve as Windows' own if the compiler says that it is like GCC, too.
+# Microsoft's ABI, as clang has it, without a C runtime: only the functions of loam.h. MinGW's
+# headers serve as Windows' own if the compiler says that it is like GCC, too.
 set(msvc ${CMAKE_CURRENT_SOURCE_DIR}/msvc)
 set(msvc_compile ${CLANG} --target=x86_64-pc-windows-msvc -fms-compatibility-version=11
   -fgnuc-version=4.2.1 -isystem /usr/share/mingw-w64/include ${loam_flags} -DLM_NO_OVERRIDE=1)
