@@ -50,11 +50,11 @@ void lm_process_start(void) {
 
 LM_EXPORT int loam_set_page_provider(const struct loam_page_provider *provider) {
   static struct loam_page_provider process_provider; /* once taken, never changes again */
-  static _Atomic(bool) taken;
-  bool expected = false;
+  static _Atomic(uint32_t) taken; /* not bool: a compare-and-swap of a byte is a call on RISC-V */
+  uint32_t expected = 0;
   if (!lm_provider_is_complete(provider)) return EINVAL;
   lm_process_start();
-  if (!lm_cas_acquire(&taken, &expected, true)) return EBUSY;
+  if (!lm_cas_acquire(&taken, &expected, 1)) return EBUSY;
   process_provider = *provider;
   for (size_t i = 0; i < LM_POOL_MAX; i++) lm_pool_provide(&lm_pools[i], &process_provider);
   return 0;
