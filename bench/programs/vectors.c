@@ -7,7 +7,7 @@
  *
  *   vectors [threads 2] [growths of each 50000] [limit KiB 4096]
  *
- * Prints the calls per second; the first and last word of each vector are checked.
+ * Prints the calls per second; the first and last byte of each vector are checked.
  */
 #include "common.h"
 

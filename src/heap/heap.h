@@ -124,9 +124,9 @@ void lm_heap_trim(struct lm_heap *heap);
 /* A heap for the calling thread, or NULL if out of memory. */
 struct lm_heap *lm_heap_begin(void);
 
-/* Ends the calling thread's heap, which waits for another thread then: as it is if it is small,
- * else without spans. Of these, the empty ones go back to their pools and the others become
- * orphans. */
+/* Ends the calling thread's heap, which waits for another thread then: as it is if it is small
+ * enough to be kept, else without spans. Of these, the empty ones go back to their pools and the
+ * others become orphans. */
 void lm_heap_end(struct lm_heap *heap);
 
 /* Takes the spans of heaps that have been kept since before `before_ms`. */

@@ -14,7 +14,7 @@ struct lm_lock lm_heaps_lock = LM_LOCK_INIT(LM_RANK_HEAPS);
 size_t lm_heap_live_count, lm_heap_made_count;
 /* Heaps without a thread: kept as they were, and without spans. Under lm_heaps_lock. */
 static struct lm_heap *kept_heaps, *bare_heaps;
-static size_t kept_bytes;       /* of all kept heaps */
+static size_t kept_bytes;  /* of all kept heaps */
 static size_t reuse_count; /* heaps taken over since one was kept in vain */
 
 /* ---- A thread's begin and end ---- */
@@ -130,7 +130,7 @@ static size_t held_bytes(const struct lm_heap *heap, size_t limit) {
   return bytes;
 }
 
-/* Keeps a heap as it is, if it is small. */
+/* Keeps a heap as it is, if there is room for it among those that are kept. */
 static bool keep_heap(struct lm_heap *heap) {
   if (lm_options.purge_delay_ms == 0) return false;
   size_t bytes = 1 + held_bytes(heap, KEPT_BYTES << KEPT_DOUBLINGS);

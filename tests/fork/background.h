@@ -35,4 +35,15 @@ static inline int wait_for(pid_t child) {
   return -1;
 }
 
+/* Forks so many times, one child at a time. Each runs `be_the_child`, which ends it with status 0
+ * if all is well. */
+static inline void fork_repeatedly(int count, void (*be_the_child)(void)) {
+  for (int i = 0; i < count; i++) {
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) be_the_child();
+    CHECK_EQ(wait_for(child), 0);
+  }
+}
+
 #endif

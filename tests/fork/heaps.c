@@ -40,12 +40,7 @@ int main(void) {
     fill(blocks[i], 0, 100, i);
   }
   for (int i = 0; i < 3; i++) threads[i] = start_thread(use_heap, NULL);
-  for (int i = 0; i < FORKS; i++) {
-    pid_t child = fork();
-    CHECK(child >= 0);
-    if (child == 0) be_the_child();
-    CHECK_EQ(wait_for(child), 0);
-  }
+  fork_repeatedly(FORKS, be_the_child);
   __atomic_store_n(&background_stop, 1, __ATOMIC_RELAXED);
   for (int i = 0; i < 3; i++) join_thread(threads[i]);
   loam_heap_destroy(heap);

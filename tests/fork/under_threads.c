@@ -37,12 +37,7 @@ int main(void) {
     blocks[i] = opaque(malloc(size_of(i)));
     fill(blocks[i], 0, size_of(i) < 500 ? size_of(i) : 500, i);
   }
-  for (int i = 0; i < FORKS; i++) {
-    pid_t child = fork();
-    CHECK(child >= 0);
-    if (child == 0) be_the_child();
-    CHECK_EQ(wait_for(child), 0);
-  }
+  fork_repeatedly(FORKS, be_the_child);
   __atomic_store_n(&background_stop, 1, __ATOMIC_RELAXED);
   for (int i = 0; i < 3; i++) join_thread(threads[i]);
   return 0;
