@@ -99,7 +99,12 @@ def amalgamation():
 
 
 def repository_files():
-    result = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False)
+    try:
+        result = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True,
+                                check=False)
+    except OSError as error:
+        raise Failure(f"git cannot be run, and lists the tarball's files: {error.strerror}"
+                      ) from error
     if result.returncode != 0:
         raise Failure(f"{ROOT}: the tarball is made from a git repository: "
                       + result.stderr.decode(errors="replace").strip().splitlines()[0])

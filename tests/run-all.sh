@@ -29,11 +29,24 @@ install_packages() {
     > /tmp/loam-tests-apt.log 2>&1 || { tail -20 /tmp/loam-tests-apt.log >&2; exit 1; }
 }
 
+# Into the build folder: the machine's own Python stays as it is.
+install_python_packages() {
+  local wanted
+  wanted=$(sed -E '/^(#|$)/d; s/ .*//' tests/python-packages.txt)
+  [[ $(cat build/python/installed 2> /dev/null) == "$wanted" ]] && return
+  echo "tests: installing" $wanted
+  rm -rf build/python
+  # shellcheck disable=SC2086 # one word for each
+  python3 -m pip install --quiet --root-user-action ignore --target build/python $wanted
+  echo "$wanted" > build/python/installed
+}
+
 # Tests use small time limits: nothing of the caller's may change what malloc does.
 unset LD_PRELOAD LOAM_OPTIONS LOAM_TEST_ANY PYTHONMALLOC MALLOC_ARENA_MAX
 
 install_packages
 mkdir -p build
+install_python_packages
 cmake -S . -B build/tests -G Ninja -DLOAM_BUILD_TESTS=ON > build/configure-tests.log 2>&1 ||
   { cat build/configure-tests.log; exit 1; }
 cmake --build build/tests --parallel "$jobs"

@@ -198,7 +198,7 @@ uint64_t lm_os_clock_ms(void) {
     long seconds, nanoseconds;
   } old = {0, 0};
   if (lm_syscall6(SYS_clock_gettime64, CLOCK_MONOTONIC_COARSE, (long)&now, 0, 0, 0, 0) != 0) {
-    lm_syscall6(SYS_clock_gettime, CLOCK_MONOTONIC_COARSE, (long)&old, 0, 0, 0, 0);
+    lm_syscall6(LM_SYS_CLOCK_GETTIME, CLOCK_MONOTONIC_COARSE, (long)&old, 0, 0, 0, 0);
     now.seconds = old.seconds;
     now.nanoseconds = old.nanoseconds;
   }

@@ -62,9 +62,7 @@ LM_INLINE long lm_syscall6(long n, long a, long b, long c, long d, long e, long 
 }
 #endif
 
-#if defined(SYS_mmap2) && !defined(SYS_mmap)
-#define LM_SYS_MMAP SYS_mmap2
-#elif defined(SYS_mmap2)
+#if defined(SYS_mmap2)
 #define LM_SYS_MMAP SYS_mmap2
 #else
 #define LM_SYS_MMAP SYS_mmap
@@ -74,6 +72,13 @@ LM_INLINE long lm_syscall6(long n, long a, long b, long c, long d, long e, long 
 #define LM_SYS_FUTEX SYS_futex
 #else
 #define LM_SYS_FUTEX SYS_futex_time64
+#endif
+
+/* The one whose seconds are a long. musl's name for it on 32 bit comes first. */
+#if defined(SYS_clock_gettime32)
+#define LM_SYS_CLOCK_GETTIME SYS_clock_gettime32
+#else
+#define LM_SYS_CLOCK_GETTIME SYS_clock_gettime
 #endif
 
 #endif

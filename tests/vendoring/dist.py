@@ -3,13 +3,18 @@
 import filecmp
 import os
 import re
+import sys
 import tarfile
 import unittest
 
-from support import API_PROGRAM, ROOT, VendoringTest, run
+from support import API_PROGRAM, PYTHON_MODULE, ROOT, VendoringTest, run
 
 DIST = os.path.join(ROOT, "scripts", "dist.py")
-COMPILERS = ("gcc", "clang")
+ZIG = (*PYTHON_MODULE, "ziglang", "cc")
+COMPILERS = {"gcc": ("gcc",), "clang": ("clang",), "zig cc": ZIG}
+# Zig brings the headers of their C libraries along.
+ZIG_TARGETS = ("x86_64-linux-musl", "aarch64-linux-gnu", "aarch64-linux-musl", "riscv64-linux-musl",
+               "arm-linux-musleabihf", "x86-linux-musl", "x86_64-windows-gnu")
 C_FLAGS = ("-std=c11", "-O1", "-Wall", "-Wextra")
 MODES = {(): "loam", ("-DLOAM_NO_OVERRIDE",): "other"}
 
@@ -29,20 +34,36 @@ class Dist(VendoringTest):
         with open(self.path("loam.c"), encoding="utf-8") as file:
             text = file.read()
         self.assertEqual(set(re.findall(r'#\s*include "([^"]+)"', text)), {"loam.h"})
+
+    def test_version_and_licence_stand_at_the_top(self):
         with open(os.path.join(ROOT, "LICENSE-MIT"), encoding="utf-8") as file:
-            self.assertIn(" * " + file.read().splitlines()[0], text)
+            licence = [f" * {line}".rstrip() for line in file.read().strip().splitlines()]
+        with open(self.path("loam.h"), encoding="utf-8") as file:
+            header = file.read()
+        version = re.search(r'#define LOAM_VERSION "(.*)"', header)[1]
+        with open(self.path("loam.c"), encoding="utf-8") as file:
+            heading = file.read().partition("*/")[0]
+        self.assertTrue(heading.startswith(f"/* loam {version}: "), heading)
+        self.assertIn("\n".join(licence), heading)
+        self.assertIn("License: MIT OR Apache-2.0", header.partition("*/")[0])
 
     def test_c_and_cpp_programs_in_both_modes_without_warnings(self):
         c_file = self.write("program.c", API_PROGRAM)
         cpp_file = self.write("program.cpp", API_PROGRAM)
-        for compiler in COMPILERS:
+        for name, compiler in COMPILERS.items():
             for definitions, owner in MODES.items():
-                with self.subTest(compiler=compiler, definitions=definitions):
+                with self.subTest(compiler=name, definitions=definitions):
                     loam_object = self.path("loam.o")
-                    self.succeed(compiler, *C_FLAGS, *definitions, "-c", self.path("loam.c"),
+                    self.succeed(*compiler, *C_FLAGS, *definitions, "-c", self.path("loam.c"),
                                  "-o", loam_object)
                     self.check_program("gcc", c_file, loam_object, owner)
                     self.check_program("g++", cpp_file, loam_object, owner)
+
+    def test_zig_cc_for_other_targets_without_warnings(self):
+        for target in ZIG_TARGETS:
+            with self.subTest(target):
+                self.succeed(*ZIG, "-target", target, *C_FLAGS, "-O0", "-c", self.path("loam.c"),
+                             "-o", self.path("loam.o"))
 
     def check_program(self, compiler, source, loam_object, owner):
         program = self.path("program")
@@ -63,6 +84,13 @@ class Dist(VendoringTest):
         result = run(DIST, blocked)
         self.assertEqual(result.returncode, 2)
         self.assertRegex(result.stderr, rf"^dist: {blocked}\S* cannot be written: .*\n$")
+
+    def test_a_missing_git_is_one_line(self):
+        result = run(sys.executable, DIST, self.path("out"), environment={"PATH": self.folder})
+        self.assertEqual(result.returncode, 2)
+        self.assertEqual(result.stderr, "dist: git cannot be run, and lists the tarball's files: "
+                         "No such file or directory\n")
+        self.assertFalse(os.path.exists(self.path("out")))
 
 
 if __name__ == "__main__":

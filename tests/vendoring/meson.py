@@ -10,6 +10,15 @@ PROJECT = """project('consumer', 'c')
 executable('api', 'program.c', dependencies: dependency('loam'))
 executable('override', 'program.c', dependencies: dependency('loam-override'))
 """
+# A compiler that runs, whatever it is said to build for.
+CROSS = """[binaries]
+c = 'gcc'
+[host_machine]
+system = '{system}'
+cpu_family = '{processor}'
+cpu = '{processor}'
+endian = 'little'
+"""
 
 
 class Meson(VendoringTest):
@@ -45,6 +54,17 @@ class Meson(VendoringTest):
                 self.assertEqual(result.returncode, 1, result.stdout)
                 self.assertIn("loam-override: the address sanitizer needs malloc for itself. "
                               "Use it only in builds without it.", result.stdout)
+
+    def test_platforms_where_loam_was_never_run_are_refused(self):
+        for system, processor in (("freebsd", "x86_64"), ("linux", "sparc64"),
+                                  ("windows", "aarch64")):
+            with self.subTest(system):
+                cross = self.write("cross.ini", CROSS.format(system=system, processor=processor))
+                result = self.configure("--cross-file", cross)
+                shutil.rmtree(self.path("build"))
+                self.assertEqual(result.returncode, 1, result.stdout)
+                self.assertIn(f"loam-override: loam was never run on {system} on {processor}. "
+                              "Leave it out there.", result.stdout)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,15 @@
 """What the tests of vendoring share."""
 import os
 import subprocess
+import sys
 import tempfile
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.realpath(__file__)))))
+
+# Followed by a module's name: runs one of tests/python-packages.txt, which run-all.sh installs.
+PYTHON_MODULE = ("env", "PYTHONPATH=" + os.path.join(ROOT, "build", "python"), sys.executable, "-m")
 
 # A block from malloc, one from loam_malloc; what is the first, loam's or the C library's?
 API_PROGRAM = """
