@@ -1,9 +1,12 @@
-// loam for C++ containers: a std::pmr::memory_resource (C++17), and an allocator template.
+// loam for C++ containers: a std::pmr::memory_resource (C++17), an allocator template, and
+// first-class heaps as resources (C++17).
 //
 //     std::pmr::vector<int> numbers{loam::resource()};
 //     std::vector<int, loam::allocator<int>> others;
+//     loam::heap heap;
+//     std::pmr::vector<int> numbers_of_a_request{&heap};
 //
-// Both need loam.h's functions only, not the malloc replacement: link loam::loam, loam::shared or
+// All need loam.h's functions only, not the malloc replacement: link loam::loam, loam::shared or
 // loam.c. Memory that runs out is a std::bad_alloc; without exceptions the program is ended.
 //
 // License: MIT OR Apache-2.0
@@ -15,7 +18,9 @@
 #include <cstddef>
 #include <exception>
 #include <limits>
+#include <memory>
 #include <new>
+#include <stdexcept>
 #include <type_traits>
 #if defined(__has_include)
 #if __has_include(<memory_resource>) && __cplusplus >= 201703L
@@ -107,6 +112,74 @@ class memory_resource final : public std::pmr::memory_resource {
     return false;
 #endif
   }
+};
+
+// A first-class heap, with the rules of loam.h: memory of its own for what belongs together, all of
+// which goes back at once when the heap ends. Any number of threads may use it, one at a time works
+// in it, and others wait. Blocks may be given back one by one before, by any thread. Objects that
+// are left are not destroyed, only their memory is gone: a container must have ended before, or
+// must not be touched again, not even to end. Neither copied nor moved: containers point to it.
+class heap final : public std::pmr::memory_resource {
+ public:
+  // Throws std::bad_alloc if there is no memory for a heap.
+  heap() : heap_(loam_heap_new()) { check(); }
+
+  // All memory for blocks comes from the provider, which is copied. Throws std::invalid_argument if
+  // its `reserve` or its `release` is null.
+  explicit heap(const loam_page_provider &provider)
+      : heap_(is_complete(provider) ? loam_heap_new_with_provider(&provider) : nullptr) {
+    check();
+  }
+
+  heap(const heap &) = delete;
+  heap &operator=(const heap &) = delete;
+
+  // No other thread may be using the heap.
+  ~heap() override { loam_heap_destroy(heap_); }
+
+  // Gives all blocks back at once, as loam_heap_free_all; the heap can be used again.
+  void release() noexcept { loam_heap_free_all(heap_); }
+
+  // Calls `visitor(void *block, std::size_t size, bool in_use)` for each block, as loam_heap_visit:
+  // nobody may use the heap meanwhile, the visitor neither. An exception ends the program.
+  template <class Visitor>
+  void visit(Visitor visitor) {
+    auto call = [](void *context, void *block, std::size_t size, int in_use) noexcept {
+      (*static_cast<Visitor *>(context))(block, size, in_use != 0);
+    };
+    loam_heap_visit(heap_, call, std::addressof(visitor));
+  }
+
+  // For the functions loam_heap_*.
+  loam_heap *handle() const noexcept { return heap_; }
+
+ private:
+  void *do_allocate(std::size_t bytes, std::size_t alignment) override {
+    void *block = alignment <= 16 ? loam_heap_malloc(heap_, bytes)
+                                  : loam_heap_memalign(heap_, alignment, bytes);
+    if (block == nullptr) detail::throw_out_of_memory();
+    return block;
+  }
+  void do_deallocate(void *block, std::size_t, std::size_t) override {
+    loam_heap_free(heap_, block);
+  }
+  bool do_is_equal(const std::pmr::memory_resource &other) const noexcept override {
+    return this == &other;
+  }
+
+  void check() const {
+    if (heap_ == nullptr) detail::throw_out_of_memory();
+  }
+  static bool is_complete(const loam_page_provider &provider) {
+    if (provider.reserve != nullptr && provider.release != nullptr) return true;
+#if defined(__cpp_exceptions)
+    throw std::invalid_argument("loam::heap: the page provider has no reserve or no release");
+#else
+    std::terminate();
+#endif
+  }
+
+  loam_heap *heap_;
 };
 
 // One resource for the whole program; it is never destroyed, since containers may outlive main.
