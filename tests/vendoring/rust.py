@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """The crate loam-malloc: its own tests in both forms, on musl too, and what is packaged."""
 import os
+import re
 import shutil
 import unittest
 
 from support import ROOT, VendoringTest, run
 
+GNU = "x86_64-unknown-linux-gnu"
 MUSL = "x86_64-unknown-linux-musl"
 
 
@@ -27,6 +29,37 @@ class Rust(VendoringTest):
             self.skipTest(f"no Rust target {MUSL}, or no musl-gcc")
         self.cargo("test", "--locked", "--quiet", "-p", "loam-malloc", "--target", MUSL,
                    "--tests", "--features", "override")
+
+    def refused(self, sentence, *arguments, **environment):
+        result = run("cargo", "check", "--locked", "--quiet", "-p", "loam-malloc", *arguments,
+                     "--target-dir", self.path("target"), folder=ROOT, environment=environment)
+        self.assertEqual(result.returncode, 101, result.stderr)
+        self.assertRegex(result.stderr, rf"(?m)^error: loam-malloc@[0-9.]+: {re.escape(sentence)}$")
+
+    def test_platforms_where_loam_was_never_run_are_refused(self):
+        way_out = "Leave loam-malloc out there; or set LOAM_ALLOW_OTHER_PLATFORMS=1 to try."
+        for target, platform in {
+                "x86_64-pc-windows-msvc": "windows on x86_64 and Microsoft's C runtime",
+                "i686-pc-windows-gnu": "windows on x86",
+                "x86_64-unknown-freebsd": "freebsd on x86_64",
+                "aarch64-linux-android": "android on aarch64"}.items():
+            with self.subTest(target):
+                self.refused(f"loam was never run on {platform}. {way_out}", "--target", target)
+
+    def test_sanitizers_are_refused_with_override_only(self):
+        override = ("--features", "override", "--target", GNU)
+        for flag, sanitizer, environment in (
+                ("-Zsanitizer=thread", "thread", {"RUSTFLAGS": "-Zsanitizer=thread"}),
+                ("sanitizer=address", "address", {"RUSTFLAGS": "-Z sanitizer=address"}),
+                ("-fsanitize=undefined,leak", "leak", {"CFLAGS": "-fsanitize=undefined,leak"})):
+            with self.subTest(flag):
+                self.refused(f"it is built with {flag}, and the {sanitizer} sanitizer needs malloc "
+                             "for itself. Leave out the feature override in builds with it.",
+                             *override, RUSTC_BOOTSTRAP="1", **environment)
+        result = run("cargo", "check", "--locked", "--quiet", "-p", "loam-malloc", "--target", GNU,
+                     "--target-dir", self.path("target"), folder=ROOT,
+                     environment={"CFLAGS": "-fsanitize=address"})
+        self.assertEqual(result.returncode, 0, result.stderr)
 
     def test_the_packaged_crate_carries_the_c_file_and_builds(self):
         self.succeed(os.path.join(ROOT, "scripts", "dist.py"), self.path("dist"))

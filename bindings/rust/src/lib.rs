@@ -26,11 +26,21 @@
 //! ```
 //!
 //! On musl this makes static programs scale whose malloc would be one lock.
+//!
+//! A [`Heap`] is memory of its own for what belongs together, and is given back at once.
 
 #![no_std]
 
+mod heap;
+
+pub use heap::Heap;
+
 use core::alloc::{GlobalAlloc, Layout};
 use core::ffi::{CStr, c_char, c_int, c_void};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 /// Every block has at least this alignment.
 const BLOCK_ALIGNMENT: usize = 16;
