@@ -104,10 +104,21 @@ static bool is_ours(const void *address) {
   return lm_region_holds((uintptr_t)address) || lm_huge_holds(address);
 }
 
+/* Where the block of a C runtime's starts that is aligned at `address`: that stands in the last
+ * whole word before it. `address` itself if no runtime knows such a block. */
+static void *foreign_start(void *address) {
+  void *word = (void *)(((uintptr_t)address & ~(sizeof(void *) - 1)) - sizeof(void *));
+  void *start = NULL;
+  struct lm_os_mapping mapping;
+  if (lm_os_find_mapping((uintptr_t)word, &mapping) && mapping.readable) start = *(void **)word;
+  return lm_os_owner_function(start, "_aligned_free") != NULL ? start : address;
+}
+
 /* Where the block starts that _aligned_offset_malloc has given `address` of. */
 static void *start_of(void *address) {
   void *start;
-  if (address == NULL || starts_block(address) || !is_ours(address)) return address;
+  if (address == NULL || starts_block(address)) return address;
+  if (!is_ours(address)) return foreign_start(address);
   memcpy(&start, (char *)address - sizeof start, sizeof start);
   return start < address && is_ours(start) && starts_block(start) ? start : address;
 }
@@ -130,22 +141,13 @@ static void *take_aligned(size_t size, size_t alignment, size_t offset, bool cle
   return block + lead;
 }
 
-/* A block that a C runtime has aligned, has the address of what it is part of in the last whole
- * word before it. */
-static void *foreign_start(void *address) {
-  void *word = (void *)(((uintptr_t)address & ~(sizeof(void *) - 1)) - sizeof(void *));
-  void *start = NULL;
-  struct lm_os_mapping mapping;
-  if (lm_os_find_mapping((uintptr_t)word, &mapping) && mapping.readable) start = *(void **)word;
-  return start;
-}
-
 static void free_aligned(void *address, void *caller) {
+  void *start = start_of(address);
   void (*owners_free)(void *) = NULL;
-  if (address != NULL && !is_ours(address))
-    owners_free = (void (*)(void *))lm_os_owner_function(foreign_start(address), "_aligned_free");
+  if (start != address && !is_ours(start))
+    owners_free = (void (*)(void *))lm_os_owner_function(start, "_aligned_free");
   if (owners_free != NULL) owners_free(address);
-  else lm_checked_free(start_of(address), caller);
+  else lm_checked_free(start, caller);
 }
 
 static size_t aligned_bytes(void *address, void *caller) {

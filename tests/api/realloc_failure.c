@@ -11,8 +11,8 @@ int main(void) {
     fill(block, 0, filled, (unsigned)i);
     block[sizes[i] - 1] = filled == sizes[i] ? block[sizes[i] - 1] : 0x5a;
     errno = 0;
-    /* Lawful as a size, but more than any address space of today. */
-    CHECK(opaque(realloc(block, opaque_size((size_t)1 << 60))) == NULL);
+    /* Lawful as a size, but more than an address space has room for. */
+    CHECK(opaque(realloc(block, opaque_size(PTRDIFF_MAX - 1 * MIB))) == NULL);
     CHECK_EQ(errno, ENOMEM);
     check_filled(block, 0, filled, (unsigned)i);
     if (filled != sizes[i]) CHECK_EQ(block[sizes[i] - 1], 0x5a);

@@ -1,5 +1,5 @@
 # What the cross compilers on Linux add to the tests for Windows: the UCRT beside msvcrt, the
-# allocator as clang compiles it, and other processors, which are compiled and not run.
+# allocator as clang and Zig compile it, Microsoft's ABI, and other processors.
 windows_compile(clang.o ${source} ""
   ${CLANG} --target=x86_64-w64-mingw32 ${loam_flags} -c ${source})
 windows_compile(x86.o ${source} "" ${WINDOWS_CC_32} ${loam_flags} -c ${source})
@@ -8,10 +8,6 @@ windows_compile(x86_clang.o ${source} ""
 windows_compile(aarch64.o ${source} "" ${CLANG} --target=aarch64-w64-mingw32
   -isystem /usr/share/mingw-w64/include ${loam_flags} -c ${source})
 list(APPEND objects clang x86 x86_clang)
-# 32 bit: a whole program links; nothing here can run it.
-windows_compile(x86.exe ${CMAKE_CURRENT_SOURCE_DIR}/names.c ${bin}/x86.o ${WINDOWS_CC_32}
-  ${test_flags} ${bin}/x86.o ${CMAKE_CURRENT_SOURCE_DIR}/names.c -static -lpthread)
-
 # The UCRT in the place of msvcrt: GCC's own instructions with the names exchanged.
 execute_process(COMMAND ${WINDOWS_CC} -dumpspecs OUTPUT_VARIABLE specs COMMAND_ERROR_IS_FATAL ANY)
 string(REPLACE "-lmsvcrt" "-lucrt" specs "${specs}")
@@ -41,3 +37,9 @@ add_custom_command(OUTPUT ${bin}/core.exe
   DEPENDS ${bin}/core.obj ${bin}/msvc.obj ${msvc}/kernel32.def VERBATIM)
 list(APPEND outputs ${bin}/core.exe)
 windows_test(windows.msvc_core ${msvc}/core.c core.exe)
+
+# LLVM's C++ library, and programs for AArch64 that are linked, by Zig.
+add_test(NAME windows.zig
+  COMMAND ${environment} ${python} ${CMAKE_CURRENT_SOURCE_DIR}/zig.py ${wine} ${bin}/zig)
+set_tests_properties(windows.zig PROPERTIES
+  TIMEOUT 600 COST 100 SKIP_RETURN_CODE 77 FIXTURES_REQUIRED "${fixture}")

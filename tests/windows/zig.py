@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""Programs for Windows that Zig's clang and lld link with the UCRT and with LLVM's C++ library.
+
+    zig.py WINE WORK
+
+Those for x86-64 run under WINE; those for AArch64, which nothing here can run, are linked and
+looked into. Zig is the Python module `ziglang`, which is fetched into WORK if there is none; the
+status is 77 if that cannot be done. The first run takes a minute or two: Zig builds its libraries.
+"""
+import importlib.util
+import os
+import struct
+import subprocess
+import sys
+
+TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+ROOT = os.path.dirname(TESTS)
+SKIPPED = 77
+RELEASE = "ziglang==0.15.2"
+INCLUDES = [f"-I{TESTS}", f"-I{ROOT}/include"]
+LOAM = ["-std=c11", "-O2", "-DNDEBUG", "-fno-builtin-malloc", "-Wall", "-Wextra", "-Werror"]
+PROGRAM = ["-g", "-O1", "-fno-builtin", "-w", "-static"]
+# Zig's name of a processor: the number in a PE file's header, and the tests that are linked.
+PROCESSORS = {
+    "x86_64": (0x8664, ["operators.cpp", "names.c", "foreign.c", "many_threads.c", "purge.c"]),
+    "aarch64": (0xAA64, ["names.c", "foreign.c", "many_threads.c"]),
+}
+
+
+def fetch(folder):
+    """Makes sure that children find Zig; whether they do."""
+    if importlib.util.find_spec("ziglang") is not None:
+        return True
+    os.environ["PYTHONPATH"] = folder
+    if os.path.isdir(os.path.join(folder, "ziglang")):
+        return True
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", folder, RELEASE]
+    return subprocess.run(pip, check=False).returncode == 0
+
+
+def zig(processor, language, *arguments):
+    subprocess.run([sys.executable, "-m", "ziglang", language, "-target",
+                    processor + "-windows-gnu", "-fno-sanitize=undefined", *INCLUDES, *arguments],
+                   check=True)
+
+
+def check_file(path, machine):
+    """The program is for that processor, has loam, and no thread-local variable is emulated."""
+    with open(path, "rb") as file:
+        content = file.read()
+    start, = struct.unpack_from("<I", content, 0x3C)
+    assert content[start:start + 4] == b"PE\0\0", path
+    assert struct.unpack_from("<H", content, start + 4)[0] == machine, path
+    assert b".loam\0\0\0" in content[:4096], f"{path} has no section .loam"
+    assert b"__emutls" not in content, f"{path} has emulated thread-local variables"
+
+
+def check_processor(processor, wine, work):
+    machine, sources = PROCESSORS[processor]
+    loam = os.path.join(work, f"loam-{processor}.o")
+    zig(processor, "cc", *LOAM, f"-I{ROOT}/src", "-c", f"{ROOT}/src/loam.c", "-o", loam)
+    zig(processor, "cc", "-shared", f"{TESTS}/windows/modules/plugin.c", "-o",
+        os.path.join(work, "plugin.dll"))
+    for source in sources:
+        name, kind = os.path.splitext(source)
+        program = os.path.join(work, f"{name}-{processor}.exe")
+        language = ["c++", "-std=c++17"] if kind == ".cpp" else ["cc", "-std=gnu11"]
+        zig(processor, *language, *PROGRAM, loam, f"{TESTS}/windows/{source}", "-o", program)
+        check_file(program, machine)
+        if processor == "x86_64":
+            subprocess.run([wine, program], check=True, timeout=60)
+            print(f"{processor} {source}: runs")
+        else:
+            print(f"{processor} {source}: links")
+
+
+def main():
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    wine, work = sys.argv[1], os.path.abspath(sys.argv[2])
+    os.makedirs(work, exist_ok=True)
+    if not fetch(os.path.join(work, "python")):
+        print(f"not tested: there is no Zig, and {RELEASE} cannot be fetched")
+        return SKIPPED
+    for processor in PROCESSORS:
+        check_processor(processor, wine, work)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
