@@ -5,8 +5,8 @@
 #define LOAM_TESTS_PROVIDER_H
 
 #include "names.h"
+#include "reserved_memory.h"
 #include <pthread.h>
-#include <sys/mman.h>
 
 enum { RESERVATIONS_MAX = 256 };
 
@@ -30,12 +30,9 @@ struct strict {
   void *kept[16];
 };
 
-static inline size_t page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
-
-static inline void *map_nothing(size_t size, int protection) {
-  void *memory = mmap(NULL, size, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  CHECK(memory != MAP_FAILED);
-  return memory;
+/* For a byte for each page of a reservation, in whole pages. */
+static inline size_t state_bytes(size_t size) {
+  return (size / page_bytes() + page_bytes() - 1) & ~(page_bytes() - 1);
 }
 
 /* Begins a callback; false: it is to fail. */
@@ -74,15 +71,13 @@ static inline void *strict_reserve(void *context, size_t size, size_t alignment)
   CHECK(size > 0 && size % page_bytes() == 0);
   CHECK(alignment >= page_bytes() && (alignment & (alignment - 1)) == 0);
   if (strict_enter(strict, 1)) {
-    char *room = map_nothing(size + alignment, PROT_NONE);
-    start = (char *)(((uintptr_t)room + alignment - 1) & ~(alignment - 1));
-    if (start > room) munmap(room, (size_t)(start - room));
-    munmap(start + size, (size_t)(room + alignment - start));
+    start = memory_reserve(size, alignment);
     struct reservation *r = strict->reservations;
     while (r->start != NULL) CHECK(++r < &strict->reservations[RESERVATIONS_MAX]);
     r->start = start;
     r->size = size;
-    r->committed = map_nothing(size / page_bytes(), PROT_READ | PROT_WRITE);
+    r->committed = memory_reserve(state_bytes(size), page_bytes());
+    memory_commit(r->committed, state_bytes(size));
     strict->reservation_count++;
   }
   strict_leave(strict);
@@ -103,7 +98,7 @@ static inline int strict_commit(void *context, void *address, size_t size) {
   int good = strict_enter(strict, 1);
   struct reservation *r = strict_part(strict, address, size);
   if (good) {
-    CHECK_EQ(mprotect(address, size, PROT_READ | PROT_WRITE), 0);
+    memory_commit(address, size);
     for (size_t i = 0; i < size; i += page_bytes()) {
       unsigned char *state = &r->committed[((char *)address - r->start + i) / page_bytes()];
       if (*state) memset((char *)address + i, 0, page_bytes());
@@ -132,8 +127,7 @@ static inline int strict_purge(void *context, void *address, size_t size) {
     size_t before = strict->committed_bytes;
     strict_forget(strict, r, (size_t)((char *)address - r->start), size);
     strict->purged_bytes += before - strict->committed_bytes;
-    CHECK_EQ(madvise(address, size, MADV_DONTNEED), 0);
-    CHECK_EQ(mprotect(address, size, PROT_NONE), 0);
+    memory_decommit(address, size);
   }
   strict_leave(strict);
   return good ? 0 : EAGAIN;
@@ -145,8 +139,8 @@ static inline void strict_release(void *context, void *address, size_t size) {
   struct reservation *r = strict_find(strict, address);
   CHECK(r != NULL && r->start == address && r->size == size);
   strict_forget(strict, r, 0, size);
-  munmap(r->committed, size / page_bytes());
-  munmap(r->start, size);
+  memory_release(r->committed, state_bytes(size));
+  memory_release(r->start, size);
   r->start = NULL;
   strict->reservation_count--;
   strict_leave(strict);
@@ -155,6 +149,8 @@ static inline void strict_release(void *context, void *address, size_t size) {
 static inline void strict_start(struct strict *strict) {
   memset(strict, 0, sizeof *strict);
   pthread_mutex_init(&strict->lock, NULL);
+  CHECK_EQ(pthread_mutex_lock(&strict->lock), 0); /* which calls malloc the first time on Windows */
+  strict_leave(strict);
   strict->countdown = -1;
   strict->provider = (struct loam_page_provider){strict_reserve, strict_commit, strict_purge,
                                                  strict_release, strict};

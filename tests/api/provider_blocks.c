@@ -1,3 +1,4 @@
+// windows: yes
 // builds: fast checking linked static
 /* Every block of a heap with a page provider is in the provider's memory, whatever its size and
  * wherever it is freed, and no other block ever is; destroy releases everything. */

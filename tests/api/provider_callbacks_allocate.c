@@ -1,3 +1,4 @@
+// windows: yes
 /* The callbacks of a heap's page provider may allocate and free ordinary blocks, whoever brings
  * them about: the heap, a free, or the purge clock in the midst of somebody's malloc. */
 #include "provider.h"

@@ -1,3 +1,4 @@
+// windows: yes
 /* What is refused, and providers that leave out what they need not have. */
 #include "provider.h"
 
@@ -14,7 +15,7 @@ static void refused(const struct loam_page_provider *provider) {
 
 static void *reserve_usable(void *context, size_t size, size_t alignment) {
   char *memory = strict_reserve(context, size, alignment);
-  CHECK_EQ(mprotect(memory, size, PROT_READ | PROT_WRITE), 0);
+  memory_commit(memory, size);
   return memory;
 }
 
@@ -48,9 +49,9 @@ static void release_far_away(void *context, void *address, size_t size) {
 }
 
 static void addresses_out_of_range(void) {
-  struct loam_page_provider far = {reserve_far_away, NULL, NULL, release_far_away, &strict};
+  struct loam_page_provider distant = {reserve_far_away, NULL, NULL, release_far_away, &strict};
   strict_start(&strict);
-  struct loam_heap *heap = loam_heap_new_with_provider(&far);
+  struct loam_heap *heap = loam_heap_new_with_provider(&distant);
   errno = 0;
   CHECK(opaque(loam_heap_malloc(heap, 10)) == NULL);
   CHECK_EQ(errno, ENOMEM);

@@ -1,3 +1,4 @@
+// windows: yes
 /* A page provider for the whole process: all memory that is reserved from then on is its own, for
  * every thread; blocks from before stay as they are, and there is no second one. */
 #include "provider.h"

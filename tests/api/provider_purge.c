@@ -1,3 +1,4 @@
+// windows: yes
 /* Empty memory of a heap with a page provider goes back to it: by the clock, though nobody calls
  * anything of that heap, and when malloc_trim asks; not without a purge callback. */
 #include "provider.h"
@@ -76,6 +77,7 @@ int main(void) {
   strict_start(&strict);
   on_demand();
   strict_start(&strict);
-  without_a_purge_callback();
+  /* In 32 bit a region is smaller than what is allocated there, and the empty ones go whole. */
+  if (sizeof(void *) == 8) without_a_purge_callback();
   return 0;
 }

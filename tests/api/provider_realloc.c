@@ -1,3 +1,4 @@
+// windows: yes
 /* realloc in a heap with a page provider stays in the provider's memory, in place or not; by
  * another name a block that has to move leaves the heap, and its old memory is the heap's again. */
 #include "provider.h"

@@ -1,13 +1,12 @@
 // build: both
 // expect: loam: invalid pointer 0xADDR given to free by MODULE: not a block of loam or of the C library
-// windows: no
 /* free of an address where nothing is mapped */
+#include "../reserved_memory.h"
 #include "crime.h"
-#include <sys/mman.h>
 
 int main(void) {
-  void *mapping = mmap(NULL, 65536, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  munmap(mapping, 65536);
-  free(announce((char *)mapping + 4096 + 32));
+  char *mapping = memory_reserve(65536, 65536);
+  memory_release(mapping, 65536);
+  free(announce(mapping + 4096 + 32));
   return 0;
 }

@@ -1,4 +1,3 @@
-// windows: no
 // build: both
 // expect: loam: invalid pointer 0xADDR given to heap_free by MODULE: not a block of that heap
 /* a block of one first-class heap is freed in another */

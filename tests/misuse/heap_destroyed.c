@@ -1,4 +1,3 @@
-// windows: no
 // build: both
 // expect: loam: invalid heap 0xADDR given to heap_malloc by MODULE: it has been destroyed
 /* a first-class heap is used after it was destroyed */

@@ -1,4 +1,3 @@
-// windows: no
 // build: checking
 // expect: loam: double free of 0xADDR by MODULE
 /* a small block of a first-class heap is freed twice */

@@ -1,4 +1,3 @@
-// windows: no
 // build: both
 // expect: loam: invalid pointer 0xADDR given to heap_realloc by MODULE: not a block of that heap
 /* a block of malloc is resized in a first-class heap */

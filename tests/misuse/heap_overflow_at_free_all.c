@@ -1,4 +1,3 @@
-// windows: no
 // build: checking
 // expect: loam: write past the end of block 0xADDR of 100 bytes
 /* a block of a first-class heap is written past its end, which free_all finds */

@@ -1,4 +1,3 @@
-// windows: no
 // build: both
 // expect: loam: invalid pointer 0xADDR given to free by MODULE: not a block of loam or of the C library
 /* a block is freed after its heap, which had a page provider, was destroyed */

@@ -1,4 +1,3 @@
-// windows: no
 // build: both
 // expect: loam: double free of 0xADDR by MODULE
 /* a large block of a heap with a page provider is freed twice */

@@ -1,4 +1,3 @@
-// windows: no
 // build: both
 // expect: loam: page provider: memory at 0xADDR is not zero after commit
 /* a page provider reserves the same memory again without clearing it */
@@ -10,7 +9,7 @@ static char *memory;
 static void *reserve(void *context, size_t size, size_t alignment) {
   if (memory != NULL) return announce(memory);
   memory = strict_reserve(context, size, alignment);
-  CHECK_EQ(mprotect(memory, size, PROT_READ | PROT_WRITE), 0);
+  memory_commit(memory, size);
   return memory;
 }
 

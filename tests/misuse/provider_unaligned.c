@@ -1,4 +1,3 @@
-// windows: no
 // build: both
 // expect: loam: page provider: reserve returned 0xADDR, which is not aligned to {\d+}
 /* a page provider's reserve does not align what it returns */
