@@ -49,6 +49,7 @@ struct lm_middle {
   size_t empty_chunk_count;
   size_t debt_count; /* purged early and used again since: limits early purges */
   uint32_t call_count, tick_count;
+  bool takes; /* a block has been taken since an orphan was last adopted for its freed blocks */
 };
 
 struct lm_heap {
@@ -101,12 +102,6 @@ void lm_heap_free_own(struct lm_heap *heap, struct lm_block *block);
 /* Puts `count` blocks of one own span back, linked from `first` to `last`. */
 void lm_heap_put_back(struct lm_heap *heap, struct lm_span *span, struct lm_block *first,
                       struct lm_block *last, size_t count);
-
-/* Whether the heap has spans of the class. */
-LM_INLINE bool lm_heap_uses(const struct lm_heap *heap, size_t class_index) {
-  if (class_index == LM_CLASS_MIDDLE) return heap->middle.used_count != 0;
-  return heap->span_counts[class_index] != 0;
-}
 
 /* A span that was an orphan, on no list, is the heap's from here on. */
 void lm_heap_own(struct lm_heap *heap, struct lm_span *span);

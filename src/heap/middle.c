@@ -213,6 +213,7 @@ void *lm_middle_take(struct lm_heap *heap, size_t page_count, bool clear) {
   struct lm_middle *middle = &heap->middle;
   tick_sometimes(heap);
   lm_remote_collect(heap);
+  middle->takes = true;
   void *cached = lm_middle_take_cached(heap, page_count);
   if (cached != NULL) return clear ? memset(cached, 0, page_count << lm_os.page_shift) : cached;
   for (;;) {

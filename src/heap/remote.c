@@ -78,14 +78,22 @@ static void send_parcel(struct lm_parcel *parcel) {
   parcel->owner = NULL;
 }
 
-/* Blocks of an orphan go to the orphan; but a heap that uses such blocks itself adopts it with
- * them, since it is likely to free the others as well. */
+/* Whether the heap should adopt an orphan of which it frees blocks: if it uses such blocks itself,
+ * since it is likely to free the others as well. Chunks one by one as it takes blocks: a heap that
+ * only frees would gather chunks whose free pages nobody can use. */
+static bool wants_orphan(const struct lm_heap *heap, size_t class_index) {
+  if (class_index == LM_CLASS_MIDDLE) return heap->middle.takes;
+  return heap->span_counts[class_index] != 0;
+}
+
+/* Blocks of an orphan go to the orphan, or with it to the heap that frees them. */
 static void deliver_to_orphan(struct lm_heap *heap, struct lm_message *message) {
   struct lm_span *span = lm_span_of(message);
-  if (!lm_heap_uses(heap, span->class_index) || !lm_orphan_adopt_span(heap, span)) {
+  if (!wants_orphan(heap, span->class_index) || !lm_orphan_adopt_span(heap, span)) {
     deliver(message);
     return;
   }
+  if (span->class_index == LM_CLASS_MIDDLE) heap->middle.takes = false;
   lm_heap_own(heap, span);
   struct lm_block *handle = (struct lm_block *)message;
   lm_heap_put_back(heap, span, message->newest, handle, message_count(message));
