@@ -179,11 +179,13 @@ void *lm_heap_take_slow(struct lm_heap *heap, size_t class_index, bool *zero) {
   }
   *zero = false;
   if (++heap->refill_count % REFILLS_PER_TICK == 0) lm_heap_tick(heap);
-  lm_remote_collect(heap);
-  void *block = lm_heap_pop(heap, class_index);
-  if (block != NULL) return block;
-  block = take_from_usable(heap, class_index);
-  if (block != NULL) return block;
+  bool more;
+  do {
+    more = lm_remote_collect_some(heap);
+    void *block = lm_heap_pop(heap, class_index);
+    if (block == NULL) block = take_from_usable(heap, class_index);
+    if (block != NULL) return block;
+  } while (more);
 
   span = heap->current[class_index];
   if (span == NULL || span->extended_count == span->capacity) {

@@ -66,6 +66,7 @@ struct lm_heap {
   struct lm_span_list full;
   struct lm_chain chains[LM_CHAIN_COUNT];
   struct lm_parcel parcels[LM_PARCEL_COUNT];
+  struct lm_message *received; /* taken out of the inbox and not put back yet, newest first */
   struct lm_middle middle;
   uint32_t span_counts[LM_CLASS_COUNT]; /* of all the heap's spans, by class */
   struct lm_heap *next; /* this and the next two: while it has no thread, under the lists' lock */

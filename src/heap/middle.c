@@ -212,13 +212,14 @@ static void *take_from(struct lm_middle *middle, struct lm_span *span, size_t pa
 void *lm_middle_take(struct lm_heap *heap, size_t page_count, bool clear) {
   struct lm_middle *middle = &heap->middle;
   tick_sometimes(heap);
-  lm_remote_collect(heap);
+  lm_remote_collect_some(heap);
   middle->takes = true;
   void *cached = lm_middle_take_cached(heap, page_count);
   if (cached != NULL) return clear ? memset(cached, 0, page_count << lm_os.page_shift) : cached;
   for (;;) {
     uint64_t fitting = middle->runs >> (page_count - 1);
     if (LM_UNLIKELY(fitting == 0)) {
+      if (lm_remote_collect_some(heap)) continue;
       if (middle->cached_count != 0) flush_cached(heap, 0);
       else if (!add_chunk(heap)) return NULL;
       continue;

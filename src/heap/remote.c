@@ -173,6 +173,9 @@ void lm_remote_free_now(struct lm_block *block) {
 
 /* ---- The owner ---- */
 
+/* Each costs a cache miss or two. */
+#define MESSAGES_PER_CALL 8
+
 /* What the next turn reads first: lines that other threads have written to. */
 LM_INLINE void prefetch(struct lm_message *message) {
   struct lm_span *record = lm_span_record_of(message);
@@ -181,25 +184,38 @@ LM_INLINE void prefetch(struct lm_message *message) {
   __builtin_prefetch(&record->owner);
 }
 
-static void take_messages(struct lm_heap *heap, struct lm_message *message) {
-  while (message != NULL) {
-    struct lm_message *next = message_next(message);
-    if (next != NULL) prefetch(next);
-    struct lm_block *handle = (struct lm_block *)message;
-    struct lm_span *span = lm_span_of(handle);
-    if (LM_LIKELY(lm_load_relaxed(&span->owner) == heap)) {
-      lm_heap_put_back(heap, span, message->newest, handle, message_count(message));
-    } else {
-      message_set(message, NULL, message_count(message));
-      deliver(message);
-    }
-    message = next;
+/* Puts one received chain back, or sends it on. */
+static void take_message(struct lm_heap *heap, struct lm_message *message) {
+  struct lm_block *handle = (struct lm_block *)message;
+  struct lm_span *span = lm_span_of(handle);
+  if (LM_LIKELY(lm_load_relaxed(&span->owner) == heap)) {
+    lm_heap_put_back(heap, span, message->newest, handle, message_count(message));
+  } else {
+    message_set(message, NULL, message_count(message));
+    deliver(message);
   }
 }
 
+/* Takes up to `most` messages; false if there were none. */
+static bool take_messages(struct lm_heap *heap, size_t most) {
+  if (LM_LIKELY(heap->received == NULL)) {
+    if (LM_LIKELY(lm_load_relaxed(&heap->inbox) == NULL)) return false;
+    heap->received = lm_exchange_acquire(&heap->inbox, NULL);
+  }
+  for (struct lm_message *message; most > 0 && (message = heap->received) != NULL; most--) {
+    heap->received = message_next(message);
+    if (heap->received != NULL) prefetch(heap->received);
+    take_message(heap, message);
+  }
+  return true;
+}
+
 void lm_remote_collect(struct lm_heap *heap) {
-  if (LM_LIKELY(lm_load_relaxed(&heap->inbox) == NULL)) return;
-  take_messages(heap, lm_exchange_acquire(&heap->inbox, NULL));
+  while (take_messages(heap, SIZE_MAX)) {}
+}
+
+bool lm_remote_collect_some(struct lm_heap *heap) {
+  return take_messages(heap, MESSAGES_PER_CALL);
 }
 
 void lm_remote_close(struct lm_heap *heap) {

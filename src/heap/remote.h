@@ -5,7 +5,7 @@
  *    the thread has collected LM_REMOTE_BATCH_BYTES, all chains do, and the parcels are sent: one
  *    compare-and-swap each onto the owner's inbox.
  * 3. The owner takes the whole inbox with one exchange and puts each chain back on its span in
- *    constant time.
+ *    constant time, some of them in each call of its slow path.
  *
  * A span's owner can change meanwhile (thread end, adoption). Nobody relies on who it was: a heap
  * that finds a chain of a span that is not its own sends it on. */
@@ -37,8 +37,11 @@ void lm_remote_free_now(struct lm_block *block);
 /* Sends all that is collected. */
 void lm_remote_flush(struct lm_heap *heap);
 
-/* Takes what others have sent. */
+/* Takes all that others have sent. */
 void lm_remote_collect(struct lm_heap *heap);
+
+/* Takes a part of it, so that no call pays for all. False if there was nothing to take. */
+bool lm_remote_collect_some(struct lm_heap *heap);
 
 /* Closes the inbox of a heap that ends, after its spans have been orphaned, and passes on what was
  * in it. */

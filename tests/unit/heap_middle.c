@@ -175,7 +175,7 @@ static void the_last_block_of_an_orphan_gives_the_chunk_back(void) {
   check_pool(&lm_pools[0]);
 }
 
-static void who_uses_middle_blocks_adopts_the_chunk_whose_block_it_frees(void) {
+static void who_takes_middle_blocks_adopts_the_chunk_whose_block_it_frees(void) {
   struct lm_heap *heap = new_heap(), *other = new_heap();
   char *first = take_block(heap, 10), *second = take_block(heap, 10);
   take_block(other, 10);
@@ -188,6 +188,25 @@ static void who_uses_middle_blocks_adopts_the_chunk_whose_block_it_frees(void) {
   CHECK_EQ(take_block(other, 10), first);
   give_back(other, second);
   check_pool(&lm_pools[0]);
+}
+
+static void who_only_frees_middle_blocks_adopts_no_more_chunks(void) {
+  struct lm_heap *heaps[2] = {new_heap(), new_heap()}, *other = new_heap();
+  char *blocks[2][3];
+  take_block(other, 10);
+  for (int i = 0; i < 2; i++) {
+    for (int j = 0; j < 3; j++) blocks[i][j] = take_block(heaps[i], 10);
+    end_heap(heaps[i]);
+    send(other, blocks[i][0]);
+    lm_remote_flush(other);
+  }
+  CHECK_EQ(lm_load_relaxed(&lm_span_of(blocks[0][2])->owner), other);
+  CHECK_EQ(lm_load_relaxed(&lm_span_of(blocks[1][2])->owner), NULL);
+  take_block(other, 20);
+  send(other, blocks[1][1]);
+  lm_remote_flush(other);
+  CHECK_EQ(lm_load_relaxed(&lm_span_of(blocks[1][2])->owner), other);
+  check_middle(other);
 }
 
 static void an_empty_chunk_is_no_orphan(void) {
@@ -257,7 +276,8 @@ int main(void) {
   RUN(remote_frees_come_back_when_the_owner_takes);
   RUN(a_chunk_with_blocks_is_orphaned_and_adopted);
   RUN(the_last_block_of_an_orphan_gives_the_chunk_back);
-  RUN(who_uses_middle_blocks_adopts_the_chunk_whose_block_it_frees);
+  RUN(who_takes_middle_blocks_adopts_the_chunk_whose_block_it_frees);
+  RUN(who_only_frees_middle_blocks_adopts_no_more_chunks);
   RUN(an_empty_chunk_is_no_orphan);
   RUN(what_is_free_beyond_what_is_kept_is_purged_at_once);
   RUN(without_credit_only_the_clock_purges);

@@ -225,6 +225,56 @@ static void messages_of_several_senders_all_arrive(void) {
   CHECK_EQ(check_heap(owner), 0);
 }
 
+static size_t received_length(const struct lm_heap *heap) {
+  size_t length = 0;
+  for (struct lm_message *m = heap->received; m != NULL; m = message_next(m)) length++;
+  return length;
+}
+
+#define LARGE_CLASS 88 /* of 8 KiB, eight to a span */
+enum { SPANS = 20, SPAN_BLOCKS = 8 };
+
+/* Fills spans of the owner's, and has another free the first `count` blocks of each. */
+static void send_from_each_span(size_t count) {
+  begin();
+  CHECK_EQ(lm_classes[LARGE_CLASS].block_count, SPAN_BLOCKS);
+  for (size_t i = 0; i < SPANS * SPAN_BLOCKS; i++) blocks[i] = heap_take(owner, LARGE_CLASS);
+  for (size_t i = 0; i < count; i++)
+    for (size_t span = 0; span < SPANS; span++) heap_give(other, blocks[span * SPAN_BLOCKS + i]);
+  lm_remote_flush(other);
+}
+
+static void a_refill_takes_no_more_messages_than_it_must(void) {
+  send_from_each_span(1);
+  size_t sent = inbox_length(owner);
+  CHECK_EQ(sent, SPANS);
+  heap_take(owner, LARGE_CLASS);
+  CHECK_EQ(inbox_length(owner), 0);
+  CHECK_EQ(received_length(owner), sent - MESSAGES_PER_CALL);
+  CHECK_EQ(check_heap(owner), SPANS * SPAN_BLOCKS - MESSAGES_PER_CALL + 1);
+  lm_remote_collect(owner);
+  CHECK_EQ(received_length(owner), 0);
+  CHECK_EQ(check_heap(owner), SPANS * (SPAN_BLOCKS - 1) + 1);
+}
+
+static void all_messages_are_taken_before_new_memory(void) {
+  send_from_each_span(1);
+  size_t slices = owner->pool->span_slice_count;
+  for (size_t i = 0; i < SPANS; i++) heap_take(owner, LARGE_CLASS);
+  CHECK_EQ(owner->pool->span_slice_count, slices);
+  heap_take(owner, LARGE_CLASS);
+  CHECK_EQ(owner->pool->span_slice_count, slices + 1);
+}
+
+static void a_heap_that_ends_takes_all_messages(void) {
+  send_from_each_span(SPAN_BLOCKS);
+  heap_take(owner, LARGE_CLASS);
+  CHECK(owner->received != NULL);
+  end_heap(owner);
+  CHECK_EQ(owner->received, NULL);
+  CHECK_EQ(inbox(owner), LM_INBOX_CLOSED);
+}
+
 static void a_thread_without_a_heap_sends_at_once(void) {
   begin();
   take_blocks(0, 2);
@@ -390,6 +440,9 @@ int main(void) {
   RUN(a_full_span_emptied_by_others_goes_back);
   RUN(a_full_span_an_eighth_freed_by_others_is_usable);
   RUN(messages_of_several_senders_all_arrive);
+  RUN(a_refill_takes_no_more_messages_than_it_must);
+  RUN(all_messages_are_taken_before_new_memory);
+  RUN(a_heap_that_ends_takes_all_messages);
   RUN(a_thread_without_a_heap_sends_at_once);
   RUN(a_closed_inbox_leads_to_the_orphan);
   RUN(a_list_that_could_not_be_pushed_ends_where_it_ended);
