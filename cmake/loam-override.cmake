@@ -67,7 +67,7 @@ function(loam_check_platform target)
   # Where loam has been run: CMAKE_SYSTEM_NAME, processor, bytes of a pointer (-m32: x86_64-4).
   # Windows: under wine.
   set(platforms Linux-x86_64-8 Linux-aarch64-8 Linux-riscv64-8 Linux-arm-4 Linux-x86_64-4
-                Windows-x86_64-8)
+                Windows-x86_64-8 Windows-x86_64-4)
   loam_processor(processor)
   loam_has_microsoft_abi(has_microsoft_abi)
   if(LOAM_ALLOW_OTHER_PLATFORMS)

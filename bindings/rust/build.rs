@@ -4,13 +4,14 @@
 use std::path::Path;
 
 /// Where loam has been run: CARGO_CFG_TARGET_OS and CARGO_CFG_TARGET_ARCH.
-const PLATFORMS: [(&str, &str); 6] = [
+const PLATFORMS: [(&str, &str); 7] = [
     ("linux", "x86_64"),
     ("linux", "aarch64"),
     ("linux", "riscv64"),
     ("linux", "arm"),
     ("linux", "x86"),
-    ("windows", "x86_64"), // under wine
+    ("windows", "x86_64"), // both under wine
+    ("windows", "x86"),
 ];
 
 /// Permits others.

@@ -9,7 +9,7 @@ from conan.tools.files import copy, load
 
 # Where loam has been run; on Windows built with MinGW, under wine.
 PLATFORMS = {("Linux", arch) for arch in ("x86_64", "x86", "armv8", "armv7hf", "riscv64")}
-PLATFORMS.add(("Windows", "x86_64"))
+PLATFORMS |= {("Windows", arch) for arch in ("x86_64", "x86")}
 
 
 class Loam(ConanFile):

@@ -148,9 +148,8 @@ class Platforms(CMakeTest):
         self.refused("Linux on sparc64 with 64 bits", "-DCMAKE_SYSTEM_NAME=Linux",
                      "-DCMAKE_SYSTEM_PROCESSOR=sparc64")
 
-    def test_32_bit_windows(self):
-        self.refused("Windows on x86_64 with 32 bits", "-DCMAKE_SYSTEM_NAME=Windows",
-                     "-DCMAKE_C_COMPILER=i686-w64-mingw32-gcc-posix")
+    def test_windows_on_aarch64(self):
+        self.refused("Windows on aarch64 with 64 bits", "-DCMAKE_SYSTEM_PROCESSOR=ARM64", *MINGW)
 
     def test_microsofts_abi(self):
         self.refused("Windows on x86_64 with 64 bits and Microsoft's C runtime", *MICROSOFT)

@@ -10,6 +10,7 @@ from support.cmake import AS_SUBDIRECTORY, CMakeTest
 LOAM_COMMAND = os.path.join(ROOT, "build", "bin", "loam")
 WINE = os.path.join(ROOT, "tests", "windows", "wine.sh")
 TRIPLE = "x86_64-w64-mingw32"
+TRIPLE_32 = "i686-w64-mingw32"
 GCC = TRIPLE + "-gcc-posix"
 COMPILERS = {"gcc": (GCC,), "clang": ("clang", "--target=" + TRIPLE)}
 MODES = {(): "loam", ("-DLOAM_NO_OVERRIDE",): "other"}
@@ -30,13 +31,13 @@ add_executable(cpp ${CMAKE_CURRENT_BINARY_DIR}/program.cpp)
 target_link_options(cpp PRIVATE -static)
 loam_override(cpp)
 """
-MESON_CROSS = f"""[binaries]
-c = '{GCC}'
-ar = '{TRIPLE}-ar'
+MESON_CROSS = """[binaries]
+c = '{triple}-gcc-posix'
+ar = '{triple}-ar'
 [host_machine]
 system = 'windows'
-cpu_family = 'x86_64'
-cpu = 'x86_64'
+cpu_family = '{processor}'
+cpu = '{processor}'
 endian = 'little'
 """
 MESON_PROJECT = """project('consumer', 'c')
@@ -77,6 +78,13 @@ class MinGW(CMakeTest):
         self.check_cmake("find_package(loam 0.1 REQUIRED)\n", "-Dloam_DIR="
                          + os.path.join(prefix, "lib", "cmake", "loam"))
 
+    # What is built for 32 bit is not run here: tests/windows/x86.cmake does that.
+    def test_cmake_32_bit(self):
+        self.project("add_executable(override program.c)\nloam_override(override)\n")
+        self.assert_built("-DCMAKE_SYSTEM_NAME=Windows", "-DLOAM_COMMAND=" + LOAM_COMMAND,
+                          f"-DCMAKE_C_COMPILER={TRIPLE_32}-gcc-posix")
+        self.assert_verified("build", "override.exe")
+
     def test_a_link_that_takes_the_cpp_library_as_a_dll_fails(self):
         # No source of the program's own is C++: only what was linked shows it.
         self.write("new.cpp", "int *made() { return new int; }\n")
@@ -105,20 +113,26 @@ class MinGW(CMakeTest):
                                  "-o", self.path("program.exe"))
                     self.assert_malloc(owner, "program.exe")
 
-    def test_meson(self):
+    def build_with_meson(self, **machine):
         self.write("program.c", API_PROGRAM.replace("<loam.h>", "<loam/loam.h>"))
         self.write("meson.build", MESON_PROJECT)
         os.mkdir(self.path("subprojects"))
         os.symlink(ROOT, self.path("subprojects", "loam"))
-        result = run("meson", "setup", "--cross-file", self.write("cross.ini", MESON_CROSS),
-                     self.path("build"), self.folder)
+        cross = self.write("cross.ini", MESON_CROSS.format(**machine))
+        result = run("meson", "setup", "--cross-file", cross, self.path("build"), self.folder)
         self.assertEqual(result.returncode, 0, result.stdout)
         result = run("meson", "compile", "-C", self.path("build"))
         self.assertEqual(result.returncode, 0, result.stdout)
         self.assertNotIn("warning", result.stdout)
+        self.assert_verified("build", "override.exe")
+
+    def test_meson(self):
+        self.build_with_meson(triple=TRIPLE, processor="x86_64")
         self.assert_malloc("other", "build", "api.exe")
         self.assert_malloc("loam", "build", "override.exe")
-        self.assert_verified("build", "override.exe")
+
+    def test_meson_32_bit(self):
+        self.build_with_meson(triple=TRIPLE_32, processor="x86")
 
 
 if __name__ == "__main__":

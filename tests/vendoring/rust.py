@@ -82,7 +82,7 @@ class Rust(VendoringTest):
         way_out = "Leave loam-malloc out there; or set LOAM_ALLOW_OTHER_PLATFORMS=1 to try."
         for target, platform in {
                 "x86_64-pc-windows-msvc": "windows on x86_64 and Microsoft's C runtime",
-                "i686-pc-windows-gnu": "windows on x86",
+                "aarch64-pc-windows-gnullvm": "windows on aarch64",
                 "x86_64-unknown-freebsd": "freebsd on x86_64",
                 "aarch64-linux-android": "android on aarch64"}.items():
             with self.subTest(target):
