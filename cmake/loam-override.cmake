@@ -12,7 +12,14 @@
 # Callers' folders do not see variables of this one, but for those in the cache.
 option(LOAM_ALLOW_OTHER_PLATFORMS "Let loam_override() go ahead where loam was never run" OFF)
 
-find_program(LOAM_COMMAND loam HINTS ${LOAM_COMMAND_HINTS}
+function(loam_is_command variable program)
+  execute_process(COMMAND ${program} --version OUTPUT_VARIABLE version ERROR_QUIET)
+  if(NOT version MATCHES "^loam [0-9]")
+    set(${variable} FALSE PARENT_SCOPE)
+  endif()
+endfunction()
+
+find_program(LOAM_COMMAND loam HINTS ${LOAM_COMMAND_HINTS} VALIDATOR loam_is_command
   DOC "The loam command, which verifies what loam_override() has linked")
 
 function(loam_override target)
@@ -289,6 +296,16 @@ function(loam_variable_flags variable folder)
   set(${variable} "${flags}" PARENT_SCOPE)
 endfunction()
 
+function(loam_check_command target)
+  # find_program() does not look at one that was given.
+  set(is_command TRUE)
+  loam_is_command(is_command "${LOAM_COMMAND}")
+  if(NOT is_command)
+    loam_refuse(${target} "LOAM_COMMAND is ${LOAM_COMMAND}, which is not the loam command"
+      "Set it to the path of one; or to OFF, and nothing is verified")
+  endif()
+endfunction()
+
 function(loam_verify_after_link target quiet)
   get_target_property(type ${target} TYPE)
   if(CMAKE_CROSSCOMPILING AND NOT MINGW) # of programs for Windows the file alone tells
@@ -298,6 +315,7 @@ function(loam_verify_after_link target quiet)
   elseif(NOT LOAM_COMMAND)
     set(outcome "not verified: the loam command was not found; build it, or set LOAM_COMMAND")
   else()
+    loam_check_command(${target})
     set(outcome "verified after each link")
     add_custom_command(TARGET ${target} POST_BUILD VERBATIM
       COMMAND ${CMAKE_COMMAND} -DLOAM_COMMAND=${LOAM_COMMAND} -DPROGRAM=$<TARGET_FILE:${target}>

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """What loam_override() refuses when a project is configured, with the reason and the way out."""
+import os
 import unittest
 
 from support.cmake import CMakeTest
@@ -159,6 +160,29 @@ class Platforms(CMakeTest):
         result = self.configure("-DCMAKE_SYSTEM_NAME=Linux", "-DCMAKE_SYSTEM_PROCESSOR=sparc64",
                                 "-DLOAM_ALLOW_OTHER_PLATFORMS=ON")
         self.assertEqual(result.returncode, 0, result.stderr)
+
+
+class Command(CMakeTest):
+    def test_what_is_not_the_loam_command(self):
+        self.project(PROGRAM + OVERRIDE)
+        for command in (self.path("loam"), self.path("program.c"), "/bin/true", self.folder):
+            with self.subTest(command):
+                self.assert_refused(f"loam_override(app): LOAM_COMMAND is {command}, which is not "
+                                    "the loam command. Set it to the path of one; or to OFF, and "
+                                    "nothing is verified.", "-DLOAM_COMMAND=" + command)
+
+    def test_another_program_of_that_name_is_passed_over(self):
+        self.write("bin/loam", "#!/bin/sh\necho soil\n")
+        os.chmod(self.path("bin", "loam"), 0o755)
+        self.project(PROGRAM + OVERRIDE)
+        result = self.configure("-DCMAKE_PROGRAM_PATH=" + self.path("bin"))
+        self.assertEqual(result.returncode, 0, result.stderr)
+
+    def test_off(self):
+        self.project(PROGRAM + OVERRIDE)
+        result = self.configure("-DLOAM_COMMAND=OFF")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("loam_override(app): not verified: ", result.stdout)
 
 
 class WindowsRuntimes(CMakeTest):
