@@ -10,6 +10,9 @@
 
 /* Above this a block that cannot grow in place moves by page tables and not by copying. */
 #define MOVE_MIN_BYTES (512 * LM_KIB)
+/* A block that has to move as it grows beyond this becomes a mapping, which grows by page tables
+ * alone. */
+#define GROWN_HUGE_MIN_BYTES (4 * LM_MIB)
 
 void *lm_large_take(struct lm_heap *heap, size_t size, size_t alignment, bool clear) {
   if (size > LM_LARGE_MAX_BYTES || alignment > LM_LARGE_MAX_BYTES)
@@ -73,9 +76,27 @@ static bool is_copied(const void *fresh, size_t bytes) {
          lm_pool_dirty_pages(fresh, page_count) > page_count / 2;
 }
 
+/* Whether a block that grows should become a mapping. Not if the pool has pages for it: those of a
+ * mapping are all fresh, and cost a fault each. */
+static bool becomes_mapping(const struct lm_heap *heap, size_t old_bytes, size_t size) {
+  if (old_bytes >= GROWN_HUGE_MIN_BYTES || size < GROWN_HUGE_MIN_BYTES) return false;
+  return lm_load_relaxed(&heap->pool->dirty_page_count) < lm_pages_of(size) / 2;
+}
+
+/* A mapping instead of a block in a region. Its pages are copied: a mapping put together of pages
+ * from elsewhere cannot grow. */
+static void *move_to_mapping(struct lm_heap *heap, void *block, size_t old_bytes, size_t size) {
+  void *moved = lm_huge_take(heap->pool, size, lm_os.page_bytes);
+  if (moved == NULL) return NULL;
+  memcpy(moved, block, old_bytes);
+  lm_pool_give_large(block);
+  return moved;
+}
+
 /* A block in a region becomes a larger one; NULL if its pages cannot move. */
 static void *move_block(struct lm_heap *heap, void *block, size_t old_bytes, size_t size) {
   if (!may_move_pages(heap, block)) return NULL;
+  if (becomes_mapping(heap, old_bytes, size)) return move_to_mapping(heap, block, old_bytes, size);
   void *moved = lm_large_take(heap, size, lm_os.page_bytes, false);
   if (moved == NULL) return NULL;
   if (is_copied(moved, old_bytes)) {
@@ -105,7 +126,8 @@ static void *resize_middle(struct lm_heap *heap, void *block, size_t size) {
 
 static void *resize_or_move(struct lm_heap *heap, void *block, size_t size) {
   if (!lm_region_holds((uintptr_t)block)) {
-    return size > LM_LARGE_MAX_BYTES / 2 ? lm_huge_resize(block, size) : NULL;
+    bool stays = size > lm_min(LM_LARGE_MAX_BYTES, lm_huge_usable_bytes(block)) / 2;
+    return stays ? lm_huge_resize(block, size) : NULL;
   }
   if (is_middle(block)) return resize_middle(heap, block, size);
   size_t old_bytes = lm_large_usable_bytes(block);

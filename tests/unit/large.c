@@ -161,6 +161,43 @@ static void pages_that_are_there_are_copied_to_and_not_lost(void) {
   lm_options.purge_delay_ms = delay_ms;
 }
 
+static void a_block_that_grows_beyond_4_mib_becomes_a_mapping_that_grows(void) {
+  char *block = take_bytes(MIB);
+  fill_ends(block, MIB, 9);
+  char *moved = lm_large_resize(heap, block, 5 * MIB);
+  CHECK(moved != NULL && !lm_region_holds((uintptr_t)moved));
+  check_ends(moved, MIB, 9);
+  CHECK_EQ(lm_large_usable_bytes(block), 0);
+  CHECK_EQ(pool->large_count, 0);
+  check_pool(pool);
+  moved = lm_large_resize(heap, moved, 9 * MIB);
+  CHECK(moved != NULL);
+  check_ends(moved, MIB, 9);
+  CHECK_EQ(lm_huge_totals.bytes, 9 * MIB);
+  CHECK_EQ(lm_large_resize(heap, moved, 6 * MIB), moved);
+  CHECK_EQ(lm_large_resize(heap, moved, 2 * MIB), NULL); /* the caller copies it */
+  check_ends(moved, MIB, 9);
+}
+
+static void a_block_that_grows_beyond_4_mib_stays_where_pages_are(void) {
+  uint64_t delay_ms = lm_options.purge_delay_ms;
+  lm_options.purge_delay_ms = 0; /* what is freed stays dirty */
+  char *block = take_bytes(MIB), *used = take_bytes(5 * MIB);
+  lm_large_give(used);
+  CHECK_EQ(lm_large_resize(heap, block, 5 * MIB), used);
+  lm_options.purge_delay_ms = delay_ms;
+}
+
+static void a_mapping_that_fails_leaves_the_block_that_was_to_grow(void) {
+  char *block = take_bytes(MIB);
+  fill_ends(block, MIB, 9);
+  lm_fault_countdown = 0;
+  CHECK_EQ(lm_large_resize(heap, block, 5 * MIB), NULL);
+  CHECK_EQ(lm_large_usable_bytes(block), MIB);
+  check_ends(block, MIB, 9);
+  check_pool(pool);
+}
+
 static void a_large_block_moves_into_a_mapping_when_it_outgrows_regions(void) {
   char *block = take_bytes(LM_LARGE_MAX_BYTES);
   fill_ends(block, LM_LARGE_MAX_BYTES, 3);
@@ -290,6 +327,9 @@ int main(void) {
 #if LM_BITS_64 /* elsewhere the pages of a large block do not move */
   RUN(a_large_block_that_cannot_grow_in_place_moves_with_its_pages);
   RUN(pages_that_are_there_are_copied_to_and_not_lost);
+  RUN(a_block_that_grows_beyond_4_mib_becomes_a_mapping_that_grows);
+  RUN(a_block_that_grows_beyond_4_mib_stays_where_pages_are);
+  RUN(a_mapping_that_fails_leaves_the_block_that_was_to_grow);
   RUN(a_large_block_moves_into_a_mapping_when_it_outgrows_regions);
   RUN(a_target_that_stays_unmapped_is_never_used_again);
   RUN(a_huge_block_that_came_out_of_a_region_grows);
