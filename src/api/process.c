@@ -110,7 +110,10 @@ __attribute__((constructor(101))) static void construct(void) {
   LM_KEEP(&lm_note); /* or by that */
 #endif
   lm_process_start();
-  read_options();
+  if (!options_read) {
+    read_options();
+    lm_pool_advise_huge();
+  }
   lm_os_fork_start(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 

@@ -110,6 +110,7 @@ void *lm_huge_take(struct lm_pool *pool, size_t size, size_t alignment) {
     end_record(huge);
     return NULL;
   }
+  lm_provider_advise_huge(huge->provider, address, huge->size);
   huge->address = (uintptr_t)address;
   lm_lock_take(&lm_huge_lock);
   insert(huge);

@@ -45,6 +45,10 @@ int lm_os_commit(void *address, size_t size);
  * lm_os.purge_decommits. */
 int lm_os_purge(void *address, size_t size);
 
+/* Asks for huge pages in a reservation or mapping, from here on; a hint, which the system need not
+ * take. lm_os_remap and lm_os_move_pages take it along. */
+void lm_os_advise_huge(void *address, size_t size);
+
 /* Readable and writable zero memory. */
 int lm_os_map(size_t size, size_t alignment, void **result);
 

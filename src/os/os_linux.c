@@ -133,6 +133,10 @@ int lm_os_purge(void *address, size_t size) {
   return (int)-result;
 }
 
+void lm_os_advise_huge(void *address, size_t size) {
+  lm_syscall6(SYS_madvise, (long)address, (long)size, MADV_HUGEPAGE, 0, 0, 0);
+}
+
 int lm_os_map(size_t size, size_t alignment, void **result) {
   int protection = PROT_READ | PROT_WRITE;
   if (alignment <= lm_os.page_bytes) return map_memory(NULL, size, protection, result);

@@ -28,6 +28,15 @@ void lm_pool_provide(struct lm_pool *pool, const struct loam_page_provider *prov
   lm_lock_free(&pool->lock);
 }
 
+void lm_pool_advise_huge(void) {
+  for (struct lm_pool *pool = lm_pools; pool != NULL; pool = lm_pool_next(pool)) {
+    lm_lock_take(&pool->lock);
+    for (struct lm_region *region = pool->regions; region != NULL; region = region->next)
+      lm_provider_advise_huge(region->provider, region, LM_REGION_BYTES);
+    lm_lock_free(&pool->lock);
+  }
+}
+
 void lm_pool_release(struct lm_pool *pool) {
   lm_lock_take(&pool->lock);
   while (pool->regions != NULL) {

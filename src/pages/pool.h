@@ -82,6 +82,9 @@ void lm_pool_add(struct lm_pool *pool);
  * while there are any. Regions of others serve what they have, and no new runs. */
 void lm_pool_provide(struct lm_pool *pool, const struct loam_page_provider *provider);
 
+/* Asks for huge pages, if the option says so, in regions that were made before it was read. */
+void lm_pool_advise_huge(void);
+
 /* Gives all regions of a heap's own pool back. Nobody uses anything in them. */
 void lm_pool_release(struct lm_pool *pool);
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/bits.h"
+#include "config/options.h"
 #include "os/panic.h"
 #include "pages/tags.h"
 
@@ -67,6 +68,12 @@ int lm_provider_map(const struct loam_page_provider *provider, size_t size, size
   error = lm_provider_commit(provider, *result, size);
   if (error != 0) lm_provider_release(provider, *result, size);
   return error;
+}
+
+void lm_provider_advise_huge(const struct loam_page_provider *provider, void *address,
+                             size_t size) {
+  if (provider == NULL && lm_options.huge_pages == LM_HUGE_PAGES_ON)
+    lm_os_advise_huge(address, size);
 }
 
 int lm_provider_purge(const struct loam_page_provider *provider, void *address, size_t size) {

@@ -29,6 +29,9 @@ int lm_provider_commit(const struct loam_page_provider *provider, void *address,
 int lm_provider_map(const struct loam_page_provider *provider, size_t size, size_t alignment,
                     void **result);
 
+/* Asks for huge pages if the option says so and the memory is the system's. */
+void lm_provider_advise_huge(const struct loam_page_provider *provider, void *address, size_t size);
+
 /* As lm_os_purge. */
 int lm_provider_purge(const struct loam_page_provider *provider, void *address, size_t size);
 

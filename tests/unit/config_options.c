@@ -31,6 +31,7 @@ static void defaults_stand_where_nothing_is_said(void) {
   CHECK_EQ(lm_options.stats, LM_STATS_OFF);
   CHECK_EQ(lm_options.stats_fd, 2);
   CHECK_EQ(lm_options.foreign, LM_FOREIGN_ABORT);
+  CHECK_EQ(lm_options.huge_pages, LM_HUGE_PAGES_OFF);
 }
 
 static void the_tables_defaults_are_the_initial_values(void) {
@@ -39,11 +40,12 @@ static void the_tables_defaults_are_the_initial_values(void) {
 }
 
 static void several_entries_are_taken_and_empty_ones_skipped(void) {
-  read_and_collect(",stats=json,,purge_delay_ms=0,foreign=ignore,");
+  read_and_collect(",stats=json,,purge_delay_ms=0,foreign=ignore,huge_pages=on,");
   check_printed("");
   CHECK_EQ(lm_options.stats, LM_STATS_JSON);
   CHECK_EQ(lm_options.purge_delay_ms, 0);
   CHECK_EQ(lm_options.foreign, LM_FOREIGN_IGNORE);
+  CHECK_EQ(lm_options.huge_pages, LM_HUGE_PAGES_ON);
 }
 
 static void an_unknown_option_is_complained_about(void) {
@@ -63,6 +65,9 @@ static void a_choice_must_match_whole(void) {
   read_and_collect("stats=js");
   check_printed("loam: LOAM_OPTIONS: bad value 'js' for stats: expected off|text|json; off is "
                 "used\n");
+  read_and_collect("huge_pages=1");
+  check_printed("loam: LOAM_OPTIONS: bad value '1' for huge_pages: expected off|on; off is used\n");
+  CHECK_EQ(lm_options.huge_pages, LM_HUGE_PAGES_OFF);
   read_and_collect("stats=jsonx");
   CHECK_EQ(lm_options.stats, LM_STATS_OFF);
   CHECK(printed[0] != 0);

@@ -94,6 +94,16 @@ static void errno_is_left_alone(void) {
   CHECK_EQ(errno, 77);
 }
 
+static void advice_that_is_refused_changes_nothing(void) {
+  long points = lm_fault_points;
+  errno = 77;
+  lm_fault_countdown = 0;
+  lm_os_advise_huge((void *)(uintptr_t)PAGE, PAGE); /* where nothing is mapped */
+  CHECK_EQ(errno, 77);
+  CHECK_EQ(lm_fault_points, points);
+  CHECK_EQ(lm_fault_countdown, 0);
+}
+
 static void mappings_are_found_with_their_file_and_rights(void) {
   static const char text[] = "text";
   static char data[] = "data";
@@ -134,6 +144,7 @@ int main(void) {
   RUN(a_move_that_fails_leaves_the_source_and_a_target);
   RUN(each_call_that_can_fail_is_a_fault_point);
   RUN(errno_is_left_alone);
+  RUN(advice_that_is_refused_changes_nothing);
   RUN(mappings_are_found_with_their_file_and_rights);
   RUN(the_environment_is_searched_by_whole_names);
   RUN(the_clock_does_not_go_back);
