@@ -16,6 +16,7 @@ struct lm_heap lm_empty_heap = {.tag = LM_TAG_NO_HEAP, .pool = &lm_pools[0]};
  * has: by then its class is in demand, and for so long no other blocks are looked for. */
 #define CARVE_FRESH_BYTES 4096
 #define CARVE_USED_BYTES (16 * LM_KIB)
+#define CARVE_AT_ONCE_BYTES (8 * LM_KIB) /* so that no call pays for all */
 #define EXTEND_FRACTION 4
 
 static uint32_t tag_of(const struct lm_heap *heap, const struct lm_span *span, uint32_t bits) {
@@ -44,9 +45,13 @@ static struct lm_span *new_span(struct lm_heap *heap, size_t class_index) {
 }
 
 /* How many blocks to carve next, at `first`: of fresh memory those up to the end of the page, since
- * each page that is touched for the first time costs a fault; else all up to carve_limit. */
+ * each page that is touched for the first time costs a fault; else what is left up to carve_limit,
+ * a part at a time. */
 static size_t carve_count(const struct lm_span *span, const char *first, size_t block_bytes) {
-  if (!span->zero) return span->carve_limit - span->extended_count;
+  if (!span->zero) {
+    size_t part = lm_max(CARVE_AT_ONCE_BYTES / block_bytes, 1);
+    return lm_min(span->carve_limit - span->extended_count, part);
+  }
   char *page_end = (char *)lm_align_up((uintptr_t)first + 1, CARVE_FRESH_BYTES);
   size_t count = (size_t)(page_end - first) / block_bytes;
   return lm_min(lm_max(count, 1), (size_t)(span->capacity - span->extended_count));

@@ -86,7 +86,8 @@ static void used_memory_is_carved_some_pages_at_a_time(void) {
   char *block = heap_take(heap, class);
   CHECK_EQ(block, first);
   CHECK(!lm_span_of(block)->zero);
-  CHECK_EQ(lm_span_of(block)->extended_count, 1 + CARVE_USED_BYTES / 4096);
+  CHECK_EQ(lm_span_of(block)->extended_count, CARVE_AT_ONCE_BYTES / 4096);
+  CHECK_EQ(lm_span_of(block)->carve_limit, 1 + CARVE_USED_BYTES / 4096);
 }
 
 static void blocks_larger_than_a_page_are_carved_one_by_one(void) {
