@@ -87,7 +87,7 @@ def counts_of(command, environment):
 
 
 def line_of(row, allocator):
-    command = shlex.split(row["quick"].replace("{programs}", PROGRAMS))
+    command = shlex.split(row.get("quick", row["command"]).replace("{programs}", PROGRAMS))
     environment = environment_of(allocator)
     usages = [run(command, environment) for _ in range(RUNS)]
     median = lambda field: statistics.median(getattr(usage, field) for usage in usages)
