@@ -162,7 +162,10 @@ def demonstrate(options):
     peers = existing(os.path.join(options.data, "peers"), "run `make peers`")
     thinlto = existing(os.path.join(options.data, "bench-data", "thinlto"), "run `make peers`")
     programs = {name: os.path.join(options.folder, "lld-" + name) for name in ALLOCATORS}
-    if not options.linked:
+    if options.linked:
+        for program in programs.values():
+            existing(program, "leave out --linked, and it is made")
+    else:
         link_drivers(options.folder, peers)
     response = existing(os.path.join(thinlto, options.link + ".link"), "run `make peers`")
     reference = os.path.join(thinlto, options.link + ".out")
