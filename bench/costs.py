@@ -13,6 +13,7 @@ each other are not seen. Prints a table for docs/decisions/rows-behind.md.
 import os
 import re
 import shlex
+import shutil
 import statistics
 import subprocess
 import sys
@@ -77,7 +78,10 @@ def counts_of(command, environment):
         result = subprocess.run(
             ["valgrind", "--tool=callgrind", "--cache-sim=yes", *CACHES, SYNONYMS, "--fair-sched=yes",
              "--trace-children=yes", f"--callgrind-out-file={folder}/%p", *command],
-            env=environment, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=True)
+            env=environment, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
+    if result.returncode != 0:
+        sys.exit(f"costs: {shlex.join(command)} ended with status {result.returncode} under "
+                 f"callgrind: {result.stderr[-500:]}")
     collected = re.findall(r"Collected : ([\d ]+)", result.stderr)
     if not collected:
         sys.exit(f"costs: callgrind says nothing of {shlex.join(command)}")
@@ -86,8 +90,15 @@ def counts_of(command, environment):
     return sums[0], sums[4] + sums[5], sums[7] + sums[8]
 
 
+def command_of(row):
+    command = row.get("quick", row.get("command", ""))
+    if not command.startswith("{programs}/"):
+        sys.exit(f"costs: {row['name']} is no row of one program of bench/programs")
+    return shlex.split(command.replace("{programs}", PROGRAMS))
+
+
 def line_of(row, allocator):
-    command = shlex.split(row.get("quick", row["command"]).replace("{programs}", PROGRAMS))
+    command = command_of(row)
     environment = environment_of(allocator)
     usages = [run(command, environment) for _ in range(RUNS)]
     median = lambda field: statistics.median(getattr(usage, field) for usage in usages)
@@ -100,6 +111,9 @@ def line_of(row, allocator):
 def main():
     if len(sys.argv) < 2 or any("=" not in argument for argument in sys.argv[1:]):
         sys.exit(__doc__)
+    for tool in ("strace", "valgrind"):
+        if shutil.which(tool) is None:
+            sys.exit(f"costs: {tool} is not there; it is Debian's package of that name")
     with open(os.path.join(ROOT, "bench", "suite.toml"), "rb") as suite:
         rows = {row["name"]: row for row in tomllib.load(suite)["row"]}
     print("| row | allocator | CPU, program | CPU, kernel | instructions | misses, 48 KiB "

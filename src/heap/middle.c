@@ -214,9 +214,9 @@ void *lm_middle_take(struct lm_heap *heap, size_t page_count, bool clear) {
   tick_sometimes(heap);
   lm_remote_collect_some(heap);
   middle->takes = true;
-  void *cached = lm_middle_take_cached(heap, page_count);
-  if (cached != NULL) return clear ? memset(cached, 0, page_count << lm_os.page_shift) : cached;
   for (;;) {
+    void *cached = lm_middle_take_cached(heap, page_count);
+    if (cached != NULL) return clear ? memset(cached, 0, page_count << lm_os.page_shift) : cached;
     uint64_t fitting = middle->runs >> (page_count - 1);
     if (LM_UNLIKELY(fitting == 0)) {
       if (lm_remote_collect_some(heap)) continue;
