@@ -13,25 +13,37 @@ static char *address_in_chunk(const struct lm_span *span, size_t page) {
 /* ---- Free runs ---- */
 
 #define CHUNK_WORDS LM_BITMAP_WORDS(LM_CHUNK_MAX_PAGES)
+#define EVERY_BYTE UINT64_C(0x0101010101010101)
+_Static_assert(CHUNK_WORDS == sizeof(uint64_t), "run_limits has a byte for each word");
+_Static_assert(LM_CHUNK_RUN_MAX < 0x80, "a byte of run_limits has a bit to spare");
 
 /* The free pages of word `w`; pages that a chunk does not have are used in its map. */
 LM_INLINE uint64_t free_word(const struct lm_chunk *chunk, size_t w) {
   return w < CHUNK_WORDS ? ~chunk->used_pages[w] : 0;
 }
 
-/* The lowest run of `wanted` free pages, 1 to 64, or LM_BITMAP_NONE. */
-static size_t find_run(const struct lm_chunk *chunk, size_t wanted) {
-  for (size_t w = 0; w < CHUNK_WORDS; w++) {
-    /* A bit of `starts`, and of `more` above it: a run of `length` free pages begins there. */
-    uint64_t starts = free_word(chunk, w), more = free_word(chunk, w + 1);
-    for (size_t length = 1, step; length < wanted && starts != 0; length += step) {
-      step = lm_min(length, wanted - length);
-      starts &= starts >> step | more << (64 - step);
-      more &= more >> step;
-    }
-    if (starts != 0) return w * 64 + (size_t)__builtin_ctzll(starts);
+LM_INLINE size_t run_limit_of_word(const struct lm_chunk *chunk, size_t w) {
+  return (chunk->run_limits >> (w * 8)) & 0xff;
+}
+
+LM_INLINE void set_run_limit(struct lm_chunk *chunk, size_t w, size_t limit) {
+  chunk->run_limits ^= (uint64_t)(run_limit_of_word(chunk, w) ^ limit) << (w * 8);
+}
+
+LM_INLINE void raise_run_limit(struct lm_chunk *chunk, size_t w, size_t limit) {
+  if (run_limit_of_word(chunk, w) < limit) set_run_limit(chunk, w, limit);
+}
+
+/* The pages of word `w` at which `wanted` free pages begin, 1 to 64. */
+LM_INLINE uint64_t run_starts(const struct lm_chunk *chunk, size_t w, size_t wanted) {
+  /* A bit of `starts`, and of `more` above it: a run of `length` free pages begins there. */
+  uint64_t starts = free_word(chunk, w), more = free_word(chunk, w + 1);
+  for (size_t length = 1, step; length < wanted && starts != 0; length += step) {
+    step = lm_min(length, wanted - length);
+    starts &= starts >> step | more << (64 - step);
+    more &= more >> step;
   }
-  return LM_BITMAP_NONE;
+  return starts;
 }
 
 /* The length of the longest run of set bits, or `least` if that is more. */
@@ -46,20 +58,70 @@ LM_INLINE size_t longest_in_word(uint64_t word, size_t least) {
   return least;
 }
 
-/* The length of the longest free run, LM_CHUNK_RUN_MAX at most. */
-static size_t longest_run(const struct lm_chunk *chunk) {
-  size_t longest = 0, open = 0; /* open: the run that the words so far end with */
-  for (size_t w = 0; w < CHUNK_WORDS && longest < LM_CHUNK_RUN_MAX; w++) {
-    uint64_t word = free_word(chunk, w);
-    if (word == ~(uint64_t)0) return LM_CHUNK_RUN_MAX;
-    longest = lm_max(longest, open + (size_t)__builtin_ctzll(~word));
-    longest = longest_in_word(word, longest);
-    open = (size_t)__builtin_clzll(~word);
-  }
-  return lm_min(longest, LM_CHUNK_RUN_MAX);
+/* The length of the longest run that begins in word `w`, LM_CHUNK_RUN_MAX at most. */
+static size_t longest_run_from(const struct lm_chunk *chunk, size_t w) {
+  uint64_t word = free_word(chunk, w), next = free_word(chunk, w + 1);
+  if (word == ~(uint64_t)0) return LM_CHUNK_RUN_MAX;
+  size_t last = (size_t)__builtin_clzll(~word); /* the run that the word ends with */
+  if (last != 0) last += next == ~(uint64_t)0 ? 64 : (size_t)__builtin_ctzll(~next);
+  return lm_min(longest_in_word(word, last), LM_CHUNK_RUN_MAX);
 }
 
-static uint16_t capped_run(size_t length) { return (uint16_t)lm_min(length, LM_CHUNK_RUN_MAX); }
+/* The lowest run of `wanted` free pages, 1 to LM_CHUNK_RUN_MAX, or LM_BITMAP_NONE. Words that
+ * cannot have it are passed over; those that turn out not to are told apart from then on. */
+static size_t find_run(struct lm_chunk *chunk, size_t wanted) {
+  const uint64_t high_bits = EVERY_BYTE << 7;
+  for (;;) {
+    /* A byte's high bit stays if its limit is not below what is wanted. */
+    uint64_t fitting = ((chunk->run_limits | high_bits) - wanted * EVERY_BYTE) & high_bits;
+    if (LM_UNLIKELY(fitting == 0)) return LM_BITMAP_NONE;
+    size_t w = (size_t)__builtin_ctzll(fitting) / 8;
+    uint64_t starts = run_starts(chunk, w, wanted);
+    if (LM_LIKELY(starts != 0)) return w * 64 + (size_t)__builtin_ctzll(starts);
+    set_run_limit(chunk, w, longest_run_from(chunk, w));
+  }
+}
+
+/* No longer run of free pages is in the chunk, as far as is known of its words. */
+static uint16_t highest_run_limit(const struct lm_chunk *chunk) {
+  size_t highest = 0;
+  for (size_t w = 0; w < CHUNK_WORDS; w++) highest = lm_max(highest, run_limit_of_word(chunk, w));
+  return (uint16_t)highest;
+}
+
+/* ---- Bits of a block's pages ---- */
+
+/* A run of 1 to 64 pages: bits of one word of a map, and of the next. */
+struct page_mask {
+  size_t word;
+  uint64_t low, high;
+};
+
+LM_INLINE struct page_mask page_mask_of(size_t page, size_t page_count) {
+  uint64_t run = ~(uint64_t)0 >> (64 - page_count);
+  size_t bit = page % 64;
+  return (struct page_mask){page / 64, run << bit, run >> 1 >> (63 - bit)};
+}
+
+LM_INLINE void set_pages(uint64_t *map, const struct page_mask *mask) {
+  map[mask->word] |= mask->low;
+  if (mask->high != 0) map[mask->word + 1] |= mask->high;
+}
+
+LM_INLINE void clear_pages(uint64_t *map, const struct page_mask *mask) {
+  map[mask->word] &= ~mask->low;
+  if (mask->high != 0) map[mask->word + 1] &= ~mask->high;
+}
+
+/* How many of the mask's pages are set: mostly none, or all that it has. */
+LM_INLINE size_t count_pages(const uint64_t *map, const struct page_mask *mask,
+                             size_t page_count) {
+  uint64_t low = map[mask->word] & mask->low;
+  uint64_t high = mask->high != 0 ? map[mask->word + 1] & mask->high : 0;
+  if ((low | high) == 0) return 0;
+  if (low == mask->low && high == mask->high) return page_count;
+  return lm_bit_count(low) + lm_bit_count(high);
+}
 
 static void add_counts(struct lm_span *span, struct lm_chunk *chunk, int used, int dirty) {
   span->used_count += (uint32_t)used;
@@ -77,13 +139,22 @@ static bool commit_free_pages(const struct lm_span *span, const struct lm_chunk 
   return lm_provider_commit(region->provider, address_in_chunk(span, page), bytes) == 0;
 }
 
-/* Marks pages as used; returns how many of them were dirty. */
-static size_t use_pages(struct lm_span *span, struct lm_chunk *chunk, size_t page, size_t end) {
-  size_t reused = lm_bitmap_count(chunk->dirty_pages, page, end);
-  lm_bitmap_set(chunk->used_pages, page, end);
-  lm_bitmap_set(chunk->dirty_pages, page, end);
-  if (reused != 0) lm_bitmap_clear(chunk->aged_pages, page, end);
-  add_counts(span, chunk, (int)(end - page), -(int)reused);
+/* Marks up to 64 free pages as used, the first ones of a run; returns how many were dirty. */
+static size_t use_pages(struct lm_span *span, struct lm_chunk *chunk, size_t page,
+                        size_t page_count) {
+  struct page_mask mask = page_mask_of(page, page_count);
+  size_t reused = count_pages(chunk->dirty_pages, &mask, page_count);
+  set_pages(chunk->used_pages, &mask);
+  if (reused != page_count) set_pages(chunk->dirty_pages, &mask);
+  if (reused != 0) clear_pages(chunk->aged_pages, &mask);
+  add_counts(span, chunk, (int)page_count, -(int)reused);
+  /* What is left of the run begins behind it. */
+  size_t w = page / 64, end_word = (page + page_count) / 64;
+  if (end_word != w && end_word < CHUNK_WORDS) {
+    size_t limit = run_limit_of_word(chunk, w);
+    if (limit < LM_CHUNK_RUN_MAX) limit -= page_count;
+    raise_run_limit(chunk, end_word, limit);
+  }
   return reused;
 }
 
@@ -101,7 +172,7 @@ void *lm_chunk_take(struct lm_span *span, size_t page_count, bool clear, size_t 
   struct lm_chunk *chunk = lm_chunk_of_span(span);
   size_t page = find_run(chunk, page_count), end = page + page_count;
   if (page == LM_BITMAP_NONE) {
-    chunk->run_limit = (uint16_t)longest_run(chunk);
+    chunk->run_limit = highest_run_limit(chunk);
     return NULL;
   }
   if (!commit_free_pages(span, chunk, page, end)) {
@@ -109,33 +180,48 @@ void *lm_chunk_take(struct lm_span *span, size_t page_count, bool clear, size_t 
     return NULL;
   }
   if (clear) clear_dirty(span, chunk, page, end);
-  *regretted = lm_bitmap_count(chunk->early_pages, page, end);
-  if (*regretted != 0) lm_bitmap_clear(chunk->early_pages, page, end);
-  *reused = use_pages(span, chunk, page, end);
+  struct page_mask mask = page_mask_of(page, page_count);
+  *regretted = count_pages(chunk->early_pages, &mask, page_count);
+  if (LM_UNLIKELY(*regretted != 0)) clear_pages(chunk->early_pages, &mask);
+  *reused = use_pages(span, chunk, page, page_count);
   void *block = address_in_chunk(span, page);
   lm_region_set_block_pages(block, page_count);
   return block;
 }
 
-/* The length of the free run around [page, end), no further than matters. */
-static size_t run_around(const struct lm_chunk *chunk, size_t page, size_t end) {
-  size_t most = LM_CHUNK_RUN_MAX;
-  size_t from = lm_bitmap_find_last(chunk->used_pages, page > most ? page - most : 0, page, 0);
-  size_t to = lm_bitmap_find_set(chunk->used_pages, end, lm_min(end + most, lm_chunk_pages()));
-  return to - from;
+/* Where the free run begins that goes on before `page`, or `page`. */
+static size_t run_begin(const struct lm_chunk *chunk, size_t page) {
+  size_t w = page / 64;
+  uint64_t used = chunk->used_pages[w] & (((uint64_t)1 << (page % 64)) - 1);
+  while (used == 0 && w > 0) used = chunk->used_pages[--w];
+  return used == 0 ? 0 : w * 64 + 64 - (size_t)__builtin_clzll(used);
 }
 
-static void free_pages(struct lm_span *span, struct lm_chunk *chunk, size_t page, size_t end) {
-  lm_bitmap_clear(chunk->used_pages, page, end);
-  add_counts(span, chunk, -(int)(end - page), (int)(end - page));
-  size_t run = run_around(chunk, page, end);
-  if (run > chunk->run_limit) chunk->run_limit = capped_run(run);
+/* Where the free run ends that goes on at `page`; no further than a run's length matters. */
+static size_t run_end(const struct lm_chunk *chunk, size_t page) {
+  size_t w = page / 64;
+  if (w == CHUNK_WORDS) return page;
+  uint64_t used = chunk->used_pages[w] & ~(uint64_t)0 << (page % 64);
+  if (used == 0 && ++w < CHUNK_WORDS) used = chunk->used_pages[w];
+  return used == 0 ? lm_min(w + 1, CHUNK_WORDS) * 64 : w * 64 + (size_t)__builtin_ctzll(used);
+}
+
+/* Frees up to 64 pages. */
+static void free_pages(struct lm_span *span, struct lm_chunk *chunk, size_t page,
+                       size_t page_count) {
+  struct page_mask mask = page_mask_of(page, page_count);
+  clear_pages(chunk->used_pages, &mask);
+  add_counts(span, chunk, -(int)page_count, (int)page_count);
+  size_t begin = run_begin(chunk, page);
+  size_t run = lm_min(run_end(chunk, page + page_count) - begin, LM_CHUNK_RUN_MAX);
+  raise_run_limit(chunk, begin / 64, run);
+  if (run > chunk->run_limit) chunk->run_limit = (uint16_t)run;
 }
 
 size_t lm_chunk_give(struct lm_span *span, void *block) {
   size_t page = page_in_chunk(block), page_count = lm_region_block_pages(block);
   lm_region_set_block_pages(block, 0);
-  free_pages(span, lm_chunk_of(block), page, page + page_count);
+  free_pages(span, lm_chunk_of(block), page, page_count);
   return page_count;
 }
 
@@ -148,9 +234,9 @@ bool lm_chunk_resize(struct lm_span *span, void *block, size_t page_count) {
         !commit_free_pages(span, chunk, old_end, end))
       return false;
     lm_bitmap_clear(chunk->early_pages, old_end, end);
-    use_pages(span, chunk, old_end, end);
+    use_pages(span, chunk, old_end, end - old_end);
   } else if (end < old_end) {
-    free_pages(span, chunk, end, old_end);
+    free_pages(span, chunk, end, old_end - end);
   }
   lm_region_set_block_pages(block, page_count);
   return true;

@@ -24,7 +24,7 @@ LM_INLINE struct lm_chunk *lm_chunk_of_span(const struct lm_span *span) {
 }
 
 /* The lowest run of `page_count` free pages, at most LM_CHUNK_RUN_MAX, as a block. NULL if there is
- * none, and then run_limit is exact, or if it cannot be committed, and then run_limit is below it.
+ * none or if it cannot be committed, and then run_limit is below it.
  * With `clear` its memory is zero. `*reused` is the number of its pages that were dirty,
  * `*regretted` of those that had been purged early. */
 void *lm_chunk_take(struct lm_span *span, size_t page_count, bool clear, size_t *reused,

@@ -278,6 +278,7 @@ void *lm_pool_take_chunk(struct lm_pool *pool, size_t *regretted) {
     size_t dirty_count = lm_bitmap_count(chunk->dirty_pages, 0, page_count);
     lm_store_relaxed(&chunk->dirty_count, (uint32_t)dirty_count);
     chunk->run_limit = (uint16_t)lm_min(page_count, LM_CHUNK_RUN_MAX);
+    chunk->run_limits = chunk->run_limit;
   }
   lm_lock_free(&pool->lock);
   return start;

@@ -35,7 +35,10 @@ struct lm_chunk {
   uint64_t dirty_pages[LM_BITMAP_WORDS(LM_CHUNK_MAX_PAGES)]; /* may have been written to */
   uint64_t aged_pages[LM_BITMAP_WORDS(LM_CHUNK_MAX_PAGES)];  /* free and dirty since it was aged */
   uint64_t early_pages[LM_BITMAP_WORDS(LM_CHUNK_MAX_PAGES)]; /* purged since then, and free */
-  uint16_t run_limit; /* no longer run of free pages is here; LM_CHUNK_RUN_MAX: any length */
+  /* Byte w: no longer run of free pages begins in word w of used_pages; LM_CHUNK_RUN_MAX: any
+   * length. A run begins where a free page has none before it. */
+  uint64_t run_limits;
+  uint16_t run_limit; /* the same for the whole chunk */
   /* Pages in blocks; pages free and dirty. Written by the owner; read by it and by reports. */
   _Atomic(uint32_t) used_count, dirty_count;
 };

@@ -88,11 +88,11 @@ static void any_order_of_calls_keeps_the_maps_right(void) {
       continue;
     }
     pages[slot] = 1 + random_next(&random) % (random_next(&random) % most + 1);
-    size_t limit = longest_run(lm_chunk_of_span(span));
-    CHECK_THAT(limit, <=, lm_chunk_of_span(span)->run_limit);
-    bool fits = limit >= pages[slot];
+    size_t lowest = lm_bitmap_lowest_run(lm_chunk_of_span(span)->used_pages, 0, lm_chunk_pages(),
+                                         pages[slot]);
+    char *run = lowest == LM_BITMAP_NONE ? NULL : lm_span_start(span) + lowest * PAGE;
     blocks[slot] = take_block(span, pages[slot]);
-    CHECK_EQ(blocks[slot] != NULL, fits);
+    CHECK_EQ(blocks[slot], run);
   }
 }
 

@@ -80,6 +80,7 @@ static inline void check_pool(struct lm_pool *pool) {
 static inline void check_chunk(const struct lm_span *span) {
   const struct lm_chunk *chunk = lm_chunk_of_span(span);
   size_t end = lm_chunk_pages(), dirty = 0, run = 0, longest = 0, next_block = 0;
+  size_t run_word = 0; /* where the run begins */
   for (size_t page = 0; page < end; page++) {
     const char *address = lm_span_start(span) + page * PAGE;
     bool is_used = lm_bitmap_test(chunk->used_pages, page);
@@ -94,7 +95,10 @@ static inline void check_chunk(const struct lm_span *span) {
     if (lm_bitmap_test(chunk->early_pages, page)) CHECK(!is_used);
     dirty += is_dirty && !is_used;
     run = is_used ? 0 : run + 1;
+    if (run == 1) run_word = page / 64;
     longest = lm_max(longest, run);
+    size_t word_limit = (chunk->run_limits >> (run_word * 8)) & 0xff;
+    CHECK_THAT(lm_min(run, LM_CHUNK_RUN_MAX), <=, word_limit);
   }
   CHECK_EQ(lm_bitmap_count(chunk->used_pages, 0, end), span->used_count);
   CHECK_EQ(lm_load_relaxed(&chunk->used_count), span->used_count);
