@@ -71,18 +71,22 @@ static void *take_any(size_t size, bool clear) {
   return lm_take(heap, size, clear);
 }
 
+static LM_NOINLINE void *malloc_any(size_t size) {
+  void *block = take_any(size, false);
+  if (LM_UNLIKELY(block == NULL)) errno = ENOMEM;
+  return block;
+}
+
 LM_NOINLINE void *lm_malloc_slow(size_t size) {
   struct lm_heap *heap = LM_THREAD(lm_this_heap);
   if (LM_LIKELY(size - 1 < lm_classed_max_bytes)) {
     void *block = lm_heap_pop(heap, lm_sizeclass_of(size));
     if (LM_LIKELY(block != NULL)) return block;
   } else if (LM_LIKELY(size - 1 < LM_MIDDLE_MAX_BYTES)) {
-    void *block = lm_middle_take_cached(heap, lm_pages_of(size));
+    void *block = lm_middle_take_cached(heap, (size - 1) >> lm_os.page_shift);
     if (LM_LIKELY(block != NULL)) return block;
   }
-  void *block = take_any(size, false);
-  if (LM_UNLIKELY(block == NULL)) errno = ENOMEM;
-  return block;
+  return malloc_any(size);
 }
 
 void *lm_raw_calloc(size_t size) {
@@ -136,7 +140,7 @@ static void free_remote(void *block, size_t class_index, void *caller) {
   else lm_remote_free_now(block);
 }
 
-static void free_own_middle(void *block, void *caller) {
+LM_INLINE void free_own_middle(void *block, void *caller) {
   if (LM_UNLIKELY(!lm_middle_give(LM_THREAD(lm_this_heap), block))) free_invalid(block, caller);
 }
 

@@ -37,18 +37,26 @@ struct lm_parcel {
 };
 #define LM_PARCEL_COUNT 8
 
-/* The heap's chunks and what it knows of them; counts are of pages. middle.h. */
+/* A free middle block that is cached. */
+struct lm_cached {
+  struct lm_cached *next;
+  _Atomic(uint32_t) *entry; /* its own in block_pages */
+};
+
+/* The heap's chunks, what it knows of them, and the blocks freed last; counts are of pages.
+ * middle.h. What a block of n pages is found by has the index n - 1. */
 struct lm_middle {
+  uint64_t lengths; /* bit i: cached[i] has blocks */
+  struct lm_cached *cached[LM_CHUNK_RUN_MAX]; /* by length */
+  ptrdiff_t cache_room; /* how much more may be cached; used_count counts what is, too */
+  uint32_t calls_to_tick; /* not 0 */
   uint64_t runs; /* bit n - 1: by_run[n] has chunks */
   struct lm_span_list by_run[LM_CHUNK_RUN_MAX + 1]; /* by run_limit */
   size_t used_count, dirty_count; /* in blocks; free and dirty */
-  struct lm_block *cached[LM_CHUNK_RUN_MAX + 1]; /* blocks freed last, by length */
-  uint64_t lengths; /* bit n - 1: cached[n] has blocks */
-  size_t cached_count; /* their pages, which used_count counts too */
-  size_t flush_length;
+  size_t flush_index;
   size_t empty_chunk_count;
   size_t debt_count; /* purged early and used again since: limits early purges */
-  uint32_t call_count, tick_count;
+  uint32_t tick_count;
   bool takes; /* a block has been taken since an orphan was last adopted for its freed blocks */
 };
 

@@ -16,11 +16,33 @@
 #define CREDIT_BYTES (1 * LM_MIB)
 #define EARLY_PAGES 64 /* purged by one call, so that no call pays for all */
 /* Reading the clock costs as much as taking a block. */
-#define CALLS_PER_TICK 8
+#define CALLS_PER_TICK 32
 
-static void flush_cached(struct lm_heap *heap, size_t keep);
+#define FITTING(index) (((uint64_t)2 << ((index) + 1) / 8) - 1) << (index)
+#define FITTING_8(index)                                                                  \
+  FITTING(index), FITTING((index) + 1), FITTING((index) + 2), FITTING((index) + 3),       \
+      FITTING((index) + 4), FITTING((index) + 5), FITTING((index) + 6), FITTING((index) + 7)
+const uint64_t lm_middle_fitting[LM_CHUNK_RUN_MAX] = {FITTING_8(0),  FITTING_8(8),  FITTING_8(16),
+                                                      FITTING_8(24), FITTING_8(32), FITTING_8(40),
+                                                      FITTING_8(48), FITTING_8(56)};
+
+static void flush_all_cached(struct lm_heap *heap);
 
 static size_t pages_in(size_t bytes) { return bytes >> lm_os.page_shift; }
+
+static size_t cache_limit(size_t used_count) {
+  return pages_in(CACHE_BYTES) + used_count / CACHE_FRACTION;
+}
+
+void lm_middle_begin(struct lm_heap *heap) {
+  heap->middle.cache_room = (ptrdiff_t)cache_limit(0);
+  heap->middle.calls_to_tick = CALLS_PER_TICK;
+}
+
+static void set_used_count(struct lm_middle *middle, size_t count) {
+  middle->cache_room += (ptrdiff_t)cache_limit(count) - (ptrdiff_t)cache_limit(middle->used_count);
+  middle->used_count = count;
+}
 
 /* ---- The heap's chunks, by their longest free run ---- */
 
@@ -47,7 +69,7 @@ void lm_middle_own(struct lm_heap *heap, struct lm_span *span) {
   span->state = LM_SPAN_CHUNK;
   lm_span_set_tag(span, heap->tag | LM_TAG_NOT_CURRENT | LM_CLASS_MIDDLE);
   list_chunk(middle, span, chunk->run_limit);
-  middle->used_count += span->used_count;
+  set_used_count(middle, middle->used_count + span->used_count);
   middle->dirty_count += lm_load_relaxed(&chunk->dirty_count);
   if (span->used_count == 0) middle->empty_chunk_count++;
 }
@@ -55,14 +77,14 @@ void lm_middle_own(struct lm_heap *heap, struct lm_span *span) {
 static void remove_chunk(struct lm_middle *middle, struct lm_span *span) {
   struct lm_chunk *chunk = lm_chunk_of_span(span);
   unlist_chunk(middle, span, chunk->run_limit);
-  middle->used_count -= span->used_count;
+  set_used_count(middle, middle->used_count - span->used_count);
   middle->dirty_count -= lm_load_relaxed(&chunk->dirty_count);
   if (span->used_count == 0) middle->empty_chunk_count--;
 }
 
 struct lm_span *lm_middle_remove(struct lm_heap *heap) {
   struct lm_middle *middle = &heap->middle;
-  flush_cached(heap, 0);
+  flush_all_cached(heap);
   size_t run = middle->runs != 0 ? (size_t)__builtin_ctzll(middle->runs) + 1 : 0;
   struct lm_span *span = middle->by_run[run].first;
   if (span == NULL) span = middle->by_run[0].first;
@@ -136,7 +158,7 @@ void lm_middle_tick(struct lm_heap *heap, uint64_t elapsed_ms) {
   middle->debt_count -= lm_min(middle->debt_count, earned);
   /* Every other tick, so that what is purged has been free for a half of the delay at least. */
   if (lm_options.purge_delay_ms == 0 || ++middle->tick_count % 2 != 0) return;
-  flush_cached(heap, 0);
+  flush_all_cached(heap);
   for_each_chunk(heap, age);
 }
 
@@ -146,14 +168,15 @@ static void trim(struct lm_heap *heap, struct lm_span *span) {
 }
 
 void lm_middle_trim(struct lm_heap *heap) {
-  flush_cached(heap, 0);
+  flush_all_cached(heap);
   for_each_chunk(heap, trim);
 }
 
 /* ---- Blocks ---- */
 
-static void tick_sometimes(struct lm_heap *heap) {
-  if (++heap->middle.call_count % CALLS_PER_TICK == 0) lm_heap_tick(heap);
+static void tick(struct lm_heap *heap) {
+  heap->middle.calls_to_tick = CALLS_PER_TICK;
+  lm_heap_tick(heap);
 }
 
 /* Frees a block's pages. */
@@ -162,7 +185,7 @@ static void release(struct lm_heap *heap, void *block) {
   struct lm_span *span = lm_span_of_own(block);
   size_t run_before = lm_chunk_of_span(span)->run_limit;
   size_t page_count = lm_chunk_give(span, block);
-  middle->used_count -= page_count;
+  set_used_count(middle, middle->used_count - page_count);
   middle->dirty_count += page_count;
   relist_chunk(middle, span, run_before);
   if (LM_UNLIKELY(span->used_count == 0) && ++middle->empty_chunk_count > 1)
@@ -170,26 +193,21 @@ static void release(struct lm_heap *heap, void *block) {
   purge_middle_early(middle);
 }
 
-/* Releases cached blocks until no more than `keep` pages are cached, length by length. */
-static void flush_cached(struct lm_heap *heap, size_t keep) {
+/* Releases a cached block, of which there are some: length by length. */
+static void flush_one_cached(struct lm_heap *heap) {
   struct lm_middle *middle = &heap->middle;
-  while (middle->cached_count > keep) {
-    if (middle->cached[middle->flush_length] != NULL)
-      release(heap, lm_middle_pop(middle, middle->flush_length));
-    else middle->flush_length = (middle->flush_length + 1) % (LM_CHUNK_RUN_MAX + 1);
-  }
+  while (middle->cached[middle->flush_index] == NULL)
+    middle->flush_index = (middle->flush_index + 1) % LM_CHUNK_RUN_MAX;
+  release(heap, lm_middle_pop(middle, middle->flush_index));
 }
 
-/* Keeps a free block of the heap's own for the next call that wants its length. */
-static void cache(struct lm_heap *heap, struct lm_block *block, size_t page_count) {
-  struct lm_middle *middle = &heap->middle;
-  lm_region_set_block_pages(block, page_count | LM_BLOCK_ON_ITS_WAY);
-  block->next = middle->cached[page_count];
-  middle->cached[page_count] = block;
-  middle->lengths |= (uint64_t)1 << (page_count - 1);
-  middle->cached_count += page_count;
-  size_t limit = pages_in(CACHE_BYTES) + middle->used_count / CACHE_FRACTION;
-  if (LM_UNLIKELY(middle->cached_count > limit)) flush_cached(heap, limit);
+static void flush_all_cached(struct lm_heap *heap) {
+  while (heap->middle.lengths != 0) flush_one_cached(heap);
+}
+
+/* Makes room for what has been cached. */
+static void flush_surplus(struct lm_heap *heap) {
+  while (heap->middle.cache_room < 0) flush_one_cached(heap);
 }
 
 /* NULL if the chunk turns out to have no such run. */
@@ -203,7 +221,7 @@ static void *take_from(struct lm_middle *middle, struct lm_span *span, size_t pa
     return NULL;
   }
   middle->empty_chunk_count -= was_empty;
-  middle->used_count += page_count;
+  set_used_count(middle, middle->used_count + page_count);
   middle->dirty_count -= reused;
   middle->debt_count += regretted;
   return block;
@@ -211,16 +229,16 @@ static void *take_from(struct lm_middle *middle, struct lm_span *span, size_t pa
 
 void *lm_middle_take(struct lm_heap *heap, size_t page_count, bool clear) {
   struct lm_middle *middle = &heap->middle;
-  tick_sometimes(heap);
+  if (--middle->calls_to_tick == 0) tick(heap);
   lm_remote_collect_some(heap);
   middle->takes = true;
   for (;;) {
-    void *cached = lm_middle_take_cached(heap, page_count);
+    void *cached = lm_middle_take_cached(heap, page_count - 1);
     if (cached != NULL) return clear ? memset(cached, 0, page_count << lm_os.page_shift) : cached;
     uint64_t fitting = middle->runs >> (page_count - 1);
     if (LM_UNLIKELY(fitting == 0)) {
       if (lm_remote_collect_some(heap)) continue;
-      if (middle->cached_count != 0) flush_cached(heap, 0);
+      if (middle->lengths != 0) flush_all_cached(heap);
       else if (!add_chunk(heap)) return NULL;
       continue;
     }
@@ -230,18 +248,18 @@ void *lm_middle_take(struct lm_heap *heap, size_t page_count, bool clear) {
   }
 }
 
-bool lm_middle_give(struct lm_heap *heap, void *block) {
-  size_t page_count = lm_region_live_pages(block);
-  if (LM_UNLIKELY(page_count == 0)) return false;
-  cache(heap, block, page_count);
-  tick_sometimes(heap); /* a thread that only frees must see the clock too */
-  return true;
+LM_NOINLINE void lm_middle_give_slow(struct lm_heap *heap) {
+  flush_surplus(heap);
+  if (heap->middle.calls_to_tick <= 1) tick(heap);
+  else heap->middle.calls_to_tick--;
 }
 
 void lm_middle_put_back(struct lm_heap *heap, struct lm_block *first, size_t count) {
   for (struct lm_block *block = first, *next; count > 0; count--, block = next) {
     next = block->next;
-    cache(heap, block, lm_region_block_pages(block));
+    lm_middle_push(&heap->middle, block, lm_region_block_entry(block),
+                   lm_region_block_pages(block) - 1);
+    flush_surplus(heap);
   }
 }
 
@@ -252,7 +270,7 @@ bool lm_middle_resize(struct lm_heap *heap, void *block, size_t page_count) {
   size_t run_before = chunk->run_limit, dirty_before = lm_load_relaxed(&chunk->dirty_count);
   size_t used_before = span->used_count;
   if (page_count > LM_CHUNK_RUN_MAX || !lm_chunk_resize(span, block, page_count)) return false;
-  middle->used_count += span->used_count - used_before;
+  set_used_count(middle, middle->used_count + span->used_count - used_before);
   middle->dirty_count += lm_load_relaxed(&chunk->dirty_count) - dirty_before;
   relist_chunk(middle, span, run_before);
   return true;

@@ -15,35 +15,59 @@
 
 #define LM_MIDDLE_MAX_BYTES (256 * LM_KIB)
 
-/* A cached block may be longer than what is asked for by this part. */
-#define LM_MIDDLE_LONGER_FRACTION 8
+/* Bits of lm_middle.lengths that will do for each length: a cached block may be longer than what is
+ * asked for by an eighth. */
+extern const uint64_t lm_middle_fitting[LM_CHUNK_RUN_MAX];
 
-/* The block of this length that was cached last; there is one. */
-LM_INLINE void *lm_middle_pop(struct lm_middle *middle, size_t length) {
-  struct lm_block *block = middle->cached[length];
-  middle->cached[length] = block->next;
-  middle->cached_count -= length;
-  if (block->next == NULL) middle->lengths &= ~((uint64_t)1 << (length - 1));
+/* The cached block of `index` + 1 pages that was freed last; there is one. */
+LM_INLINE void *lm_middle_pop(struct lm_middle *middle, size_t index) {
+  struct lm_cached *block = middle->cached[index];
+  middle->cached[index] = block->next;
+  middle->cache_room += (ptrdiff_t)index + 1;
+  if (LM_UNLIKELY(block->next == NULL)) middle->lengths &= ~((uint64_t)1 << index);
+  lm_store_relaxed(block->entry, (uint32_t)index + 1);
   return block;
 }
 
-/* A cached block of `page_count` pages or up to an eighth more, its contents what they were; NULL
- * if there is none. */
-LM_INLINE void *lm_middle_take_cached(struct lm_heap *heap, size_t page_count) {
-  uint64_t fitting = heap->middle.lengths >> (page_count - 1);
+/* A cached block of `index` + 1 pages or up to an eighth more, its contents what they were; NULL if
+ * there is none. */
+LM_INLINE void *lm_middle_take_cached(struct lm_heap *heap, size_t index) {
+  uint64_t fitting = heap->middle.lengths & lm_middle_fitting[index];
   if (LM_UNLIKELY(fitting == 0)) return NULL;
-  size_t more = (size_t)__builtin_ctzll(fitting), length = page_count + more;
-  if (LM_UNLIKELY(more > page_count / LM_MIDDLE_LONGER_FRACTION)) return NULL;
-  void *block = lm_middle_pop(&heap->middle, length);
-  lm_region_set_block_pages(block, length);
-  return block;
+  return lm_middle_pop(&heap->middle, (unsigned)__builtin_ctzll(fitting));
 }
 
 /* A block of `page_count` pages, with `clear` all zero; NULL if out of memory. */
 void *lm_middle_take(struct lm_heap *heap, size_t page_count, bool clear);
 
+/* Keeps a free block of the heap's own, of `index` + 1 pages, for the next call that wants them. */
+LM_INLINE void lm_middle_push(struct lm_middle *middle, void *address, _Atomic(uint32_t) *entry,
+                              size_t index) {
+  struct lm_cached *block = address;
+  block->entry = entry;
+  lm_store_relaxed(entry, (uint32_t)(index + 1) | LM_BLOCK_ON_ITS_WAY);
+  block->next = middle->cached[index];
+  middle->cached[index] = block;
+  middle->lengths |= (uint64_t)1 << index;
+  middle->cache_room -= (ptrdiff_t)index + 1;
+}
+
+/* Releases blocks if too many are cached; looks at the clock if it is time. */
+void lm_middle_give_slow(struct lm_heap *heap);
+
 /* Frees a block of the heap's own. False, with nothing done, if none begins there. */
-bool lm_middle_give(struct lm_heap *heap, void *block);
+LM_INLINE bool lm_middle_give(struct lm_heap *heap, void *block) {
+  struct lm_middle *middle = &heap->middle;
+  if (LM_UNLIKELY(((uintptr_t)block & (lm_os.page_bytes - 1)) != 0)) return false;
+  _Atomic(uint32_t) *entry = lm_region_block_entry(block);
+  uint32_t index = lm_load_relaxed(entry) - 1;
+  if (LM_UNLIKELY(index >= LM_CHUNK_RUN_MAX)) return false; /* no block, or one on its way */
+  lm_middle_push(middle, block, entry, index);
+  /* A thread that only frees must see the clock too. */
+  if (LM_UNLIKELY(middle->cache_room < 0) || LM_UNLIKELY(--middle->calls_to_tick == 0))
+    lm_middle_give_slow(heap);
+  return true;
+}
 
 /* Puts `count` blocks of own chunks back, linked from `first`. */
 void lm_middle_put_back(struct lm_heap *heap, struct lm_block *first, size_t count);
@@ -54,6 +78,9 @@ bool lm_middle_resize(struct lm_heap *heap, void *block, size_t page_count);
 
 /* Marks a block of somebody else's as on its way back. False if none begins there. */
 bool lm_middle_send(void *block);
+
+/* For a heap that is all zero. */
+void lm_middle_begin(struct lm_heap *heap);
 
 /* What the clock asks for: purges what has been free for a while, and adds to the credit. */
 void lm_middle_tick(struct lm_heap *heap, uint64_t elapsed_ms);

@@ -18,6 +18,7 @@ static void reset(struct lm_heap *heap, uint32_t tag, struct lm_pool *pool) {
   heap->pool = pool;
   heap->trim_class = LM_CLASS_COUNT;
   heap->tick_ms = lm_os_clock_ms();
+  lm_middle_begin(heap);
 }
 
 static struct loam_heap *pop_unused(void) {

@@ -151,12 +151,17 @@ static inline void check_middle(const struct lm_heap *heap) {
     }
   }
   size_t cached = 0;
-  for (size_t length = 1; length <= LM_CHUNK_RUN_MAX; length++) {
-    const struct lm_block *block = middle->cached[length];
-    CHECK_EQ((middle->lengths >> (length - 1)) & 1, block != NULL);
-    for (; block != NULL; block = block->next) cached += length;
+  for (size_t i = 0; i < LM_CHUNK_RUN_MAX; i++) {
+    const struct lm_cached *block = middle->cached[i];
+    CHECK_EQ((middle->lengths >> i) & 1, block != NULL);
+    for (; block != NULL; block = block->next) {
+      CHECK_EQ(block->entry, lm_region_block_entry(block));
+      CHECK_EQ(lm_region_block_pages(block), i + 1);
+      CHECK_EQ(lm_region_live_pages(block), 0);
+      cached += i + 1;
+    }
   }
-  CHECK_EQ(cached, middle->cached_count);
+  CHECK_EQ((ptrdiff_t)cached, (ptrdiff_t)cache_limit(middle->used_count) - middle->cache_room);
   CHECK_EQ(used, middle->used_count);
   CHECK_EQ(dirty, middle->dirty_count);
   CHECK_EQ(empty, middle->empty_chunk_count);
