@@ -18,13 +18,12 @@
 /* Reading the clock costs as much as taking a block. */
 #define CALLS_PER_TICK 32
 
-#define FITTING(index) (((uint64_t)2 << ((index) + 1) / 8) - 1) << (index)
-#define FITTING_8(index)                                                                  \
-  FITTING(index), FITTING((index) + 1), FITTING((index) + 2), FITTING((index) + 3),       \
-      FITTING((index) + 4), FITTING((index) + 5), FITTING((index) + 6), FITTING((index) + 7)
-const uint64_t lm_middle_fitting[LM_CHUNK_RUN_MAX] = {FITTING_8(0),  FITTING_8(8),  FITTING_8(16),
-                                                      FITTING_8(24), FITTING_8(32), FITTING_8(40),
-                                                      FITTING_8(48), FITTING_8(56)};
+#define FITTING(index) ((((uint64_t)2 << ((index) + 1) / 8) - 1) << (index))
+#define FITTING_4(i) FITTING(i), FITTING((i) + 1), FITTING((i) + 2), FITTING((i) + 3)
+#define FITTING_16(i) FITTING_4(i), FITTING_4((i) + 4), FITTING_4((i) + 8), FITTING_4((i) + 12)
+const uint64_t lm_middle_fitting[] = {FITTING_16(0), FITTING_16(16), FITTING_16(32),
+                                      FITTING_16(48)};
+_Static_assert(sizeof lm_middle_fitting == LM_CHUNK_RUN_MAX * sizeof(uint64_t), "one per length");
 
 static void flush_all_cached(struct lm_heap *heap);
 
