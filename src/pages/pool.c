@@ -253,12 +253,15 @@ static void *take_chunk_in(struct lm_region *region, const struct run *run) {
   return NULL;
 }
 
-/* Copies the bits of `count` pages. */
+/* Copies the bits of `count` pages. A chunk's are multiples of 32, for pages of up to 64 KiB. */
 static void copy_bits(uint64_t *to, size_t to_bit, const uint64_t *from, size_t from_bit,
                       size_t count) {
-  lm_bitmap_clear(to, to_bit, to_bit + count);
-  for (size_t i = 0; i < count; i++)
-    if (lm_bitmap_test(from, from_bit + i)) lm_bitmap_set(to, to_bit + i, to_bit + i + 1);
+  for (size_t i = 0; i < count; i += 32) {
+    uint64_t bits = (uint32_t)(from[(from_bit + i) / 64] >> (from_bit + i) % 64);
+    uint64_t *word = &to[(to_bit + i) / 64];
+    size_t shift = (to_bit + i) % 64;
+    *word = (*word & ~((uint64_t)UINT32_MAX << shift)) | bits << shift;
+  }
 }
 
 void *lm_pool_take_chunk(struct lm_pool *pool, size_t *regretted) {
