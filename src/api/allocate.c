@@ -80,8 +80,11 @@ static LM_NOINLINE void *malloc_any(size_t size) {
 LM_NOINLINE void *lm_malloc_slow(size_t size) {
   struct lm_heap *heap = LM_THREAD(lm_this_heap);
   if (LM_LIKELY(size - 1 < lm_classed_max_bytes)) {
-    void *block = lm_heap_pop(heap, lm_sizeclass_of(size));
+    size_t class_index = lm_sizeclass_of(size);
+    void *block = lm_heap_pop(heap, class_index);
     if (LM_LIKELY(block != NULL)) return block;
+    block = lm_heap_borrow(heap, class_index);
+    if (block != NULL) return block;
   } else if (LM_LIKELY(size - 1 < LM_MIDDLE_MAX_BYTES)) {
     void *block = lm_middle_take_cached(heap, (size - 1) >> lm_os.page_shift);
     if (LM_LIKELY(block != NULL)) return block;

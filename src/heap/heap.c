@@ -19,6 +19,10 @@ struct lm_heap lm_empty_heap = {.tag = LM_TAG_NO_HEAP, .pool = &lm_pools[0]};
 #define CARVE_AT_ONCE_BYTES (8 * LM_KIB) /* so that no call pays for all */
 #define EXTEND_FRACTION 4
 
+/* A class borrows so much before it gets its first span, which costs a page at least. */
+#define BORROW_BYTES 4096
+#define BORROW_MIN_COUNT 4
+
 static uint32_t tag_of(const struct lm_heap *heap, const struct lm_span *span, uint32_t bits) {
   return heap->tag | bits | (uint32_t)span->class_index;
 }
@@ -27,7 +31,7 @@ static uint32_t tag_of(const struct lm_heap *heap, const struct lm_span *span, u
 
 /* Gives an empty span of the heap's back; it is on no list. */
 static void end_span(struct lm_heap *heap, struct lm_span *span) {
-  heap->span_counts[span->class_index]--;
+  if (--heap->span_counts[span->class_index] == 0) heap->borrowed_counts[span->class_index] = 0;
   lm_span_end(span);
 }
 
@@ -174,6 +178,28 @@ static void *take_from_usable(struct lm_heap *heap, size_t class_index) {
   retire_current(heap, class_index);
   make_current(heap, span);
   return lm_heap_pop(heap, class_index);
+}
+
+/* The first class with a free block in its bin whose blocks are up to a quarter or a granule
+ * larger; `class_index` if there is none. */
+static size_t find_lender(const struct lm_heap *heap, size_t class_index) {
+  size_t block_bytes = lm_classes[class_index].block_bytes;
+  size_t most_bytes = block_bytes + lm_max(block_bytes / 4, LM_GRANULE_BYTES);
+  for (size_t lender = class_index + 1; lender < LM_CLASS_COUNT; lender++) {
+    if (lm_classes[lender].block_bytes > most_bytes) break;
+    if (heap->bins[lender] != NULL) return lender;
+  }
+  return class_index;
+}
+
+void *lm_heap_borrow(struct lm_heap *heap, size_t class_index) {
+  if (heap->span_counts[class_index] != 0 || lm_orphan_waits(class_index)) return NULL;
+  size_t lender = find_lender(heap, class_index);
+  if (lender == class_index) return NULL;
+  size_t most = lm_max(BORROW_BYTES / lm_classes[class_index].block_bytes, BORROW_MIN_COUNT);
+  if (heap->borrowed_counts[class_index] >= lm_min(most, UINT8_MAX)) return NULL;
+  heap->borrowed_counts[class_index]++;
+  return lm_heap_pop(heap, lender);
 }
 
 void *lm_heap_take_slow(struct lm_heap *heap, size_t class_index, bool *zero) {

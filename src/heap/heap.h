@@ -77,6 +77,8 @@ struct lm_heap {
   struct lm_message *received; /* taken out of the inbox and not put back yet, newest first */
   struct lm_middle middle;
   uint32_t span_counts[LM_CLASS_COUNT]; /* of all the heap's spans, by class */
+  /* Blocks of larger classes that requests of this one got since it last had a span. */
+  uint8_t borrowed_counts[LM_CLASS_COUNT];
   struct lm_heap *next; /* this and the next two: while it has no thread, under the lists' lock */
   size_t kept_bytes;    /* what it was kept with when its thread ended; 0: nothing */
   uint64_t kept_ms;     /* when that was */
@@ -100,6 +102,10 @@ LM_INLINE void *lm_heap_pop(struct lm_heap *heap, size_t class_index) {
   if (LM_LIKELY(block != NULL)) heap->bins[class_index] = block->next;
   return block;
 }
+
+/* For a class without spans, a free block out of the bin of one that is a little larger; NULL if
+ * there is none, if an orphan waits, or if the class has borrowed as many as are worth a span. */
+void *lm_heap_borrow(struct lm_heap *heap, size_t class_index);
 
 /* A block of the class whose bin was found empty; NULL if out of memory. `*zero` says whether the
  * block reads as zero. */

@@ -97,6 +97,7 @@ static void leave_spans(struct lm_heap *heap) {
   }
   leave_list(&heap->full);
   memset(heap->span_counts, 0, sizeof heap->span_counts);
+  memset(heap->borrowed_counts, 0, sizeof heap->borrowed_counts);
   struct lm_span *chunk;
   while ((chunk = lm_middle_remove(heap)) != NULL) leave_span(chunk);
   lm_remote_close(heap);

@@ -39,9 +39,12 @@ void lm_orphan_leave(struct lm_span *span) {
   lm_lock_free(&lm_orphan_locks[class_index]);
 }
 
+bool lm_orphan_waits(size_t class_index) {
+  return lm_load_relaxed(&usable_counts[class_index]) != 0;
+}
+
 struct lm_span *lm_orphan_adopt(struct lm_heap *heap, size_t class_index) {
-  if (lm_load_relaxed(&usable_counts[class_index]) == 0 || lm_tag_is_shared(heap->tag))
-    return NULL;
+  if (!lm_orphan_waits(class_index) || lm_tag_is_shared(heap->tag)) return NULL;
   lm_lock_take(&lm_orphan_locks[class_index]);
   struct lm_span *span = orphans[class_index].first;
   if (span != NULL && is_usable(span)) {
@@ -107,7 +110,7 @@ bool lm_orphan_put_back(struct lm_span *span, struct lm_block *first, struct lm_
 void lm_orphan_tick(uint64_t now_ms) {
   static uint64_t due_ms; /* under the lock */
   if (lm_options.purge_delay_ms == 0) return;
-  if (lm_load_relaxed(&usable_counts[LM_CLASS_MIDDLE]) == 0) return;
+  if (!lm_orphan_waits(LM_CLASS_MIDDLE)) return;
   lm_lock_take(&lm_orphan_locks[LM_CLASS_MIDDLE]);
   if (now_ms >= due_ms) {
     due_ms = now_ms + lm_options.purge_delay_ms / 2;

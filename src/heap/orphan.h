@@ -13,6 +13,9 @@
 /* Leaves a span without free blocks in any bin, of which blocks are in use. */
 void lm_orphan_leave(struct lm_span *span);
 
+/* Whether there may be an orphan of the class with free blocks. */
+bool lm_orphan_waits(size_t class_index);
+
 /* A span with free blocks for the heap, now owned by it but on none of its lists; or NULL. None for
  * a first-class heap, all of whose blocks are its own. */
 struct lm_span *lm_orphan_adopt(struct lm_heap *heap, size_t class_index);

@@ -83,7 +83,7 @@ static void send_parcel(struct lm_parcel *parcel) {
  * only frees would gather chunks whose free pages nobody can use. */
 static bool wants_orphan(const struct lm_heap *heap, size_t class_index) {
   if (class_index == LM_CLASS_MIDDLE) return heap->middle.takes;
-  return heap->span_counts[class_index] != 0;
+  return heap->span_counts[class_index] != 0 || heap->borrowed_counts[class_index] != 0;
 }
 
 /* Blocks of an orphan go to the orphan, or with it to the heap that frees them. */

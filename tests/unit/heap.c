@@ -64,6 +64,44 @@ static void what_was_freed_last_is_taken_first(void) {
   CHECK_EQ(heap_take(heap, CLASS), blocks[3]);
 }
 
+/* ---- Classes without spans ---- */
+
+static void a_class_without_spans_borrows_a_page_of_larger_blocks(void) {
+  begin();
+  CHECK_EQ(lm_heap_borrow(heap, CLASS), NULL);
+  heap_take(heap, CLASS + 1);
+  size_t most = 4096 / 64, count = 0;
+  while (count < most && lm_heap_borrow(heap, CLASS) != NULL) count++;
+  CHECK_EQ(count, 4096 / 80 - 1); /* as many as the lender's bin had */
+  heap_take(heap, CLASS + 1), heap_take(heap, CLASS + 1); /* the first lies across two pages */
+  while (lm_heap_borrow(heap, CLASS) != NULL) count++;
+  CHECK_EQ(count, most);
+  CHECK_EQ(check_heap(heap), count + 3);
+}
+
+static void a_class_with_a_span_borrows_nothing(void) {
+  begin();
+  heap_take(heap, CLASS + 1);
+  CHECK(lm_heap_borrow(heap, CLASS) != NULL);
+  char *block = heap_take(heap, CLASS);
+  CHECK_EQ(lm_heap_borrow(heap, CLASS), NULL);
+  heap_give(heap, block);
+  lm_heap_trim(heap);
+  CHECK_EQ(heap->borrowed_counts[CLASS], 0);
+  CHECK(lm_heap_borrow(heap, CLASS) != NULL);
+}
+
+static void nothing_is_borrowed_of_blocks_more_than_a_quarter_larger(void) {
+  begin();
+  heap_take(heap, CLASS + 2);
+  CHECK_EQ(lm_heap_borrow(heap, CLASS), NULL);
+  heap_take(heap, lm_sizeclass_of(1281)), heap_take(heap, lm_sizeclass_of(1281));
+  CHECK_EQ(lm_heap_borrow(heap, lm_sizeclass_of(1024)), NULL);
+  heap_take(heap, lm_sizeclass_of(1280)), heap_take(heap, lm_sizeclass_of(1280));
+  CHECK(lm_heap_borrow(heap, lm_sizeclass_of(1024)) != NULL);
+  CHECK_EQ(lm_heap_borrow(heap, LM_CLASS_COUNT - 1), NULL);
+}
+
 /* ---- Extension ---- */
 
 static void fresh_memory_is_carved_page_by_page(void) {
@@ -335,6 +373,9 @@ int main(void) {
   RUN(blocks_are_distinct_aligned_and_of_their_spans_class);
   RUN(every_class_serves_all_blocks_of_a_span);
   RUN(what_was_freed_last_is_taken_first);
+  RUN(a_class_without_spans_borrows_a_page_of_larger_blocks);
+  RUN(a_class_with_a_span_borrows_nothing);
+  RUN(nothing_is_borrowed_of_blocks_more_than_a_quarter_larger);
   RUN(fresh_memory_is_carved_page_by_page);
   RUN(used_memory_is_carved_some_pages_at_a_time);
   RUN(blocks_larger_than_a_page_are_carved_one_by_one);
