@@ -19,7 +19,8 @@ struct lm_heap lm_empty_heap = {.tag = LM_TAG_NO_HEAP, .pool = &lm_pools[0]};
 #define CARVE_AT_ONCE_BYTES (8 * LM_KIB) /* so that no call pays for all */
 #define EXTEND_FRACTION 4
 
-/* A class borrows so much before it gets its first span, which costs a page at least. */
+/* A class borrows so much, or so many blocks, before it gets its first span, which costs a page at
+ * least. */
 #define BORROW_BYTES 4096
 #define BORROW_MIN_COUNT 4
 
@@ -195,7 +196,7 @@ static size_t find_lender(const struct lm_heap *heap, size_t class_index) {
 void *lm_heap_borrow(struct lm_heap *heap, size_t class_index) {
   if (heap->span_counts[class_index] != 0 || lm_orphan_waits(class_index)) return NULL;
   size_t lender = find_lender(heap, class_index);
-  if (lender == class_index) return NULL;
+  if (lender == class_index) return NULL; /* so that from here on lm_classes has been filled */
   size_t most = lm_max(BORROW_BYTES / lm_classes[class_index].block_bytes, BORROW_MIN_COUNT);
   if (heap->borrowed_counts[class_index] >= lm_min(most, UINT8_MAX)) return NULL;
   heap->borrowed_counts[class_index]++;

@@ -57,6 +57,17 @@ static void an_orphan_of_another_class_is_left_alone(void) {
   CHECK_EQ(lm_orphan_adopt(heap, CLASS + 1), NULL);
 }
 
+static void a_class_does_not_borrow_while_an_orphan_of_it_waits(void) {
+  struct lm_heap *heap = new_heap();
+  heap_take(heap, CLASS + 1);
+  CHECK(lm_heap_borrow(heap, CLASS) != NULL);
+  leave_behind(3, 10);
+  CHECK_EQ(lm_heap_borrow(heap, CLASS), NULL);
+  CHECK_EQ(lm_orphan_adopt(new_heap(), CLASS), lm_span_of(blocks[0]));
+  CHECK(lm_heap_borrow(heap, CLASS) != NULL);
+}
+
+
 static void an_orphan_without_free_blocks_is_not_adopted(void) {
   leave_behind(64, 64);
   struct lm_heap *heap = new_heap();
@@ -186,6 +197,7 @@ int main(void) {
   RUN(all_kinds_of_spans_are_left);
   RUN(an_orphan_with_free_blocks_is_adopted_before_a_new_span_is_taken);
   RUN(an_orphan_of_another_class_is_left_alone);
+  RUN(a_class_does_not_borrow_while_an_orphan_of_it_waits);
   RUN(an_orphan_without_free_blocks_is_not_adopted);
   RUN(a_block_put_back_makes_an_orphan_worth_adopting);
   RUN(several_blocks_are_put_back_at_once);
