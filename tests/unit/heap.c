@@ -102,6 +102,13 @@ static void nothing_is_borrowed_of_blocks_more_than_a_quarter_larger(void) {
   CHECK_EQ(lm_heap_borrow(heap, LM_CLASS_COUNT - 1), NULL);
 }
 
+static void malloc_borrows_before_it_takes_a_span(void) {
+  char *lender = lm_raw_malloc(80);
+  for (int i = 0; i < 4096 / 80 - 1; i++)
+    CHECK_EQ(lm_span_of(lm_raw_malloc(64)), lm_span_of(lender));
+  CHECK_EQ(lm_span_of(lm_raw_malloc(64))->class_index, CLASS);
+}
+
 /* ---- Extension ---- */
 
 static void fresh_memory_is_carved_page_by_page(void) {
@@ -376,6 +383,7 @@ int main(void) {
   RUN(a_class_without_spans_borrows_a_page_of_larger_blocks);
   RUN(a_class_with_a_span_borrows_nothing);
   RUN(nothing_is_borrowed_of_blocks_more_than_a_quarter_larger);
+  RUN(malloc_borrows_before_it_takes_a_span);
   RUN(fresh_memory_is_carved_page_by_page);
   RUN(used_memory_is_carved_some_pages_at_a_time);
   RUN(blocks_larger_than_a_page_are_carved_one_by_one);

@@ -67,7 +67,6 @@ static void a_class_does_not_borrow_while_an_orphan_of_it_waits(void) {
   CHECK(lm_heap_borrow(heap, CLASS) != NULL);
 }
 
-
 static void an_orphan_without_free_blocks_is_not_adopted(void) {
   leave_behind(64, 64);
   struct lm_heap *heap = new_heap();
