@@ -167,12 +167,8 @@ static LM_NOINLINE void free_other(void *address, void *caller) {
   }
 }
 
-/* What an own chunk's tag differs in from the heap's. */
-#define OWN_MIDDLE (LM_TAG_NOT_CURRENT | LM_CLASS_MIDDLE)
-
 LM_NOINLINE void lm_free_slow(void *block, uint32_t difference, void *caller) {
   if (LM_UNLIKELY(difference >= LM_TAG_OWN_LIMIT)) free_other(block, caller);
-  else if (LM_LIKELY(difference != OWN_MIDDLE)) lm_heap_free_own(LM_THREAD(lm_this_heap), block);
   else free_own_middle(block, caller);
 }
 

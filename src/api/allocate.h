@@ -28,18 +28,21 @@ LM_INLINE void *lm_raw_malloc(size_t size) {
   return lm_malloc_slow(size);
 }
 
-/* free: one load of a tag and one comparison decide that the block belongs to a span that is its
- * bin's current one in this thread's heap. */
+/* free: one load of a tag and one comparison decide that the block belongs to this thread's heap,
+ * and is of a class whose frees are not counted. */
 LM_INLINE void lm_raw_free(void *address) {
   struct lm_heap *heap = LM_THREAD(lm_this_heap);
-  uint32_t difference = lm_tags_read(address) ^ heap->tag;
-  if (LM_LIKELY(difference < LM_TAG_CURRENT_LIMIT)) {
-    struct lm_block *block = address;
-    block->next = heap->bins[difference];
-    heap->bins[difference] = block;
-    return;
+  struct lm_block *block = address;
+  uint32_t difference = lm_tags_read(block) ^ heap->tag;
+  if (LM_LIKELY(difference < LM_TAG_UNCOUNTED_LIMIT)) {
+    lm_heap_push(heap, difference, block);
+  } else if (LM_LIKELY(difference < LM_TAG_SMALL_LIMIT)) {
+    size_t class_index = difference - LM_TAG_COUNTED;
+    if (LM_LIKELY(--heap->rooms[class_index] >= 0)) lm_heap_push(heap, class_index, block);
+    else lm_heap_free_beyond(heap, class_index, block);
+  } else {
+    lm_free_slow(address, difference, LM_CALLER());
   }
-  lm_free_slow(address, difference, LM_CALLER());
 }
 
 /* A block from this heap, which is the caller's to use; NULL if out of memory. `size` is at most

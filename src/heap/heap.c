@@ -24,14 +24,75 @@ struct lm_heap lm_empty_heap = {.tag = LM_TAG_NO_HEAP, .pool = &lm_pools[0]};
 #define BORROW_BYTES 4096
 #define BORROW_MIN_COUNT 4
 
-static uint32_t tag_of(const struct lm_heap *heap, const struct lm_span *span, uint32_t bits) {
-  return heap->tag | bits | (uint32_t)span->class_index;
+/* Frees are counted in a class of more slices than this: uncounted ones stay in the bin and keep
+ * all its spans. */
+#define UNCOUNTED_SLICES 4
+
+/* A heap of more slices has a sentinel, if it can: a span of an uncounted class whose own frees go
+ * into it. If it becomes empty, the program may be about to free the others as well, and frees are
+ * counted in all classes until malloc asks for them. */
+#define SENTINEL_SLICES 8
+
+/* ---- Counted frees ---- */
+
+/* A negative room: -1 says that it has just been used up, less that blocks go into their spans. */
+#define NO_ROOM (-2)
+
+static int16_t room_of(const struct lm_heap *heap, size_t class_index) {
+  return heap->counted[class_index] ? (int16_t)lm_classes[class_index].room : NO_ROOM;
+}
+
+static void set_counted(struct lm_span *span, bool counted) {
+  if (span == NULL) return;
+  uint32_t tag = lm_load_relaxed(&span->tag) & ~LM_TAG_COUNTED;
+  lm_span_set_tag(span, counted ? tag | LM_TAG_COUNTED : tag);
+}
+
+static void set_class_counted(struct lm_heap *heap, size_t class_index, bool counted) {
+  heap->counted[class_index] = counted;
+  heap->rooms[class_index] = room_of(heap, class_index);
+  if (heap->sentinel != NULL && heap->sentinel->class_index == class_index) heap->sentinel = NULL;
+  set_counted(heap->current[class_index], counted);
+  struct lm_span *span = heap->usable[class_index].first;
+  for (; span != NULL; span = span->next) set_counted(span, counted);
+  for (span = heap->full[class_index].first; span != NULL; span = span->next)
+    set_counted(span, counted);
+}
+
+static size_t slices_of(const struct lm_heap *heap, size_t class_index) {
+  return heap->span_counts[class_index] * lm_classes[class_index].slice_count;
 }
 
 /* ---- A span's life ---- */
 
+/* A span, on none of the heap's lists, is its own from here on. */
+static void add_span(struct lm_heap *heap, struct lm_span *span) {
+  size_t class_index = span->class_index;
+  heap->span_counts[class_index]++;
+  heap->slice_count += span->slice_count;
+  if (!heap->counted[class_index] && slices_of(heap, class_index) > UNCOUNTED_SLICES)
+    set_class_counted(heap, class_index, true);
+  uint32_t counted = heap->counted[class_index] ? LM_TAG_COUNTED : 0;
+  lm_span_set_tag(span, heap->tag | counted | (uint32_t)class_index);
+}
+
+static void unset_sentinel(struct lm_heap *heap) {
+  if (heap->sentinel != NULL) set_counted(heap->sentinel, false);
+  heap->sentinel = NULL;
+}
+
+/* `span` has just been retired: its blocks are young, and likely to be freed with others. */
+static void set_sentinel(struct lm_heap *heap, struct lm_span *span) {
+  if (heap->slice_count <= SENTINEL_SLICES || heap->counted[span->class_index]) return;
+  unset_sentinel(heap);
+  heap->sentinel = span;
+  set_counted(span, true);
+}
+
 /* Gives an empty span of the heap's back; it is on no list. */
 static void end_span(struct lm_heap *heap, struct lm_span *span) {
+  heap->slice_count -= span->slice_count;
+  if (span == heap->sentinel) heap->sentinel = NULL;
   if (--heap->span_counts[span->class_index] == 0) heap->borrowed_counts[span->class_index] = 0;
   lm_span_end(span);
 }
@@ -42,10 +103,10 @@ static struct lm_span *new_span(struct lm_heap *heap, size_t class_index) {
   bool zero;
   char *start = lm_pool_take_slices(heap->pool, class->slice_count, heap->tag, &zero);
   if (start == NULL) return NULL;
-  heap->span_counts[class_index]++;
   struct lm_span *span = lm_span_begin(start, heap, class_index, class->slice_count);
   span->capacity = class->block_count;
   span->zero = zero;
+  add_span(heap, span);
   return span;
 }
 
@@ -75,7 +136,7 @@ static void *carve(struct lm_heap *heap, struct lm_span *span) {
   }
   *link = NULL;
   span->extended_count = (uint16_t)(span->extended_count + count);
-  span->used_count = span->extended_count;
+  span->used_count += (uint32_t)count;
   return first;
 }
 
@@ -102,9 +163,8 @@ static void *extend(struct lm_heap *heap, struct lm_span *span) {
   return carve(heap, span);
 }
 
-/* Puts a span that was current, its free blocks on free_list, on the list where it belongs. */
+/* Puts a span that was current on the list where it belongs. */
 static void shelve(struct lm_heap *heap, struct lm_span *span) {
-  lm_span_set_tag(span, tag_of(heap, span, LM_TAG_NOT_CURRENT));
   span->state = LM_SPAN_USABLE;
   span->notify_count = 0;
   if (span->free_list != NULL) {
@@ -115,7 +175,7 @@ static void shelve(struct lm_heap *heap, struct lm_span *span) {
     /* Usable again once an eighth of it is free, so that a refill is worth its while. */
     span->state = LM_SPAN_FULL;
     span->notify_count = span->capacity - lm_max(1, span->capacity / 8);
-    lm_span_list_push_front(&heap->full, span);
+    lm_span_list_push_front(&heap->full[span->class_index], span);
   }
 }
 
@@ -125,60 +185,60 @@ static void retire_current(struct lm_heap *heap, size_t class_index) {
   if (span == NULL) return;
   heap->current[class_index] = NULL;
   shelve(heap, span);
+  set_sentinel(heap, span);
 }
 
-/* Makes a span of the heap's that is on no list the current one; its free blocks the bin. */
-static void make_current(struct lm_heap *heap, struct lm_span *span) {
+/* Fills the current span's empty bin with the span's free blocks, and takes one; NULL if it has
+ * none. */
+static void *load_bin(struct lm_heap *heap, struct lm_span *span) {
   heap->bins[span->class_index] = span->free_list;
   span->free_list = NULL;
   span->used_count = span->extended_count;
+  return lm_heap_pop(heap, span->class_index);
+}
+
+/* Makes a span of the heap's that is on no list the current one. */
+static void make_current(struct lm_heap *heap, struct lm_span *span) {
+  if (span == heap->sentinel) unset_sentinel(heap);
   span->state = LM_SPAN_CURRENT;
+  span->notify_count = 0;
   heap->current[span->class_index] = span;
-  lm_span_set_tag(span, tag_of(heap, span, 0));
 }
 
-/* A class whose spans have all gone but the current one may be about to be freed altogether. Frees
- * into the current span are not counted, so that it would stay: from here on they are, until malloc
- * asks for the class again. */
-static void demote_last(struct lm_heap *heap, size_t class_index) {
-  struct lm_span *span = heap->current[class_index];
-  if (span == NULL || heap->span_counts[class_index] != 1) return;
-  lm_heap_unload(heap, span);
-  if (span->used_count == 0) end_span(heap, span);
-  else shelve(heap, span);
-}
-
-/* used_count has fallen to notify_count or below. */
-static LM_NOINLINE void notify(struct lm_heap *heap, struct lm_span *span) {
-  struct lm_span_list *usable = &heap->usable[span->class_index];
-  lm_span_list_remove(span->state == LM_SPAN_FULL ? &heap->full : usable, span);
+/* used_count has fallen to notify_count or below. Returns whether the span has ended. */
+static LM_NOINLINE bool notify(struct lm_heap *heap, struct lm_span *span) {
+  size_t class_index = span->class_index;
+  struct lm_span_list *usable = &heap->usable[class_index];
+  if (span->state == LM_SPAN_CURRENT) heap->current[class_index] = NULL;
+  else if (span->state == LM_SPAN_FULL) lm_span_list_remove(&heap->full[class_index], span);
+  else lm_span_list_remove(usable, span);
   if (span->used_count == 0) {
-    size_t class_index = span->class_index; /* once it has ended, the record may be another's */
     end_span(heap, span);
-    demote_last(heap, class_index);
-    lm_heap_tick(heap); /* a thread that only frees must see the clock too */
-    return;
+    return true;
   }
   span->state = LM_SPAN_USABLE;
   span->notify_count = 0;
   lm_span_list_push_front(usable, span);
+  return false;
 }
 
 /* ---- malloc's slow path ---- */
 
-/* A block from a span other than the current one, which becomes current; NULL if none has any. */
+/* A free block of a span, which becomes the current one; NULL if none has any. */
 static void *take_from_usable(struct lm_heap *heap, size_t class_index) {
-  struct lm_span *span = heap->usable[class_index].first;
+  struct lm_span *span = heap->current[class_index];
+  if (span != NULL && span->free_list != NULL) return load_bin(heap, span);
+  span = heap->usable[class_index].first;
   if (span == NULL || span->free_list == NULL) {
     span = lm_orphan_adopt(heap, class_index);
     if (span == NULL) return NULL;
-    heap->span_counts[class_index]++;
+    add_span(heap, span);
   } else {
     lm_span_list_remove(&heap->usable[class_index], span);
   }
   retire_current(heap, class_index);
   make_current(heap, span);
-  return lm_heap_pop(heap, class_index);
+  return load_bin(heap, span);
 }
 
 /* The first class with a free block in its bin whose blocks are up to a quarter or a granule
@@ -205,11 +265,14 @@ void *lm_heap_borrow(struct lm_heap *heap, size_t class_index) {
 
 void *lm_heap_take_slow(struct lm_heap *heap, size_t class_index, bool *zero) {
   struct lm_span *span = heap->current[class_index];
+  heap->rooms[class_index] = room_of(heap, class_index);
   if (span != NULL && span->extended_count < span->carve_limit) {
     *zero = span->zero;
     return carve(heap, span);
   }
   *zero = false;
+  if (heap->counted[class_index] && slices_of(heap, class_index) <= UNCOUNTED_SLICES)
+    set_class_counted(heap, class_index, false);
   if (++heap->refill_count % REFILLS_PER_TICK == 0) lm_heap_tick(heap);
   bool more;
   do {
@@ -234,11 +297,63 @@ void *lm_heap_take_slow(struct lm_heap *heap, size_t class_index, bool *zero) {
 
 /* ---- free's slow paths ---- */
 
-void lm_heap_free_own(struct lm_heap *heap, struct lm_block *block) {
+/* Frees a block onto the list of its span. Returns whether the span has ended. */
+LM_INLINE bool give_to_span(struct lm_heap *heap, struct lm_block *block) {
   struct lm_span *span = lm_span_of_own(block);
   block->next = span->free_list;
   span->free_list = block;
-  if (LM_UNLIKELY(--span->used_count == span->notify_count)) notify(heap, span);
+  return LM_UNLIKELY(--span->used_count == span->notify_count) && notify(heap, span);
+}
+
+void lm_heap_flush_bin(struct lm_heap *heap, size_t class_index) {
+  struct lm_block *block = heap->bins[class_index], *next;
+  heap->bins[class_index] = NULL;
+  for (; block != NULL; block = next) {
+    next = block->next;
+    give_to_span(heap, block);
+  }
+}
+
+/* Frees a block when the bin has taken as many as it had room for. If malloc has not taken most of
+ * them since, blocks are being freed in bulk, and keep spans that would be empty: then they go into
+ * their spans, and so do those that follow, until malloc finds the bin empty. */
+static LM_NOINLINE void free_when_full(struct lm_heap *heap, size_t class_index,
+                                       struct lm_block *block) {
+  size_t room = lm_classes[class_index].room, length = 0;
+  const struct lm_block *in_bin = heap->bins[class_index];
+  for (; in_bin != NULL && length < room / 2; in_bin = in_bin->next) length++;
+  if (length < room / 2) {
+    heap->rooms[class_index] = (int16_t)(room - length - 1);
+    lm_heap_push(heap, class_index, block);
+  } else {
+    heap->rooms[class_index] = NO_ROOM;
+    lm_heap_flush_bin(heap, class_index);
+    give_to_span(heap, block);
+  }
+}
+
+/* The sentinel has become empty: what is in the bins of uncounted classes goes into its spans, and
+ * so do the frees that follow. */
+static void count_all(struct lm_heap *heap) {
+  for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
+    if (heap->counted[i] || heap->span_counts[i] == 0) continue;
+    set_class_counted(heap, i, true);
+    heap->rooms[i] = NO_ROOM;
+    lm_heap_flush_bin(heap, i);
+  }
+}
+
+void lm_heap_free_beyond(struct lm_heap *heap, size_t class_index, struct lm_block *block) {
+  int room = heap->rooms[class_index];
+  if (LM_UNLIKELY(room == -1)) {
+    free_when_full(heap, class_index, block);
+    return;
+  }
+  if (LM_UNLIKELY(room == INT16_MIN)) heap->rooms[class_index] = NO_ROOM;
+  const struct lm_span *sentinel = heap->sentinel;
+  if (LM_LIKELY(!give_to_span(heap, block))) return;
+  if (heap->sentinel != sentinel) count_all(heap);
+  lm_heap_tick(heap); /* a thread that only frees must see the clock, too */
 }
 
 void lm_heap_put_back(struct lm_heap *heap, struct lm_span *span, struct lm_block *first,
@@ -247,15 +362,12 @@ void lm_heap_put_back(struct lm_heap *heap, struct lm_span *span, struct lm_bloc
     lm_middle_put_back(heap, first, count);
     return;
   }
-  if (span->state == LM_SPAN_CURRENT) {
-    last->next = heap->bins[span->class_index];
-    heap->bins[span->class_index] = first;
-    return;
-  }
   last->next = span->free_list;
   span->free_list = first;
   span->used_count -= (uint32_t)count;
-  if (span->used_count <= span->notify_count) notify(heap, span);
+  /* A current span stays, empty or not: malloc asks for its blocks next. */
+  if (span->state == LM_SPAN_CURRENT) return;
+  if (span->used_count <= span->notify_count && notify(heap, span)) lm_heap_tick(heap);
 }
 
 void lm_heap_own(struct lm_heap *heap, struct lm_span *span) {
@@ -263,24 +375,11 @@ void lm_heap_own(struct lm_heap *heap, struct lm_span *span) {
     lm_middle_own(heap, span);
     return;
   }
-  heap->span_counts[span->class_index]++;
+  add_span(heap, span);
   shelve(heap, span);
 }
 
 /* ---- Time ---- */
-
-static size_t list_length(const struct lm_block *block) {
-  size_t length = 0;
-  for (; block != NULL; block = block->next) length++;
-  return length;
-}
-
-void lm_heap_unload(struct lm_heap *heap, struct lm_span *span) {
-  span->free_list = heap->bins[span->class_index];
-  heap->bins[span->class_index] = NULL;
-  span->used_count = span->extended_count - (uint32_t)list_length(span->free_list);
-  heap->current[span->class_index] = NULL;
-}
 
 /* A span of slices that were used before has pages that it may not need for long: they go back
  * once it has not grown for a while. */
@@ -296,15 +395,23 @@ static void purge_unused(struct lm_span *span) {
 }
 
 /* Gives the class's current span back if all its blocks are free, else what it does not use. */
-static void trim_class(struct lm_heap *heap, size_t class_index) {
+static void trim_current(struct lm_heap *heap, size_t class_index) {
   struct lm_span *span = heap->current[class_index];
   if (span == NULL) return;
-  if (list_length(heap->bins[class_index]) != span->extended_count) {
+  if (span->used_count != 0) {
     purge_unused(span);
     return;
   }
-  lm_heap_unload(heap, span);
+  heap->current[class_index] = NULL;
   end_span(heap, span);
+}
+
+/* A bin that begins with the block of a tick ago is not used much: its blocks go into their spans,
+ * some of which may become empty. */
+static void trim_class(struct lm_heap *heap, size_t class_index) {
+  if (heap->bins[class_index] == heap->bins_seen[class_index]) lm_heap_flush_bin(heap, class_index);
+  heap->bins_seen[class_index] = heap->bins[class_index];
+  trim_current(heap, class_index);
 }
 
 static LM_NOINLINE void tick_slow(struct lm_heap *heap, uint64_t now_ms) {
@@ -330,7 +437,10 @@ void lm_heap_tick(struct lm_heap *heap) {
 void lm_heap_trim(struct lm_heap *heap) {
   lm_remote_flush(heap);
   lm_remote_collect(heap);
-  for (size_t i = 1; i < LM_CLASS_COUNT; i++) trim_class(heap, i);
+  for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
+    lm_heap_flush_bin(heap, i);
+    trim_current(heap, i);
+  }
   lm_middle_trim(heap);
   lm_heap_end_kept(UINT64_MAX);
 }

@@ -1,9 +1,10 @@
 /* A heap: one thread's allocator state. Only its thread touches it, but for the inbox.
  *
- * malloc pops from the bin of the size class; free pushes onto it if the block's span is the
- * bin's current one, and onto the span's own list if it is another span of the heap. Blocks of
- * other heaps are collected in chains, one per span, and sent to their owners' inboxes in
- * batches (remote.c). A heap whose thread has ended leaves its spans as orphans (orphan.c). */
+ * malloc pops from the bin of the size class, and free pushes onto it if the block is the heap's
+ * own. In a class of more than a few spans frees are counted: the bin takes so many, and the
+ * others go onto their spans' own lists. Blocks of other heaps are collected in chains, one per
+ * span, and sent to their owners' inboxes in batches (remote.c). A heap whose thread has ended
+ * leaves its spans as orphans (orphan.c). */
 #ifndef LM_HEAP_HEAP_H
 #define LM_HEAP_HEAP_H
 
@@ -17,7 +18,7 @@
 #include "sizeclass/sizeclass.h"
 
 /* One for each value that the class field of a tag can have. */
-#define LM_BIN_COUNT LM_TAG_CURRENT_LIMIT
+#define LM_BIN_COUNT LM_TAG_UNCOUNTED_LIMIT
 
 /* Blocks in one slice of a foreign span that this heap's thread has freed and not sent yet: a ring.
  * The block freed first is the chain's handle; from it one reaches the last, and so on back to it.
@@ -62,16 +63,22 @@ struct lm_middle {
 
 struct lm_heap {
   struct lm_block *bins[LM_BIN_COUNT];
-  uint32_t tag; /* the tag of its current spans, but for the class */
+  /* How many counted frees the bin takes until it is looked at again; negative: none, until malloc
+   * finds it empty. */
+  int16_t rooms[LM_BIN_COUNT];
+  uint32_t tag; /* the tag of its spans, but for the class and the counted bit */
   uint64_t tick_ms;            /* when the slow path last looked at the clock's purposes */
   uint32_t refill_count;
   size_t trim_class;           /* classes below have been looked at since the last tick */
   size_t chained_bytes;        /* about what is in chains and parcels; 0: nothing */
   size_t flush_chain;          /* the chain that is sent next */
   struct lm_pool *pool;
-  struct lm_span *current[LM_CLASS_COUNT]; /* NULL before the first span */
+  struct lm_span *current[LM_CLASS_COUNT]; /* NULL if there is none */
   struct lm_span_list usable[LM_CLASS_COUNT];
-  struct lm_span_list full;
+  struct lm_span_list full[LM_CLASS_COUNT];
+  bool counted[LM_CLASS_COUNT]; /* frees of the class's blocks are */
+  size_t slice_count;           /* of all the heap's spans, but for chunks */
+  struct lm_span *sentinel;     /* whose frees are counted in a class where they are not; or NULL */
   struct lm_chain chains[LM_CHAIN_COUNT];
   struct lm_parcel parcels[LM_PARCEL_COUNT];
   struct lm_message *received; /* taken out of the inbox and not put back yet, newest first */
@@ -79,6 +86,7 @@ struct lm_heap {
   uint32_t span_counts[LM_CLASS_COUNT]; /* of all the heap's spans, by class */
   /* Blocks of larger classes that requests of this one got since it last had a span. */
   uint8_t borrowed_counts[LM_CLASS_COUNT];
+  struct lm_block *bins_seen[LM_CLASS_COUNT]; /* as they were at the last tick */
   struct lm_heap *next; /* this and the next two: while it has no thread, under the lists' lock */
   size_t kept_bytes;    /* what it was kept with when its thread ended; 0: nothing */
   uint64_t kept_ms;     /* when that was */
@@ -111,8 +119,14 @@ void *lm_heap_borrow(struct lm_heap *heap, size_t class_index);
  * block reads as zero. */
 void *lm_heap_take_slow(struct lm_heap *heap, size_t class_index, bool *zero);
 
-/* Frees a block of the heap's own whose span is not current. */
-void lm_heap_free_own(struct lm_heap *heap, struct lm_block *block);
+LM_INLINE void lm_heap_push(struct lm_heap *heap, size_t class_index, struct lm_block *block) {
+  block->next = heap->bins[class_index];
+  heap->bins[class_index] = block;
+}
+
+/* Frees a block of the heap's own whose bin has no room: rooms[class_index] has just fallen below
+ * 0, or was there. */
+void lm_heap_free_beyond(struct lm_heap *heap, size_t class_index, struct lm_block *block);
 
 /* Puts `count` blocks of one own span back, linked from `first` to `last`. */
 void lm_heap_put_back(struct lm_heap *heap, struct lm_span *span, struct lm_block *first,
@@ -121,11 +135,11 @@ void lm_heap_put_back(struct lm_heap *heap, struct lm_span *span, struct lm_bloc
 /* A span that was an orphan, on no list, is the heap's from here on. */
 void lm_heap_own(struct lm_heap *heap, struct lm_span *span);
 
-/* Takes the bin's blocks back into a current span, which is then on no list. */
-void lm_heap_unload(struct lm_heap *heap, struct lm_span *span);
+/* Puts the blocks of a bin back into their spans. */
+void lm_heap_flush_bin(struct lm_heap *heap, size_t class_index);
 
-/* Does what the passing of time asks for, if it has passed: sends chains, looks for empty
- * current spans, turns the purge clock. Called from slow paths. */
+/* Does what the passing of time asks for, if it has passed: sends chains, empties bins that are not
+ * used, gives empty spans back, turns the purge clock. Called from slow paths. */
 void lm_heap_tick(struct lm_heap *heap);
 
 /* Sends chains, takes messages and gives back all empty spans, now. */

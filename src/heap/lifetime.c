@@ -88,16 +88,18 @@ static void leave_list(struct lm_span_list *list) {
 static void leave_spans(struct lm_heap *heap) {
   lm_remote_collect(heap);
   for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
+    lm_heap_flush_bin(heap, i);
     struct lm_span *span = heap->current[i];
-    if (span != NULL) {
-      lm_heap_unload(heap, span);
-      leave_span(span);
-    }
+    heap->current[i] = NULL;
+    if (span != NULL) leave_span(span);
     leave_list(&heap->usable[i]);
+    leave_list(&heap->full[i]);
   }
-  leave_list(&heap->full);
   memset(heap->span_counts, 0, sizeof heap->span_counts);
   memset(heap->borrowed_counts, 0, sizeof heap->borrowed_counts);
+  memset(heap->counted, 0, sizeof heap->counted);
+  heap->slice_count = 0;
+  heap->sentinel = NULL;
   struct lm_span *chunk;
   while ((chunk = lm_middle_remove(heap)) != NULL) leave_span(chunk);
   lm_remote_close(heap);
@@ -107,9 +109,9 @@ static void leave_spans(struct lm_heap *heap) {
 
 /* A program that makes threads all the time should find the spans of one in the next: what may be
  * kept in all doubles and doubles again as it does. */
-#define KEPT_BYTES (512 * LM_KIB)
+#define KEPT_BYTES (256 * LM_KIB)
 #define REUSES_PER_DOUBLING 16
-#define KEPT_DOUBLINGS 4
+#define KEPT_DOUBLINGS 5
 
 /* The lists' lock is held. */
 static size_t kept_limit(void) {
@@ -126,9 +128,11 @@ static size_t carved_bytes(const struct lm_span *first) {
 /* How much memory the heap's spans have, used or not; no more than `limit` and one class. */
 static size_t held_bytes(const struct lm_heap *heap, size_t limit) {
   size_t pages = heap->middle.used_count + heap->middle.dirty_count;
-  size_t bytes = (pages << lm_os.page_shift) + carved_bytes(heap->full.first);
-  for (size_t i = 1; i < LM_CLASS_COUNT && bytes <= limit; i++)
-    bytes += carved_bytes(heap->current[i]) + carved_bytes(heap->usable[i].first);
+  size_t bytes = pages << lm_os.page_shift;
+  for (size_t i = 1; i < LM_CLASS_COUNT && bytes <= limit; i++) {
+    bytes += carved_bytes(heap->current[i]);
+    bytes += carved_bytes(heap->usable[i].first) + carved_bytes(heap->full[i].first);
+  }
   return bytes;
 }
 

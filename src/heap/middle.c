@@ -66,7 +66,7 @@ void lm_middle_own(struct lm_heap *heap, struct lm_span *span) {
   struct lm_middle *middle = &heap->middle;
   struct lm_chunk *chunk = lm_chunk_of_span(span);
   span->state = LM_SPAN_CHUNK;
-  lm_span_set_tag(span, heap->tag | LM_TAG_NOT_CURRENT | LM_CLASS_MIDDLE);
+  lm_span_set_tag(span, heap->tag | LM_TAG_CHUNK | LM_CLASS_MIDDLE);
   list_chunk(middle, span, chunk->run_limit);
   set_used_count(middle, middle->used_count + span->used_count);
   middle->dirty_count += lm_load_relaxed(&chunk->dirty_count);

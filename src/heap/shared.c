@@ -128,8 +128,8 @@ static void for_each_span(struct lm_heap *heap, span_visitor *visit, void *conte
   for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
     if (heap->current[i] != NULL) visit(heap, heap->current[i], context);
     visit_list(heap, &heap->usable[i], visit, context);
+    visit_list(heap, &heap->full[i], visit, context);
   }
-  visit_list(heap, &heap->full, visit, context);
   for (size_t run = 0; run <= LM_CHUNK_RUN_MAX; run++)
     visit_list(heap, &heap->middle.by_run[run], visit, context);
 }
@@ -186,6 +186,14 @@ static void visit_chunk(struct lm_span *span, const struct block_visit *blocks) 
 #define SPAN_BLOCKS_MAX 4096
 _Static_assert(LM_SLICE_BYTES / LM_GRANULE_BYTES <= SPAN_BLOCKS_MAX, "a slice's blocks fit");
 
+static void mark_free(uint64_t *is_free, const struct lm_block *block, const char *start,
+                      size_t block_bytes) {
+  for (; block != NULL; block = block->next) {
+    size_t index = (size_t)((const char *)block - start) / block_bytes;
+    lm_bitmap_set(is_free, index, index + 1);
+  }
+}
+
 static void visit_span(struct lm_heap *heap, struct lm_span *span, void *context) {
   const struct block_visit *blocks = context;
   uint64_t is_free[LM_BITMAP_WORDS(SPAN_BLOCKS_MAX)] = {0};
@@ -195,12 +203,10 @@ static void visit_span(struct lm_heap *heap, struct lm_span *span, void *context
   }
   char *start = lm_span_start(span);
   size_t bytes = lm_classes[span->class_index].block_bytes;
-  bool current = span->state == LM_SPAN_CURRENT;
-  struct lm_block *block = current ? heap->bins[span->class_index] : span->free_list;
-  for (; block != NULL; block = block->next) {
-    size_t index = (size_t)((char *)block - start) / bytes;
-    lm_bitmap_set(is_free, index, index + 1);
-  }
+  mark_free(is_free, span->free_list, start, bytes);
+  /* No free of a first-class heap's goes onto a bin, so that it has the current span's only. */
+  if (span->state == LM_SPAN_CURRENT)
+    mark_free(is_free, heap->bins[span->class_index], start, bytes);
   for (size_t i = 0; i < span->extended_count; i++)
     blocks->visit(blocks->context, start + i * bytes, bytes, !lm_bitmap_test(is_free, i));
 }

@@ -9,8 +9,7 @@
  *                       + blocks in the heap's bin + blocks on free_list
  *     used_count      = extended_count - blocks on free_list
  *
- * free_list and used_count are kept for a span that is not current. The current span's free
- * blocks are the bin: free_list is NULL and used_count means nothing. */
+ * A bin has blocks of any of the heap's spans of its class. */
 #ifndef LM_PAGES_SPAN_H
 #define LM_PAGES_SPAN_H
 
@@ -25,7 +24,7 @@ struct lm_block {
 
 enum lm_span_state {
   LM_SPAN_NONE,    /* not a span, or not the first slice of one */
-  LM_SPAN_CURRENT, /* its free blocks are the heap's bin */
+  LM_SPAN_CURRENT, /* of which blocks are carved for the heap's bin */
   LM_SPAN_USABLE,  /* on the owner's list of spans with free blocks or room to extend */
   LM_SPAN_FULL,    /* on the owner's list of spans with few free blocks or none */
   LM_SPAN_CHUNK,   /* on the owner's lists of chunks: no span of one class, but a chunk */
@@ -35,7 +34,7 @@ enum lm_span_state {
 struct lm_heap;
 
 struct lm_span {
-  /* Written by every free of the owner's into a span that is not current. */
+  /* Written by frees of the owner's that do not go onto the bin. */
   struct lm_block *free_list;
   uint32_t used_count;
   uint32_t notify_count; /* when used_count falls to this, the owner looks at the span */
@@ -57,7 +56,7 @@ struct lm_span {
   uint16_t capacity;
   uint8_t class_index;
   uint8_t slice_count;
-  /* The same as in the table of tags, for processes that have none; the current bit changes. */
+  /* The same as in the table of tags, for processes that have none. */
   lm_tag tag;
 };
 

@@ -1,16 +1,18 @@
 /* Tags: for every slice of address space one word that says whose it is.
  *
- * A tag is {owner id, not-current bit, size class}, laid out so that a heap's own tag XOR the tag
- * of a block's slice gives everything that free must know in one comparison:
+ * A tag is {owner id, chunk bit, counted bit, size class}, laid out so that a heap's own tag XOR
+ * the tag of a block's slice gives everything that free must know in one comparison:
  *
- *     bits 31..8  owner id: 0 nobody, 1 large blocks, 2 orphans, from 3 on a thread's heap,
+ *     bits 31..9  owner id: 0 nobody, 1 large blocks, 2 orphans, from 3 on a thread's heap,
  *                 in the upper half a first-class heap
- *     bit  7      set unless the span is its bin's current one
+ *     bit  8      set for a chunk, whose blocks no bin takes
+ *     bit  7      set while the heap counts frees of the span's blocks
  *     bits 6..0   size class, which is the index of the bin
  *
- *     heap's tag ^ slice's tag  <  LM_TAG_CURRENT_LIMIT   ours, current: index of the bin
- *                               <  LM_TAG_OWN_LIMIT       ours
- *                               otherwise                 somebody else's, large, or foreign
+ *     heap's tag ^ slice's tag  <  LM_TAG_UNCOUNTED_LIMIT   ours: index of the bin
+ *                               <  LM_TAG_SMALL_LIMIT       ours, and counted
+ *                               <  LM_TAG_OWN_LIMIT         ours, in a chunk
+ *                               otherwise                   somebody else's, large, or foreign
  *
  * All tags stand in one flat table that covers the address space of a process: reserved, not
  * committed, zero where loam has nothing, so that a foreign pointer reads as zero. Where a system
@@ -33,17 +35,19 @@
 _Static_assert(LM_SLICE_BYTES == LM_CLASS_SLICE_BYTES, "classes count blocks per slice");
 _Static_assert(LM_CLASS_MIDDLE < 128, "a tag has 7 bits for the class");
 
-#define LM_TAG_NOT_CURRENT ((uint32_t)1 << 7)
-#define LM_TAG_CURRENT_LIMIT ((uint32_t)1 << 7)
-#define LM_TAG_OWN_LIMIT ((uint32_t)1 << 8)
+#define LM_TAG_COUNTED ((uint32_t)1 << 7)
+#define LM_TAG_CHUNK ((uint32_t)1 << 8)
+#define LM_TAG_UNCOUNTED_LIMIT ((uint32_t)1 << 7)
+#define LM_TAG_SMALL_LIMIT ((uint32_t)1 << 8)
+#define LM_TAG_OWN_LIMIT ((uint32_t)1 << 9)
 #define LM_TAG_CLASS_MASK ((uint32_t)0x7f)
-#define LM_TAG_OWNER_SHIFT 8
+#define LM_TAG_OWNER_SHIFT 9
 
 #define LM_OWNER_LARGE 1u
 #define LM_OWNER_ORPHAN 2u
 #define LM_OWNER_FIRST_HEAP 3u
-#define LM_OWNER_FIRST_SHARED 0x800000u
-#define LM_OWNER_LIMIT ((uint32_t)0xffffff) /* all ones belongs to the empty heap */
+#define LM_OWNER_FIRST_SHARED 0x400000u
+#define LM_OWNER_LIMIT ((uint32_t)0x7fffff) /* all ones belongs to the empty heap */
 
 #define LM_TAG_LARGE (LM_OWNER_LARGE << LM_TAG_OWNER_SHIFT)
 /* The empty heap's own tag: differs from every tag in the owner. */

@@ -11,6 +11,9 @@ static uint32_t block_bytes_of(size_t class_index) {
 /* Runs of so many OS pages waste as little as classes do, and fit among each other. */
 #define RUN_MIN_PAGES 4
 
+#define ROOM_BYTES 65536
+#define ROOM_MIN_BLOCKS 4
+
 size_t lm_classed_max_bytes = LM_CLASSED_MAX_BYTES;
 
 void lm_sizeclass_start(size_t page_bytes) {
@@ -22,6 +25,7 @@ void lm_sizeclass_start(size_t page_bytes) {
     /* At least seven blocks in a span, so that most of them are not at its edges. */
     class->slice_count = class->block_bytes <= 8192 ? 1 : class->block_bytes <= 16384 ? 2 : 4;
     class->block_count = (uint16_t)(class->slice_count * LM_CLASS_SLICE_BYTES / class->block_bytes);
+    class->room = (uint16_t)lm_max(ROOM_BYTES / class->block_bytes, ROOM_MIN_BLOCKS);
   }
 }
 

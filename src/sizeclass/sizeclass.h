@@ -21,8 +21,8 @@ struct lm_class {
   uint32_t block_bytes;
   uint32_t natural_alignment; /* the largest power of two that divides block_bytes */
   uint16_t block_count;       /* blocks in a span */
+  uint16_t room;              /* blocks that a bin takes from counted frees */
   uint8_t slice_count;        /* slices in a span */
-  uint8_t unused;
 };
 
 extern struct lm_class lm_classes[LM_CLASS_COUNT];

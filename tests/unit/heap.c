@@ -5,7 +5,7 @@
 enum { BLOCKS = 1024, EIGHTH = BLOCKS / 8 };
 
 static struct lm_heap *heap;
-static char *blocks[3 * BLOCKS];
+static char *blocks[6 * BLOCKS];
 
 static void begin(void) {
   heap = lm_heap_begin();
@@ -25,6 +25,11 @@ static void give_blocks(size_t from, size_t to) {
   for (size_t i = from; i < to; i++) heap_give(heap, blocks[i]);
 }
 
+/* Gives blocks back into their spans. */
+static void give_to_spans(size_t from, size_t to) {
+  leave_no_room(heap, CLASS);
+  give_blocks(from, to);
+}
 
 static size_t spans_in_use(void) { return heap->pool->span_slice_count; }
 
@@ -88,6 +93,7 @@ static void a_class_with_a_span_borrows_nothing(void) {
   heap_give(heap, block);
   lm_heap_trim(heap);
   CHECK_EQ(heap->borrowed_counts[CLASS], 0);
+  heap_take(heap, CLASS + 1);
   CHECK(lm_heap_borrow(heap, CLASS) != NULL);
 }
 
@@ -107,6 +113,154 @@ static void malloc_borrows_before_it_takes_a_span(void) {
   for (int i = 0; i < 4096 / 80 - 1; i++)
     CHECK_EQ(lm_span_of(lm_raw_malloc(64)), lm_span_of(lender));
   CHECK_EQ(lm_span_of(lm_raw_malloc(64))->class_index, CLASS);
+}
+
+/* ---- Counted frees ---- */
+
+static bool is_counted(const char *block) { return (lm_tag_of(block) & LM_TAG_COUNTED) != 0; }
+
+static void frees_are_counted_in_a_class_of_more_than_four_slices(void) {
+  begin();
+  take_blocks(0, UNCOUNTED_SLICES * BLOCKS);
+  for (size_t i = 0; i < UNCOUNTED_SLICES; i++) CHECK(!is_counted(blocks[i * BLOCKS]));
+  take_blocks(UNCOUNTED_SLICES * BLOCKS, UNCOUNTED_SLICES * BLOCKS + 1);
+  for (size_t i = 0; i <= UNCOUNTED_SLICES; i++) CHECK(is_counted(blocks[i * BLOCKS]));
+  CHECK(!is_counted(heap_take(heap, CLASS + 1)));
+  check_heap(heap);
+}
+
+static void they_are_not_counted_any_longer_once_malloc_finds_four_slices(void) {
+  begin();
+  take_blocks(0, 5 * BLOCKS);
+  give_to_spans(4 * BLOCKS - EIGHTH, 5 * BLOCKS);
+  CHECK_EQ(spans_in_use(), 4);
+  CHECK(is_counted(blocks[0]));
+  heap_take(heap, CLASS);
+  CHECK(!is_counted(blocks[0]));
+  check_heap(heap);
+}
+
+static void a_counted_class_that_is_freed_altogether_leaves_no_span(void) {
+  begin();
+  take_blocks(0, 6 * BLOCKS);
+  give_blocks(0, 6 * BLOCKS);
+  CHECK_EQ(spans_in_use(), 0);
+  CHECK_EQ(heap->span_counts[CLASS], 0);
+  CHECK_EQ(heap->bins[CLASS], NULL);
+}
+
+static void while_malloc_takes_what_was_freed_there_is_room(void) {
+  begin();
+  take_blocks(0, 6 * BLOCKS);
+  for (size_t i = 0; i < 6 * BLOCKS; i++) {
+    give_blocks(i, i + 1);
+    CHECK_EQ(heap_take(heap, CLASS), blocks[i]);
+  }
+  CHECK_EQ(check_heap(heap), 6 * BLOCKS);
+}
+
+static void what_is_freed_beyond_the_room_goes_into_the_spans_until_malloc_finds_the_bin_empty(void) {
+  begin();
+  take_blocks(0, 5 * BLOCKS);
+  size_t room = lm_classes[CLASS].room;
+  heap->rooms[CLASS] = (int16_t)room;
+  give_blocks(0, room);
+  CHECK_EQ(heap->bins[CLASS], blocks[room - 1]);
+  give_blocks(room, room + 10);
+  CHECK_EQ(heap->bins[CLASS], NULL);
+  CHECK_EQ(check_heap(heap), 5 * BLOCKS - room - 10);
+  take_blocks(0, 1);
+  give_blocks(0, 1);
+  CHECK_EQ(heap->bins[CLASS], blocks[0]);
+}
+
+static void however_many_are_freed_into_their_spans_the_room_stays_used_up(void) {
+  begin();
+  take_blocks(0, 5 * BLOCKS);
+  leave_no_room(heap, CLASS);
+  heap->rooms[CLASS] = INT16_MIN + 10;
+  give_blocks(0, 100);
+  CHECK_EQ(heap->bins[CLASS], NULL);
+  CHECK_THAT(heap->rooms[CLASS], <, -1);
+}
+
+/* ---- The sentinel ---- */
+
+enum { SEVERAL = 3 }; /* classes of three and a half spans each */
+static char *several[SEVERAL][4 * BLOCKS];
+
+static size_t several_count(size_t class_index) {
+  return 7 * lm_classes[class_index].block_count / 2;
+}
+
+static void take_several(void) {
+  begin();
+  for (size_t class = 0; class < SEVERAL; class++)
+    for (size_t i = 0; i < several_count(CLASS + class); i++)
+      several[class][i] = heap_take(heap, CLASS + class);
+}
+
+static void a_heap_of_more_than_eight_slices_has_a_sentinel(void) {
+  begin();
+  take_blocks(0, 4 * BLOCKS);
+  for (size_t i = 0; i < SENTINEL_SLICES - 4; i++) heap_take(heap, CLASS + 1 + i);
+  CHECK_EQ(heap->slice_count, SENTINEL_SLICES);
+  CHECK_EQ(heap->sentinel, NULL);
+  for (size_t i = 0; i < lm_classes[CLASS + 1].block_count; i++) heap_take(heap, CLASS + 1);
+  CHECK(heap->sentinel != NULL);
+  CHECK_EQ(heap->sentinel->class_index, CLASS + 1);
+  CHECK(heap->sentinel != heap->current[CLASS + 1]);
+  CHECK(is_counted(lm_span_start(heap->sentinel)));
+  CHECK(!is_counted(blocks[0]));
+  check_heap(heap);
+}
+
+static void what_is_freed_altogether_leaves_no_span_in_whatever_order(void) {
+  for (int order = 0; order < 3; order++) {
+    take_several();
+    CHECK(heap->sentinel != NULL);
+    for (size_t class = 0; class < SEVERAL; class++) {
+      size_t count = several_count(CLASS + class);
+      for (size_t i = 0; i < count; i++) {
+        size_t next = order == 0 ? i : order == 1 ? count - 1 - i : i * 1009 % count;
+        heap_give(heap, several[class][next]);
+      }
+    }
+    CHECK_EQ(check_heap(heap), 0);
+    CHECK_EQ(spans_in_use(), 0);
+  }
+}
+
+static void a_sentinel_that_becomes_current_is_one_no_longer(void) {
+  take_several();
+  struct lm_span *sentinel = heap->sentinel;
+  size_t class = sentinel->class_index - CLASS, eighth = sentinel->capacity / 8, given = 0;
+  for (size_t i = 0; given < eighth; i++) {
+    if (lm_span_of(several[class][i]) != sentinel) continue;
+    heap_give(heap, several[class][i]);
+    given++;
+  }
+  CHECK_EQ(sentinel->state, LM_SPAN_USABLE);
+  struct lm_span *before = heap->current[sentinel->class_index];
+  while (heap->current[sentinel->class_index] == before) heap_take(heap, sentinel->class_index);
+  CHECK_EQ(heap->current[sentinel->class_index], sentinel);
+  CHECK(heap->sentinel != sentinel);
+  CHECK(!is_counted(lm_span_start(sentinel)));
+  check_heap(heap);
+}
+
+static void after_the_sentinels_end_classes_are_uncounted_as_malloc_asks_for_them(void) {
+  take_several();
+  struct lm_span *sentinel = heap->sentinel;
+  size_t class = sentinel->class_index - CLASS;
+  for (size_t i = 0; i < several_count(sentinel->class_index); i++)
+    if (lm_span_of(several[class][i]) == sentinel) heap_give(heap, several[class][i]);
+  CHECK_EQ(sentinel->state, LM_SPAN_NONE);
+  for (size_t i = 0; i < SEVERAL; i++) CHECK(is_counted(several[i][0]));
+  heap_take(heap, CLASS);
+  CHECK(!is_counted(several[0][0]));
+  CHECK(is_counted(several[1][0]));
+  check_heap(heap);
 }
 
 /* ---- Extension ---- */
@@ -164,9 +318,9 @@ static void a_full_span_waits_until_an_eighth_of_it_is_free(void) {
   take_blocks(0, BLOCKS + 1);
   struct lm_span *span = lm_span_of(blocks[0]);
   CHECK_EQ(span->state, LM_SPAN_FULL);
-  give_blocks(0, EIGHTH - 1);
+  give_to_spans(0, EIGHTH - 1);
   CHECK_EQ(span->state, LM_SPAN_FULL);
-  give_blocks(EIGHTH - 1, EIGHTH);
+  give_to_spans(EIGHTH - 1, EIGHTH);
   CHECK_EQ(span->state, LM_SPAN_USABLE);
   CHECK_EQ(heap->usable[CLASS].first, span);
   CHECK_EQ(check_heap(heap), BLOCKS + 1 - EIGHTH);
@@ -175,7 +329,7 @@ static void a_full_span_waits_until_an_eighth_of_it_is_free(void) {
 static void a_usable_span_is_used_before_the_current_one_is_extended(void) {
   begin();
   take_blocks(0, BLOCKS + 1);
-  give_blocks(0, EIGHTH);
+  give_to_spans(0, EIGHTH);
   struct lm_span *old = lm_span_of(blocks[0]), *current = heap->current[CLASS];
   take_blocks(BLOCKS + 1, BLOCKS + 64); /* the rest of the current one's first page */
   CHECK_EQ(heap->current[CLASS], current);
@@ -188,7 +342,7 @@ static void a_usable_span_is_used_before_the_current_one_is_extended(void) {
 static void a_span_with_room_is_extended_before_a_new_one_is_taken(void) {
   begin();
   take_blocks(0, BLOCKS + 64);
-  give_blocks(0, EIGHTH);
+  give_to_spans(0, EIGHTH);
   take_blocks(0, EIGHTH); /* refills from the first span; the second one waits with its room */
   CHECK_EQ(spans_in_use(), 2);
   take_blocks(BLOCKS + 64, 2 * BLOCKS);
@@ -204,9 +358,9 @@ static void a_span_whose_last_block_is_freed_goes_back(void) {
   begin();
   take_blocks(0, 2 * BLOCKS);
   struct lm_span *span = lm_span_of(blocks[0]);
-  give_blocks(0, BLOCKS - 1);
+  give_to_spans(0, BLOCKS - 1);
   CHECK_EQ(spans_in_use(), 2);
-  give_blocks(BLOCKS - 1, BLOCKS);
+  give_to_spans(BLOCKS - 1, BLOCKS);
   CHECK_EQ(spans_in_use(), 1);
   CHECK_EQ(span->state, LM_SPAN_NONE);
   CHECK_EQ(lm_tag_of(blocks[0]), 0);
@@ -214,45 +368,28 @@ static void a_span_whose_last_block_is_freed_goes_back(void) {
   check_pool(heap->pool);
 }
 
-static void a_class_that_is_freed_altogether_leaves_no_span(void) {
+static void a_current_span_whose_last_block_is_freed_goes_back_too(void) {
   begin();
-  take_blocks(0, 3 * BLOCKS);
-  give_blocks(0, 2 * BLOCKS);
-  CHECK_EQ(spans_in_use(), 1);
-  CHECK_EQ(heap->current[CLASS], NULL); /* so that frees into the last span are counted */
-  CHECK_EQ(check_heap(heap), BLOCKS);
-  give_blocks(2 * BLOCKS, 3 * BLOCKS);
-  CHECK_EQ(spans_in_use(), 0);
-  CHECK_EQ(heap->span_counts[CLASS], 0);
-}
-
-static void the_last_span_of_a_class_is_current_again_when_malloc_wants_it(void) {
-  begin();
-  take_blocks(0, 2 * BLOCKS);
-  give_blocks(BLOCKS, BLOCKS + 2); /* of the current span */
-  struct lm_span *last = heap->current[CLASS];
-  give_blocks(0, BLOCKS);
-  CHECK_EQ(heap->current[CLASS], NULL);
-  CHECK_EQ(last->state, LM_SPAN_USABLE);
-  CHECK_EQ(heap_take(heap, CLASS), blocks[BLOCKS + 1]);
-  CHECK_EQ(heap->current[CLASS], last);
-  CHECK_EQ(check_heap(heap), BLOCKS - 1);
-}
-
-static void a_last_span_that_is_full_waits_among_the_full_ones(void) {
-  begin();
-  take_blocks(0, 2 * BLOCKS);
-  struct lm_span *last = heap->current[CLASS];
+  take_blocks(0, 64); /* what is carved at once */
   CHECK_EQ(heap->bins[CLASS], NULL);
-  give_blocks(0, BLOCKS);
-  CHECK_EQ(last->state, LM_SPAN_FULL);
-  CHECK_EQ(check_heap(heap), BLOCKS);
-  take_blocks(0, BLOCKS);
-  CHECK(lm_span_of(blocks[0]) != last);
-  CHECK_EQ(check_heap(heap), 2 * BLOCKS);
+  give_to_spans(0, 64);
+  CHECK_EQ(heap->current[CLASS], NULL);
+  CHECK_EQ(spans_in_use(), 0);
+  take_blocks(0, 1);
+  CHECK_EQ(check_heap(heap), 1);
 }
 
-static void the_current_span_stays_when_it_is_empty(void) {
+static void a_current_span_whose_blocks_come_back_is_used_again(void) {
+  begin();
+  take_blocks(0, 64);
+  struct lm_span *span = heap->current[CLASS];
+  give_to_spans(10, 12);
+  CHECK_EQ(heap_take(heap, CLASS), blocks[11]);
+  CHECK_EQ(heap->current[CLASS], span);
+  CHECK_EQ(check_heap(heap), 63);
+}
+
+static void the_current_span_stays_when_all_its_blocks_are_in_the_bin(void) {
   begin();
   take_blocks(0, 1);
   give_blocks(0, 1);
@@ -271,10 +408,17 @@ static void trim_gives_empty_current_spans_back_and_keeps_others(void) {
   CHECK_EQ(check_heap(heap), 1);
 }
 
+/* All classes, some in each call. */
+static void tick_once(void) {
+  heap->tick_ms = lm_os_clock_ms() - lm_options.purge_delay_ms;
+  for (int i = 0; i < LM_CLASS_COUNT / TRIM_CLASSES_PER_TICK + 1; i++) lm_heap_tick(heap);
+}
+
 static void a_tick_looks_at_a_few_classes_at_a_time(void) {
   begin();
   heap_give(heap, heap_take(heap, TRIM_CLASSES_PER_TICK - 1));
   heap_give(heap, heap_take(heap, 100));
+  tick_once();
   heap->tick_ms = lm_os_clock_ms() - lm_options.purge_delay_ms;
   lm_heap_tick(heap);
   CHECK_EQ(heap->trim_class, TRIM_CLASSES_PER_TICK);
@@ -282,6 +426,19 @@ static void a_tick_looks_at_a_few_classes_at_a_time(void) {
   CHECK(heap->current[100] != NULL);
   for (int i = 1; i < LM_CLASS_COUNT / TRIM_CLASSES_PER_TICK + 1; i++) lm_heap_tick(heap);
   CHECK_EQ(heap->current[100], NULL);
+  CHECK_EQ(spans_in_use(), 0);
+}
+
+static void a_bin_that_changes_between_ticks_is_left_alone(void) {
+  begin();
+  take_blocks(0, 2);
+  give_blocks(0, 1);
+  tick_once();
+  give_blocks(1, 2);
+  tick_once();
+  CHECK_EQ(heap->bins[CLASS], blocks[1]);
+  tick_once();
+  CHECK_EQ(heap->bins[CLASS], NULL);
   CHECK_EQ(spans_in_use(), 0);
 }
 
@@ -384,6 +541,16 @@ int main(void) {
   RUN(a_class_with_a_span_borrows_nothing);
   RUN(nothing_is_borrowed_of_blocks_more_than_a_quarter_larger);
   RUN(malloc_borrows_before_it_takes_a_span);
+  RUN(frees_are_counted_in_a_class_of_more_than_four_slices);
+  RUN(they_are_not_counted_any_longer_once_malloc_finds_four_slices);
+  RUN(a_counted_class_that_is_freed_altogether_leaves_no_span);
+  RUN(while_malloc_takes_what_was_freed_there_is_room);
+  RUN(what_is_freed_beyond_the_room_goes_into_the_spans_until_malloc_finds_the_bin_empty);
+  RUN(however_many_are_freed_into_their_spans_the_room_stays_used_up);
+  RUN(a_heap_of_more_than_eight_slices_has_a_sentinel);
+  RUN(what_is_freed_altogether_leaves_no_span_in_whatever_order);
+  RUN(a_sentinel_that_becomes_current_is_one_no_longer);
+  RUN(after_the_sentinels_end_classes_are_uncounted_as_malloc_asks_for_them);
   RUN(fresh_memory_is_carved_page_by_page);
   RUN(used_memory_is_carved_some_pages_at_a_time);
   RUN(blocks_larger_than_a_page_are_carved_one_by_one);
@@ -392,12 +559,12 @@ int main(void) {
   RUN(a_usable_span_is_used_before_the_current_one_is_extended);
   RUN(a_span_with_room_is_extended_before_a_new_one_is_taken);
   RUN(a_span_whose_last_block_is_freed_goes_back);
-  RUN(a_class_that_is_freed_altogether_leaves_no_span);
-  RUN(the_last_span_of_a_class_is_current_again_when_malloc_wants_it);
-  RUN(a_last_span_that_is_full_waits_among_the_full_ones);
-  RUN(the_current_span_stays_when_it_is_empty);
+  RUN(a_current_span_whose_last_block_is_freed_goes_back_too);
+  RUN(a_current_span_whose_blocks_come_back_is_used_again);
+  RUN(the_current_span_stays_when_all_its_blocks_are_in_the_bin);
   RUN(trim_gives_empty_current_spans_back_and_keeps_others);
   RUN(a_tick_looks_at_a_few_classes_at_a_time);
+  RUN(a_bin_that_changes_between_ticks_is_left_alone);
   RUN(nothing_is_trimmed_before_the_tick_is_due);
   RUN(without_memory_the_heap_stays_as_it_is_and_goes_on_later);
   RUN(a_heap_that_ends_waits_for_the_next_thread);

@@ -56,7 +56,7 @@ static void what_is_sent_to_a_kept_heap_is_there_for_the_next_thread(void) {
 static void kept_heaps_hold_no_more_than_the_limit(void) {
   struct lm_heap *heaps[4];
   for (int i = 0; i < 4; i++) heaps[i] = new_heap();
-  for (int i = 0; i < 4; i++) use(heaps[i], 200 * 1024);
+  for (int i = 0; i < 4; i++) use(heaps[i], 100 * 1024);
   for (int i = 0; i < 4; i++) lm_heap_end(heaps[i]);
   CHECK(is_kept(heaps[0]) && is_kept(heaps[1]) && !is_kept(heaps[2]) && !is_kept(heaps[3]));
   CHECK_THAT(kept_bytes, <=, KEPT_BYTES);

@@ -187,7 +187,7 @@ static void who_takes_middle_blocks_adopts_the_chunk_whose_block_it_frees(void) 
   send(other, first);
   lm_remote_flush(other);
   check_middle(other);
-  CHECK_EQ(lm_tag_of(second), other->tag | LM_TAG_NOT_CURRENT | LM_CLASS_MIDDLE);
+  CHECK_EQ(lm_tag_of(second), other->tag | LM_TAG_CHUNK | LM_CLASS_MIDDLE);
   CHECK_EQ(other->middle.used_count, 30);
   CHECK_EQ(take_block(other, 10), first);
   give_back(other, second);

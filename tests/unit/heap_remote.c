@@ -318,7 +318,8 @@ static void what_is_in_the_inbox_at_the_end_reaches_the_orphan(void) {
   struct lm_message *messages = lm_load_relaxed(&owner->inbox);
   lm_store_relaxed(&owner->inbox, NULL);
   struct lm_span *span = owner->current[CLASS];
-  lm_heap_unload(owner, span);
+  lm_heap_flush_bin(owner, CLASS);
+  owner->current[CLASS] = NULL;
   lm_orphan_leave(span);
   lm_store_relaxed(&owner->inbox, messages); /* it came after the last look */
   lm_remote_close(owner);
@@ -337,7 +338,7 @@ static void a_message_to_a_heap_that_has_lost_the_span_is_sent_on(void) {
   end_heap(owner);
   CHECK_EQ(new_heap(), owner); /* the same heap, another thread's */
   CHECK_EQ(lm_orphan_adopt(third, CLASS), span);
-  make_current(third, span);
+  lm_heap_own(third, span);
   CHECK(push(owner, message, message)); /* by a thread that was slow */
   lm_remote_collect(owner);
   check_ring(inbox(third), blocks, 1);
@@ -395,6 +396,7 @@ static void a_heap_that_uses_the_class_adopts_the_orphan_whose_blocks_it_frees(v
   CHECK_EQ(lm_load_relaxed(&span->owner), other);
   CHECK_EQ(span->state, LM_SPAN_USABLE);
   CHECK_EQ(check_heap(other), 4);
+  leave_no_room(other, CLASS);
   heap_give(other, blocks[0]); /* one's own from here on */
   CHECK_EQ(other->chained_bytes, 0);
   CHECK_EQ(check_heap(other), 3);

@@ -121,14 +121,11 @@ static inline size_t check_span(const struct lm_heap *heap, const struct lm_span
   CHECK_EQ(lm_load_relaxed(&span->owner), heap);
   uint32_t tag = lm_tags_read(lm_span_start(span));
   if (lm_tags.mask != 0) CHECK_EQ(tag, lm_load_relaxed(&span->tag));
-  if (span->state == LM_SPAN_CURRENT) {
-    CHECK_EQ(span->free_list, NULL);
-    CHECK_EQ(heap->current[span->class_index], span);
-    CHECK_EQ(lm_load_relaxed(&span->tag), heap->tag | span->class_index);
-    return span->extended_count - unit_list_length(heap->bins[span->class_index]);
-  }
+  bool is_counted = heap->counted[span->class_index] || span == heap->sentinel;
+  uint32_t counted = is_counted ? LM_TAG_COUNTED : 0;
+  CHECK_EQ(lm_load_relaxed(&span->tag), heap->tag | counted | span->class_index);
   CHECK_EQ(span->used_count + unit_list_length(span->free_list), span->extended_count);
-  CHECK_THAT(span->used_count, >, 0);
+  CHECK(span->used_count > 0 || span->state == LM_SPAN_CURRENT);
   return span->used_count;
 }
 
@@ -142,7 +139,7 @@ static inline void check_middle(const struct lm_heap *heap) {
     for (; span != NULL; span = span->next) {
       CHECK_EQ(span->state, LM_SPAN_CHUNK);
       CHECK_EQ(lm_load_relaxed(&span->owner), heap);
-      CHECK_EQ(lm_load_relaxed(&span->tag), heap->tag | LM_TAG_NOT_CURRENT | LM_CLASS_MIDDLE);
+      CHECK_EQ(lm_load_relaxed(&span->tag), heap->tag | LM_TAG_CHUNK | LM_CLASS_MIDDLE);
       CHECK_EQ(lm_chunk_of_span(span)->run_limit, run);
       check_chunk(span);
       used += span->used_count;
@@ -169,26 +166,37 @@ static inline void check_middle(const struct lm_heap *heap) {
 
 /* Blocks of the heap's spans that are in use. */
 static inline size_t check_heap(const struct lm_heap *heap) {
-  size_t used = 0;
+  size_t used = 0, slices = 0;
   check_middle(heap);
   for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
+    size_t spans = heap->current[i] != NULL;
     if (heap->current[i] != NULL) {
       CHECK_EQ(heap->current[i]->state, LM_SPAN_CURRENT);
       used += check_span(heap, heap->current[i]);
-    } else {
-      CHECK_EQ(heap->bins[i], NULL);
     }
     for (struct lm_span *span = heap->usable[i].first; span != NULL; span = span->next) {
       CHECK_EQ(span->state, LM_SPAN_USABLE);
       CHECK_EQ(span->class_index, i);
       used += check_span(heap, span);
+      spans++;
     }
+    for (struct lm_span *span = heap->full[i].first; span != NULL; span = span->next) {
+      CHECK_EQ(span->state, LM_SPAN_FULL);
+      CHECK_EQ(span->class_index, i);
+      CHECK_THAT(span->used_count, >, span->notify_count);
+      used += check_span(heap, span);
+      spans++;
+    }
+    CHECK_EQ(spans, heap->span_counts[i]);
+    slices += spans * lm_classes[i].slice_count;
+    if (spans * lm_classes[i].slice_count > UNCOUNTED_SLICES) CHECK(heap->counted[i]);
+    used -= unit_list_length(heap->bins[i]);
+    for (struct lm_block *block = heap->bins[i]; block != NULL; block = block->next)
+      CHECK_EQ(lm_tag_of(block) & ~LM_TAG_COUNTED, heap->tag | i);
   }
-  for (struct lm_span *span = heap->full.first; span != NULL; span = span->next) {
-    CHECK_EQ(span->state, LM_SPAN_FULL);
-    CHECK_THAT(span->used_count, >, span->notify_count);
-    used += check_span(heap, span);
-  }
+  CHECK_EQ(slices, heap->slice_count);
+  const struct lm_span *sentinel = heap->sentinel;
+  if (sentinel != NULL) CHECK(sentinel->state == LM_SPAN_USABLE || sentinel->state == LM_SPAN_FULL);
   return used;
 }
 
@@ -214,15 +222,22 @@ static inline void *heap_take(struct lm_heap *heap, size_t class_index) {
   return block != NULL ? block : lm_heap_take_slow(heap, class_index, &zero);
 }
 
+/* Until malloc finds the bin empty, frees of the class's blocks go into their spans. */
+static inline void leave_no_room(struct lm_heap *heap, size_t class_index) {
+  if (!heap->counted[class_index]) set_class_counted(heap, class_index, true);
+  heap->rooms[class_index] = NO_ROOM;
+}
+
 /* A free by the heap's own thread, or by another's heap. */
 static inline void heap_give(struct lm_heap *heap, void *address) {
   struct lm_block *block = address;
   uint32_t difference = lm_tag_of(address) ^ heap->tag;
-  if (difference < LM_TAG_CURRENT_LIMIT) {
-    block->next = heap->bins[difference];
-    heap->bins[difference] = block;
-  } else if (difference < LM_TAG_OWN_LIMIT) {
-    lm_heap_free_own(heap, block);
+  size_t class_index = difference & LM_TAG_CLASS_MASK;
+  if (difference < LM_TAG_UNCOUNTED_LIMIT) {
+    lm_heap_push(heap, class_index, block);
+  } else if (difference < LM_TAG_SMALL_LIMIT) {
+    if (--heap->rooms[class_index] >= 0) lm_heap_push(heap, class_index, block);
+    else lm_heap_free_beyond(heap, class_index, block);
   } else {
     lm_remote_free(heap, block, lm_tag_of(address) & LM_TAG_CLASS_MASK);
   }
