@@ -29,9 +29,10 @@ struct lm_heap lm_empty_heap = {.tag = LM_TAG_NO_HEAP, .pool = &lm_pools[0]};
 #define UNCOUNTED_SLICES 4
 
 /* A heap of more slices has a sentinel, if it can: a span of an uncounted class whose own frees go
- * into it. If it becomes empty, the program may be about to free the others as well, and frees are
- * counted in all classes until malloc asks for them. */
+ * into it. When a quarter of it is left, the program may be about to free the others as well, and
+ * frees are counted in all classes until malloc asks for them. */
 #define SENTINEL_SLICES 8
+#define SENTINEL_FRACTION 4
 
 /* ---- Counted frees ---- */
 
@@ -84,9 +85,27 @@ static void unset_sentinel(struct lm_heap *heap) {
 /* `span` has just been retired: its blocks are young, and likely to be freed with others. */
 static void set_sentinel(struct lm_heap *heap, struct lm_span *span) {
   if (heap->slice_count <= SENTINEL_SLICES || heap->counted[span->class_index]) return;
+  if (span->state != LM_SPAN_FULL) return;
   unset_sentinel(heap);
   heap->sentinel = span;
   set_counted(span, true);
+}
+
+/* Lets a bin be put back into its spans, some blocks in each call. */
+static void start_draining(struct lm_heap *heap, size_t class_index) {
+  lm_bitmap_set(heap->draining, class_index, class_index + 1);
+  heap->drains = true;
+}
+
+/* Most of the sentinel has been freed: what is in the bins of uncounted classes goes into spans,
+ * and so do the frees that follow. */
+static void count_all(struct lm_heap *heap) {
+  for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
+    if (heap->counted[i] || heap->span_counts[i] == 0) continue;
+    set_class_counted(heap, i, true);
+    heap->rooms[i] = NO_ROOM;
+    start_draining(heap, i);
+  }
 }
 
 /* Gives an empty span of the heap's back; it is on no list. */
@@ -212,14 +231,17 @@ static LM_NOINLINE bool notify(struct lm_heap *heap, struct lm_span *span) {
   if (span->state == LM_SPAN_CURRENT) heap->current[class_index] = NULL;
   else if (span->state == LM_SPAN_FULL) lm_span_list_remove(&heap->full[class_index], span);
   else lm_span_list_remove(usable, span);
-  if (span->used_count == 0) {
+  size_t few = span->capacity / SENTINEL_FRACTION;
+  bool is_sentinel = span == heap->sentinel, ended = span->used_count == 0;
+  if (ended) {
     end_span(heap, span);
-    return true;
+  } else {
+    span->state = LM_SPAN_USABLE;
+    span->notify_count = is_sentinel && span->used_count > few ? (uint32_t)few : 0;
+    lm_span_list_push_front(usable, span);
   }
-  span->state = LM_SPAN_USABLE;
-  span->notify_count = 0;
-  lm_span_list_push_front(usable, span);
-  return false;
+  if (is_sentinel && (ended || span->used_count <= few)) count_all(heap);
+  return ended;
 }
 
 /* ---- malloc's slow path ---- */
@@ -314,6 +336,26 @@ void lm_heap_flush_bin(struct lm_heap *heap, size_t class_index) {
   }
 }
 
+/* ---- Bins that go back into their spans ---- */
+
+/* Each block costs a cache miss or two; no call should pay for a bin of thousands. */
+#define DRAINED_BY_FREE 128
+#define DRAINED_BY_TICK 256
+
+static LM_NOINLINE void drain(struct lm_heap *heap, size_t most) {
+  for (;;) {
+    size_t class_index = lm_bitmap_find_set(heap->draining, 0, LM_CLASS_COUNT);
+    heap->drains = class_index != LM_CLASS_COUNT;
+    if (!heap->drains) return;
+    struct lm_block *block = lm_heap_pop(heap, class_index);
+    if (block == NULL) lm_bitmap_clear(heap->draining, class_index, class_index + 1);
+    else give_to_span(heap, block);
+    if (block != NULL && --most == 0) return;
+  }
+}
+
+/* ---- Frees beyond the bin's room ---- */
+
 /* Frees a block when the bin has taken as many as it had room for. If malloc has not taken most of
  * them since, blocks are being freed in bulk, and keep spans that would be empty: then they go into
  * their spans, and so do those that follow, until malloc finds the bin empty. */
@@ -327,19 +369,8 @@ static LM_NOINLINE void free_when_full(struct lm_heap *heap, size_t class_index,
     lm_heap_push(heap, class_index, block);
   } else {
     heap->rooms[class_index] = NO_ROOM;
-    lm_heap_flush_bin(heap, class_index);
+    start_draining(heap, class_index);
     give_to_span(heap, block);
-  }
-}
-
-/* The sentinel has become empty: what is in the bins of uncounted classes goes into its spans, and
- * so do the frees that follow. */
-static void count_all(struct lm_heap *heap) {
-  for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
-    if (heap->counted[i] || heap->span_counts[i] == 0) continue;
-    set_class_counted(heap, i, true);
-    heap->rooms[i] = NO_ROOM;
-    lm_heap_flush_bin(heap, i);
   }
 }
 
@@ -350,10 +381,9 @@ void lm_heap_free_beyond(struct lm_heap *heap, size_t class_index, struct lm_blo
     return;
   }
   if (LM_UNLIKELY(room == INT16_MIN)) heap->rooms[class_index] = NO_ROOM;
-  const struct lm_span *sentinel = heap->sentinel;
-  if (LM_LIKELY(!give_to_span(heap, block))) return;
-  if (heap->sentinel != sentinel) count_all(heap);
-  lm_heap_tick(heap); /* a thread that only frees must see the clock, too */
+  bool ended = give_to_span(heap, block);
+  if (LM_UNLIKELY(heap->drains)) drain(heap, DRAINED_BY_FREE);
+  if (LM_UNLIKELY(ended)) lm_heap_tick(heap); /* a thread that only frees must see the clock, too */
 }
 
 void lm_heap_put_back(struct lm_heap *heap, struct lm_span *span, struct lm_block *first,
@@ -409,8 +439,9 @@ static void trim_current(struct lm_heap *heap, size_t class_index) {
 /* A bin that begins with the block of a tick ago is not used much: its blocks go into their spans,
  * some of which may become empty. */
 static void trim_class(struct lm_heap *heap, size_t class_index) {
-  if (heap->bins[class_index] == heap->bins_seen[class_index]) lm_heap_flush_bin(heap, class_index);
-  heap->bins_seen[class_index] = heap->bins[class_index];
+  struct lm_block *first = heap->bins[class_index];
+  if (first != NULL && first == heap->bins_seen[class_index]) start_draining(heap, class_index);
+  heap->bins_seen[class_index] = first;
   trim_current(heap, class_index);
 }
 
@@ -432,6 +463,7 @@ void lm_heap_tick(struct lm_heap *heap) {
   /* A few classes at a time, so that no single call pays for all of them. */
   for (int i = 0; i < TRIM_CLASSES_PER_TICK && heap->trim_class < LM_CLASS_COUNT; i++)
     trim_class(heap, heap->trim_class++);
+  if (heap->drains) drain(heap, DRAINED_BY_TICK);
 }
 
 void lm_heap_trim(struct lm_heap *heap) {

@@ -78,7 +78,7 @@ struct lm_heap {
   struct lm_span_list full[LM_CLASS_COUNT];
   bool counted[LM_CLASS_COUNT]; /* frees of the class's blocks are */
   size_t slice_count;           /* of all the heap's spans, but for chunks */
-  struct lm_span *sentinel;     /* whose frees are counted in a class where they are not; or NULL */
+  struct lm_span *sentinel;     /* counted, of a class that is not; or NULL */
   struct lm_chain chains[LM_CHAIN_COUNT];
   struct lm_parcel parcels[LM_PARCEL_COUNT];
   struct lm_message *received; /* taken out of the inbox and not put back yet, newest first */
@@ -87,6 +87,9 @@ struct lm_heap {
   /* Blocks of larger classes that requests of this one got since it last had a span. */
   uint8_t borrowed_counts[LM_CLASS_COUNT];
   struct lm_block *bins_seen[LM_CLASS_COUNT]; /* as they were at the last tick */
+  /* Classes whose bins are being put back into their spans, some blocks in each call. */
+  uint64_t draining[LM_BITMAP_WORDS(LM_CLASS_COUNT)];
+  bool drains; /* there are such */
   struct lm_heap *next; /* this and the next two: while it has no thread, under the lists' lock */
   size_t kept_bytes;    /* what it was kept with when its thread ended; 0: nothing */
   uint64_t kept_ms;     /* when that was */
