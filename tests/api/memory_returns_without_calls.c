@@ -1,0 +1,56 @@
+// builds: fast linked
+/* A thread that has freed a few megabytes of many sizes, in whatever order, keeps no more than one,
+ * though it makes no call any more. */
+#include "check.h"
+
+#include <sys/wait.h>
+
+enum { COUNT = 200000 };
+static void *blocks[COUNT];
+
+static size_t take(size_t bytes, size_t largest, uint64_t *random) {
+  size_t count = 0;
+  for (size_t taken = 0; taken < bytes; count++) {
+    CHECK_THAT(count, <, COUNT);
+    size_t size = 16 + random_next(random) % (largest - 15);
+    touch(blocks[count] = opaque(malloc(size)), size);
+    taken += size;
+  }
+  return count;
+}
+
+static void shuffle(size_t count, uint64_t *random) {
+  for (size_t i = count - 1; i > 0; i--) {
+    size_t other = random_next(random) % (i + 1);
+    void *block = blocks[i];
+    blocks[i] = blocks[other];
+    blocks[other] = block;
+  }
+}
+
+static void check(size_t bytes, size_t largest, int order) {
+  uint64_t random = bytes + largest;
+  size_t before = resident_bytes(), count = take(bytes, largest, &random);
+  if (order == 2) shuffle(count, &random);
+  for (size_t i = 0; i < count; i++) free(blocks[order == 1 ? count - 1 - i : i]);
+  CHECK_THAT(resident_bytes(), <, before + MIB);
+}
+
+int main(void) {
+  memset(blocks, 1, sizeof blocks); /* counts as live */
+  static const size_t sizes[][2] = {{2 * MIB, 400}, {5 * MIB, 400}, {5 * MIB, 1000},
+                                    {10 * MIB, 1000}, {20 * MIB, 1000}};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+    for (int order = 0; order < 3; order++) {
+      pid_t child = fork(); /* a fresh heap for each */
+      CHECK(child >= 0);
+      if (child == 0) {
+        check(sizes[i][0], sizes[i][1], order);
+        _exit(0);
+      }
+      int status;
+      CHECK_EQ(waitpid(child, &status, 0), child);
+      CHECK_EQ(status, 0);
+    }
+  return 0;
+}
