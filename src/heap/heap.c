@@ -339,8 +339,8 @@ void lm_heap_flush_bin(struct lm_heap *heap, size_t class_index) {
 /* ---- Bins that go back into their spans ---- */
 
 /* Each block costs a cache miss or two; no call should pay for a bin of thousands. */
-#define DRAINED_BY_FREE 128
-#define DRAINED_BY_TICK 256
+#define DRAINED_BY_FREE 32
+#define DRAINED_BY_TICK 32
 
 static LM_NOINLINE void drain(struct lm_heap *heap, size_t most) {
   for (;;) {
