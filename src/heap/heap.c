@@ -339,8 +339,7 @@ void lm_heap_flush_bin(struct lm_heap *heap, size_t class_index) {
 /* ---- Bins that go back into their spans ---- */
 
 /* Each block costs a cache miss or two; no call should pay for a bin of thousands. */
-#define DRAINED_BY_FREE 32
-#define DRAINED_BY_TICK 32
+#define DRAINED_BY_CALL 32
 
 static LM_NOINLINE void drain(struct lm_heap *heap, size_t most) {
   for (;;) {
@@ -382,7 +381,7 @@ void lm_heap_free_beyond(struct lm_heap *heap, size_t class_index, struct lm_blo
   }
   if (LM_UNLIKELY(room == INT16_MIN)) heap->rooms[class_index] = NO_ROOM;
   bool ended = give_to_span(heap, block);
-  if (LM_UNLIKELY(heap->drains)) drain(heap, DRAINED_BY_FREE);
+  if (LM_UNLIKELY(heap->drains)) drain(heap, DRAINED_BY_CALL);
   if (LM_UNLIKELY(ended)) lm_heap_tick(heap); /* a thread that only frees must see the clock, too */
 }
 
@@ -463,7 +462,7 @@ void lm_heap_tick(struct lm_heap *heap) {
   /* A few classes at a time, so that no single call pays for all of them. */
   for (int i = 0; i < TRIM_CLASSES_PER_TICK && heap->trim_class < LM_CLASS_COUNT; i++)
     trim_class(heap, heap->trim_class++);
-  if (heap->drains) drain(heap, DRAINED_BY_TICK);
+  if (heap->drains) drain(heap, DRAINED_BY_CALL);
 }
 
 void lm_heap_trim(struct lm_heap *heap) {

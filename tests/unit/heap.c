@@ -166,7 +166,7 @@ static void what_is_freed_beyond_the_room_goes_into_the_spans_until_malloc_finds
   heap->rooms[CLASS] = (int16_t)room;
   give_blocks(0, room);
   CHECK_EQ(heap->bins[CLASS], blocks[room - 1]);
-  size_t some = 1 + room / (DRAINED_BY_FREE / 2);
+  size_t some = 1 + room / (DRAINED_BY_CALL / 2);
   give_blocks(room, room + some);
   CHECK_EQ(heap->bins[CLASS], NULL);
   CHECK_EQ(check_heap(heap), 5 * BLOCKS - room - some);
