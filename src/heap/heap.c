@@ -12,6 +12,10 @@ struct lm_heap lm_empty_heap = {.tag = LM_TAG_NO_HEAP, .pool = &lm_pools[0]};
 /* Reading the clock costs as much as the rest of a refill, so that only some look at it. */
 #define REFILLS_PER_TICK 8
 
+/* So many parts of the inbox are looked through for a block before the heap grows. All of it would
+ * make one call pay for thousands of messages; too little, and the heap grows while blocks wait. */
+#define COLLECTS_PER_REFILL 4
+
 /* A span grows by a page, by more where pages were used before, and later by a quarter of what it
  * has: by then its class is in demand, and for so long no other blocks are looked for. */
 #define CARVE_FRESH_BYTES 4096
@@ -129,14 +133,18 @@ static struct lm_span *new_span(struct lm_heap *heap, size_t class_index) {
   return span;
 }
 
-/* How many blocks to carve next, at `first`: of fresh memory those up to the end of the page, since
- * each page that is touched for the first time costs a fault; else what is left up to carve_limit,
- * a part at a time. */
+/* How many blocks to carve next, at `first`: of used memory what is left up to carve_limit, a part
+ * at a time. Fresh memory costs a fault for each page, when it is written to for the first time:
+ * the first block in a page goes alone and the others up to its end with the next call, so that not
+ * malloc but who uses the block has the fault. In a span's first page all go together: a class with
+ * few blocks lends the others. */
 static size_t carve_count(const struct lm_span *span, const char *first, size_t block_bytes) {
   if (!span->zero) {
     size_t part = lm_max(CARVE_AT_ONCE_BYTES / block_bytes, 1);
     return lm_min(span->carve_limit - span->extended_count, part);
   }
+  bool begins_page = ((uintptr_t)first & (CARVE_FRESH_BYTES - 1)) < block_bytes;
+  if (begins_page && span->extended_count != 0) return 1;
   char *page_end = (char *)lm_align_up((uintptr_t)first + 1, CARVE_FRESH_BYTES);
   size_t count = (size_t)(page_end - first) / block_bytes;
   return lm_min(lm_max(count, 1), (size_t)(span->capacity - span->extended_count));
@@ -285,24 +293,34 @@ void *lm_heap_borrow(struct lm_heap *heap, size_t class_index) {
   return lm_heap_pop(heap, lender);
 }
 
+/* Moves a reserve into its bin, which is empty, and takes a block; NULL if there is none. While the
+ * class's blocks are being freed in bulk, there is still no room. */
+static void *take_reserve(struct lm_heap *heap, size_t class_index) {
+  heap->bins[class_index] = heap->reserves[class_index];
+  heap->reserves[class_index] = NULL;
+  if (heap->rooms[class_index] >= 0) heap->rooms[class_index] = room_of(heap, class_index);
+  return lm_heap_pop(heap, class_index);
+}
+
 void *lm_heap_take_slow(struct lm_heap *heap, size_t class_index, bool *zero) {
+  *zero = false;
+  if (heap->reserves[class_index] != NULL) return take_reserve(heap, class_index);
   struct lm_span *span = heap->current[class_index];
   heap->rooms[class_index] = room_of(heap, class_index);
   if (span != NULL && span->extended_count < span->carve_limit) {
     *zero = span->zero;
     return carve(heap, span);
   }
-  *zero = false;
   if (heap->counted[class_index] && slices_of(heap, class_index) <= UNCOUNTED_SLICES)
     set_class_counted(heap, class_index, false);
   if (++heap->refill_count % REFILLS_PER_TICK == 0) lm_heap_tick(heap);
-  bool more;
-  do {
+  bool more = true;
+  for (int i = 0; more && i < COLLECTS_PER_REFILL; i++) {
     more = lm_remote_collect_some(heap);
     void *block = lm_heap_pop(heap, class_index);
     if (block == NULL) block = take_from_usable(heap, class_index);
     if (block != NULL) return block;
-  } while (more);
+  }
 
   span = heap->current[class_index];
   if (span == NULL || span->extended_count == span->capacity) {
@@ -327,44 +345,55 @@ LM_INLINE bool give_to_span(struct lm_heap *heap, struct lm_block *block) {
   return LM_UNLIKELY(--span->used_count == span->notify_count) && notify(heap, span);
 }
 
-void lm_heap_flush_bin(struct lm_heap *heap, size_t class_index) {
-  struct lm_block *block = heap->bins[class_index], *next;
-  heap->bins[class_index] = NULL;
-  for (; block != NULL; block = next) {
-    next = block->next;
-    give_to_span(heap, block);
-  }
-}
-
 /* ---- Bins that go back into their spans ---- */
 
-/* Each block costs a cache miss or two; no call should pay for a bin of thousands. */
-#define DRAINED_BY_CALL 32
+#define GIVEN_AT_ONCE 8 /* blocks whose spans' records are fetched at the same time */
 
-static LM_NOINLINE void drain(struct lm_heap *heap, size_t most) {
-  for (;;) {
+/* Puts up to GIVEN_AT_ONCE blocks of a bin back, or of its reserve once the bin is empty. False if
+ * both are. */
+static LM_NOINLINE bool give_some(struct lm_heap *heap, size_t class_index) {
+  bool bin = heap->bins[class_index] != NULL;
+  struct lm_block **list = bin ? &heap->bins[class_index] : &heap->reserves[class_index];
+  struct lm_block *blocks[GIVEN_AT_ONCE], *block = *list;
+  size_t count = 0;
+  for (; block != NULL && count < GIVEN_AT_ONCE; block = block->next) {
+    __builtin_prefetch(lm_span_record_of(block), 1);
+    blocks[count++] = block;
+  }
+  *list = block;
+  for (size_t i = 0; i < count; i++) give_to_span(heap, blocks[i]);
+  return count != 0;
+}
+
+void lm_heap_flush_bin(struct lm_heap *heap, size_t class_index) {
+  while (give_some(heap, class_index)) {}
+}
+
+/* Each block costs a cache miss or two; no call should pay for a bin of thousands. */
+#define DRAINED_BY_CALL 16
+
+static LM_NOINLINE void drain(struct lm_heap *heap) {
+  for (size_t given = 0; given < DRAINED_BY_CALL;) {
     size_t class_index = lm_bitmap_find_set(heap->draining, 0, LM_CLASS_COUNT);
     heap->drains = class_index != LM_CLASS_COUNT;
     if (!heap->drains) return;
-    struct lm_block *block = lm_heap_pop(heap, class_index);
-    if (block == NULL) lm_bitmap_clear(heap->draining, class_index, class_index + 1);
-    else give_to_span(heap, block);
-    if (block != NULL && --most == 0) return;
+    if (give_some(heap, class_index)) given += GIVEN_AT_ONCE;
+    else lm_bitmap_clear(heap->draining, class_index, class_index + 1);
   }
 }
 
 /* ---- Frees beyond the bin's room ---- */
 
-/* Frees a block when the bin has taken as many as it had room for. If malloc has not taken most of
- * them since, blocks are being freed in bulk, and keep spans that would be empty: then they go into
- * their spans, and so do those that follow, until malloc finds the bin empty. */
+/* Frees a block when the bin has taken as many as it had room for. What is in the bin becomes its
+ * reserve. If there is one already, malloc has not needed it while the bin took the last ones:
+ * blocks are being freed in bulk, and keep spans that would be empty. Then they go into their
+ * spans, and so do those that follow, until malloc has found the bin and the reserve empty. */
 static LM_NOINLINE void free_when_full(struct lm_heap *heap, size_t class_index,
                                        struct lm_block *block) {
-  size_t room = lm_classes[class_index].room, length = 0;
-  const struct lm_block *in_bin = heap->bins[class_index];
-  for (; in_bin != NULL && length < room / 2; in_bin = in_bin->next) length++;
-  if (length < room / 2) {
-    heap->rooms[class_index] = (int16_t)(room - length - 1);
+  if (heap->reserves[class_index] == NULL) {
+    heap->reserves[class_index] = heap->bins[class_index];
+    heap->bins[class_index] = NULL;
+    heap->rooms[class_index] = (int16_t)(room_of(heap, class_index) - 1);
     lm_heap_push(heap, class_index, block);
   } else {
     heap->rooms[class_index] = NO_ROOM;
@@ -381,7 +410,7 @@ void lm_heap_free_beyond(struct lm_heap *heap, size_t class_index, struct lm_blo
   }
   if (LM_UNLIKELY(room == INT16_MIN)) heap->rooms[class_index] = NO_ROOM;
   bool ended = give_to_span(heap, block);
-  if (LM_UNLIKELY(heap->drains)) drain(heap, DRAINED_BY_CALL);
+  if (LM_UNLIKELY(heap->drains)) drain(heap);
   if (LM_UNLIKELY(ended)) lm_heap_tick(heap); /* a thread that only frees must see the clock, too */
 }
 
@@ -435,9 +464,13 @@ static void trim_current(struct lm_heap *heap, size_t class_index) {
   end_span(heap, span);
 }
 
-/* A bin that begins with the block of a tick ago is not used much: its blocks go into their spans,
- * some of which may become empty. */
+/* A bin that begins with the block of a tick ago is not used much: its blocks and the reserve's go
+ * into their spans, some of which may become empty. */
 static void trim_class(struct lm_heap *heap, size_t class_index) {
+  if (heap->bins[class_index] == NULL) {
+    heap->bins[class_index] = heap->reserves[class_index];
+    heap->reserves[class_index] = NULL;
+  }
   struct lm_block *first = heap->bins[class_index];
   if (first != NULL && first == heap->bins_seen[class_index]) start_draining(heap, class_index);
   heap->bins_seen[class_index] = first;
@@ -462,7 +495,7 @@ void lm_heap_tick(struct lm_heap *heap) {
   /* A few classes at a time, so that no single call pays for all of them. */
   for (int i = 0; i < TRIM_CLASSES_PER_TICK && heap->trim_class < LM_CLASS_COUNT; i++)
     trim_class(heap, heap->trim_class++);
-  if (heap->drains) drain(heap, DRAINED_BY_CALL);
+  if (heap->drains) drain(heap);
 }
 
 void lm_heap_trim(struct lm_heap *heap) {

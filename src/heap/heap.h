@@ -86,6 +86,8 @@ struct lm_heap {
   uint32_t span_counts[LM_CLASS_COUNT]; /* of all the heap's spans, by class */
   /* Blocks of larger classes that requests of this one got since it last had a span. */
   uint8_t borrowed_counts[LM_CLASS_COUNT];
+  /* What was in the bin when it had no more room. malloc takes it once the bin is empty. */
+  struct lm_block *reserves[LM_CLASS_COUNT];
   struct lm_block *bins_seen[LM_CLASS_COUNT]; /* as they were at the last tick */
   /* Classes whose bins are being put back into their spans, some blocks in each call. */
   uint64_t draining[LM_BITMAP_WORDS(LM_CLASS_COUNT)];
@@ -138,7 +140,7 @@ void lm_heap_put_back(struct lm_heap *heap, struct lm_span *span, struct lm_bloc
 /* A span that was an orphan, on no list, is the heap's from here on. */
 void lm_heap_own(struct lm_heap *heap, struct lm_span *span);
 
-/* Puts the blocks of a bin back into their spans. */
+/* Puts the blocks of a bin and of its reserve back into their spans. */
 void lm_heap_flush_bin(struct lm_heap *heap, size_t class_index);
 
 /* Does what the passing of time asks for, if it has passed: sends chains, empties bins that are not

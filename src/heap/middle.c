@@ -204,9 +204,10 @@ static void flush_all_cached(struct lm_heap *heap) {
   while (heap->middle.lengths != 0) flush_one_cached(heap);
 }
 
-/* Makes room for what has been cached. */
+/* Makes room for what has been cached, by two blocks at most: a long one should not pay for many
+ * short ones. */
 static void flush_surplus(struct lm_heap *heap) {
-  while (heap->middle.cache_room < 0) flush_one_cached(heap);
+  for (int i = 0; i < 2 && heap->middle.cache_room < 0; i++) flush_one_cached(heap);
 }
 
 /* NULL if the chunk turns out to have no such run. */
@@ -237,7 +238,7 @@ void *lm_middle_take(struct lm_heap *heap, size_t page_count, bool clear) {
     uint64_t fitting = middle->runs >> (page_count - 1);
     if (LM_UNLIKELY(fitting == 0)) {
       if (lm_remote_collect_some(heap)) continue;
-      if (middle->lengths != 0) flush_all_cached(heap);
+      if (middle->lengths != 0) flush_one_cached(heap);
       else if (!add_chunk(heap)) return NULL;
       continue;
     }

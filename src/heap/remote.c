@@ -122,9 +122,19 @@ static void pack(struct lm_heap *heap, struct lm_chain *chain) {
   parcel->first = message;
 }
 
+/* What pack reads and writes: lines that other threads have written to. */
+static void prefetch_chain(const struct lm_chain *chain) {
+  const struct lm_span *record = lm_span_record_of(chain->handle);
+  __builtin_prefetch(chain->handle, 1);
+  __builtin_prefetch(&record->head);
+  __builtin_prefetch(&record->owner);
+}
+
 /* Sends the next part of the chains. A part at a time, so that no call pays for all. */
 static void flush_part(struct lm_heap *heap) {
   size_t end = heap->flush_chain + LM_CHAIN_COUNT / LM_FLUSH_PARTS;
+  for (size_t i = heap->flush_chain; i < end; i++)
+    if (heap->chains[i].slice != 0) prefetch_chain(&heap->chains[i]);
   for (size_t i = heap->flush_chain; i < end; i++)
     if (heap->chains[i].slice != 0) pack(heap, &heap->chains[i]);
   heap->flush_chain = end % LM_CHAIN_COUNT;
@@ -177,7 +187,7 @@ void lm_remote_free_now(struct lm_block *block) {
 #define MESSAGES_PER_CALL 8
 
 /* What the next turn reads first: lines that other threads have written to. */
-LM_INLINE void prefetch(struct lm_message *message) {
+LM_INLINE void prefetch_message(struct lm_message *message) {
   struct lm_span *record = lm_span_record_of(message);
   __builtin_prefetch(message, 1);
   __builtin_prefetch(record, 1);
@@ -204,7 +214,7 @@ static bool take_messages(struct lm_heap *heap, size_t most) {
   }
   for (struct lm_message *message; most > 0 && (message = heap->received) != NULL; most--) {
     heap->received = message_next(message);
-    if (heap->received != NULL) prefetch(heap->received);
+    if (heap->received != NULL) prefetch_message(heap->received);
     take_message(heap, message);
   }
   return true;

@@ -78,10 +78,11 @@ static void a_class_without_spans_borrows_a_page_of_larger_blocks(void) {
   size_t most = 4096 / 64, count = 0;
   while (count < most && lm_heap_borrow(heap, CLASS) != NULL) count++;
   CHECK_EQ(count, 4096 / 80 - 1); /* as many as the lender's bin had */
-  heap_take(heap, CLASS + 1), heap_take(heap, CLASS + 1); /* the first lies across two pages */
+  /* One that lies across two pages, the next page's first, and one of its others. */
+  for (size_t i = 0; i < 3; i++) heap_take(heap, CLASS + 1);
   while (lm_heap_borrow(heap, CLASS) != NULL) count++;
   CHECK_EQ(count, most);
-  CHECK_EQ(check_heap(heap), count + 3);
+  CHECK_EQ(check_heap(heap), count + 4);
 }
 
 static void a_class_with_a_span_borrows_nothing(void) {
@@ -159,20 +160,71 @@ static void while_malloc_takes_what_was_freed_there_is_room(void) {
   CHECK_EQ(check_heap(heap), 6 * BLOCKS);
 }
 
-static void what_is_freed_beyond_the_room_goes_into_the_spans_until_malloc_finds_the_bin_empty(void) {
+static void what_does_not_fit_into_the_bin_becomes_its_reserve(void) {
   begin();
   take_blocks(0, 5 * BLOCKS);
   size_t room = lm_classes[CLASS].room;
   heap->rooms[CLASS] = (int16_t)room;
   give_blocks(0, room);
   CHECK_EQ(heap->bins[CLASS], blocks[room - 1]);
-  size_t some = 1 + room / (DRAINED_BY_CALL / 2);
-  give_blocks(room, room + some);
+  CHECK_EQ(heap->reserves[CLASS], NULL);
+  give_blocks(room, room + 1);
+  CHECK_EQ(heap->bins[CLASS], blocks[room]);
+  CHECK_EQ(heap->reserves[CLASS], blocks[room - 1]);
+  CHECK_EQ(check_heap(heap), 5 * BLOCKS - room - 1);
+  CHECK_EQ(heap_take(heap, CLASS), blocks[room]);
+  CHECK_EQ(heap_take(heap, CLASS), blocks[room - 1]);
+  CHECK_EQ(heap->reserves[CLASS], NULL);
+  CHECK_EQ(check_heap(heap), 5 * BLOCKS - room + 1);
+}
+
+static void a_bin_whose_reserve_malloc_takes_always_has_room(void) {
+  begin();
+  take_blocks(0, 5 * BLOCKS);
+  size_t room = lm_classes[CLASS].room;
+  for (size_t turn = 0; turn < 10; turn++) {
+    give_blocks(0, room + room / 2);
+    take_blocks(0, room + room / 2);
+    CHECK_THAT(heap->rooms[CLASS], >=, 0);
+  }
+  CHECK_EQ(check_heap(heap), 5 * BLOCKS);
+}
+
+/* With the bin's room used up and a reserve. */
+static size_t fill_reserve_and_bin(void) {
+  begin();
+  take_blocks(0, 5 * BLOCKS);
+  size_t room = lm_classes[CLASS].room;
+  heap->rooms[CLASS] = (int16_t)room;
+  give_blocks(0, 2 * room);
+  CHECK_EQ(heap->bins[CLASS], blocks[2 * room - 1]);
+  return 2 * room;
+}
+
+static void what_is_freed_beyond_the_reserve_goes_into_the_spans_and_the_bin_follows(void) {
+  size_t freed = fill_reserve_and_bin();
+  size_t some = 1 + freed / DRAINED_BY_CALL + 1;
+  give_blocks(freed, freed + some);
   CHECK_EQ(heap->bins[CLASS], NULL);
-  CHECK_EQ(check_heap(heap), 5 * BLOCKS - room - some);
+  CHECK_EQ(heap->reserves[CLASS], NULL);
+  CHECK_EQ(check_heap(heap), 5 * BLOCKS - freed - some);
   take_blocks(0, 1);
   give_blocks(0, 1);
   CHECK_EQ(heap->bins[CLASS], blocks[0]);
+}
+
+static void frees_go_into_the_spans_until_malloc_has_found_bin_and_reserve_empty(void) {
+  size_t freed = fill_reserve_and_bin();
+  give_blocks(freed, freed + 2);
+  size_t left = unit_list_length(heap->bins[CLASS]) + unit_list_length(heap->reserves[CLASS]);
+  CHECK_EQ(left, freed - DRAINED_BY_CALL);
+  for (size_t i = 0; i < left; i++) {
+    CHECK_THAT(heap->rooms[CLASS], <, 0);
+    take_blocks(i, i + 1);
+  }
+  take_blocks(left, left + 1);
+  CHECK_THAT(heap->rooms[CLASS], >, 0);
+  check_heap(heap);
 }
 
 static void however_many_are_freed_into_their_spans_the_room_stays_used_up(void) {
@@ -261,7 +313,7 @@ static void after_the_sentinels_alarm_classes_are_uncounted_as_malloc_asks_for_t
   }
   CHECK_EQ(heap->sentinel, NULL);
   for (size_t i = 0; i < SEVERAL; i++) CHECK(is_counted(several[i][0]));
-  heap_take(heap, CLASS);
+  for (size_t i = 0; i < BLOCKS && is_counted(several[0][0]); i++) heap_take(heap, CLASS);
   CHECK(!is_counted(several[0][0]));
   CHECK(is_counted(several[1][0]));
   check_heap(heap);
@@ -276,7 +328,9 @@ static void fresh_memory_is_carved_page_by_page(void) {
   CHECK_EQ(span->extended_count, CARVE_FRESH_BYTES / 64);
   take_blocks(1, 64);
   CHECK_EQ(span->extended_count, 64);
-  take_blocks(64, 65);
+  take_blocks(64, 65); /* the next page is not written to before its first block has been taken */
+  CHECK_EQ(span->extended_count, 65);
+  take_blocks(65, 66);
   CHECK_EQ(span->extended_count, 128);
 }
 
@@ -549,7 +603,10 @@ int main(void) {
   RUN(they_are_not_counted_any_longer_once_malloc_finds_four_slices);
   RUN(a_counted_class_that_is_freed_altogether_leaves_no_span);
   RUN(while_malloc_takes_what_was_freed_there_is_room);
-  RUN(what_is_freed_beyond_the_room_goes_into_the_spans_until_malloc_finds_the_bin_empty);
+  RUN(what_does_not_fit_into_the_bin_becomes_its_reserve);
+  RUN(a_bin_whose_reserve_malloc_takes_always_has_room);
+  RUN(what_is_freed_beyond_the_reserve_goes_into_the_spans_and_the_bin_follows);
+  RUN(frees_go_into_the_spans_until_malloc_has_found_bin_and_reserve_empty);
   RUN(however_many_are_freed_into_their_spans_the_room_stays_used_up);
   RUN(a_heap_of_more_than_eight_slices_has_a_sentinel);
   RUN(what_is_freed_altogether_leaves_no_span_in_whatever_order);

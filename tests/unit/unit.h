@@ -164,6 +164,14 @@ static inline void check_middle(const struct lm_heap *heap) {
   CHECK_EQ(empty, middle->empty_chunk_count);
 }
 
+/* How many blocks are in a bin, or in its reserve. */
+static inline size_t check_bin(const struct lm_heap *heap, size_t class_index,
+                               struct lm_block *first) {
+  for (struct lm_block *block = first; block != NULL; block = block->next)
+    CHECK_EQ(lm_tag_of(block) & ~LM_TAG_COUNTED, heap->tag | class_index);
+  return unit_list_length(first);
+}
+
 /* Blocks of the heap's spans that are in use. */
 static inline size_t check_heap(const struct lm_heap *heap) {
   size_t used = 0, slices = 0;
@@ -190,9 +198,7 @@ static inline size_t check_heap(const struct lm_heap *heap) {
     CHECK_EQ(spans, heap->span_counts[i]);
     slices += spans * lm_classes[i].slice_count;
     if (spans * lm_classes[i].slice_count > UNCOUNTED_SLICES) CHECK(heap->counted[i]);
-    used -= unit_list_length(heap->bins[i]);
-    for (struct lm_block *block = heap->bins[i]; block != NULL; block = block->next)
-      CHECK_EQ(lm_tag_of(block) & ~LM_TAG_COUNTED, heap->tag | i);
+    used -= check_bin(heap, i, heap->bins[i]) + check_bin(heap, i, heap->reserves[i]);
   }
   CHECK_EQ(slices, heap->slice_count);
   const struct lm_span *sentinel = heap->sentinel;
