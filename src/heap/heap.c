@@ -14,7 +14,7 @@ struct lm_heap lm_empty_heap = {.tag = LM_TAG_NO_HEAP, .pool = &lm_pools[0]};
 
 /* So many parts of the inbox are looked through for a block before the heap grows. All of it would
  * make one call pay for thousands of messages; too little, and the heap grows while blocks wait. */
-#define COLLECTS_PER_REFILL 4
+#define PARTS_PER_REFILL 4
 
 /* A span grows by a page, by more where pages were used before, and later by a quarter of what it
  * has: by then its class is in demand, and for so long no other blocks are looked for. */
@@ -293,13 +293,41 @@ void *lm_heap_borrow(struct lm_heap *heap, size_t class_index) {
   return lm_heap_pop(heap, lender);
 }
 
-/* Moves a reserve into its bin, which is empty, and takes a block; NULL if there is none. While the
- * class's blocks are being freed in bulk, there is still no room. */
+/* Moves the class's reserve, which is not empty, into its bin, which is, and takes a block. While
+ * blocks of the class are being freed in bulk, there is still no room. */
 static void *take_reserve(struct lm_heap *heap, size_t class_index) {
   heap->bins[class_index] = heap->reserves[class_index];
   heap->reserves[class_index] = NULL;
   if (heap->rooms[class_index] >= 0) heap->rooms[class_index] = room_of(heap, class_index);
   return lm_heap_pop(heap, class_index);
+}
+
+/* A block that was freed: by other threads, in up to `parts` parts of the inbox, or before; NULL if
+ * there is none. */
+static void *take_freed(struct lm_heap *heap, size_t class_index, size_t parts) {
+  for (bool more = true; more && parts > 0; parts--) {
+    more = lm_remote_collect_some(heap);
+    void *block = lm_heap_pop(heap, class_index);
+    if (block == NULL) block = take_from_usable(heap, class_index);
+    if (block != NULL) return block;
+  }
+  return NULL;
+}
+
+/* A block that is carved of the current span or of another; NULL if out of memory. */
+static void *grow(struct lm_heap *heap, size_t class_index, bool *zero) {
+  struct lm_span *span = heap->current[class_index];
+  if (span == NULL || span->extended_count == span->capacity) {
+    span = heap->usable[class_index].first;
+    if (span != NULL) lm_span_list_remove(&heap->usable[class_index], span);
+    else span = new_span(heap, class_index);
+    if (span == NULL) return NULL;
+    retire_current(heap, class_index);
+    make_current(heap, span);
+  }
+  void *block = extend(heap, span);
+  *zero = block != NULL && span->zero;
+  return block;
 }
 
 void *lm_heap_take_slow(struct lm_heap *heap, size_t class_index, bool *zero) {
@@ -314,25 +342,10 @@ void *lm_heap_take_slow(struct lm_heap *heap, size_t class_index, bool *zero) {
   if (heap->counted[class_index] && slices_of(heap, class_index) <= UNCOUNTED_SLICES)
     set_class_counted(heap, class_index, false);
   if (++heap->refill_count % REFILLS_PER_TICK == 0) lm_heap_tick(heap);
-  bool more = true;
-  for (int i = 0; more && i < COLLECTS_PER_REFILL; i++) {
-    more = lm_remote_collect_some(heap);
-    void *block = lm_heap_pop(heap, class_index);
-    if (block == NULL) block = take_from_usable(heap, class_index);
-    if (block != NULL) return block;
-  }
-
-  span = heap->current[class_index];
-  if (span == NULL || span->extended_count == span->capacity) {
-    span = heap->usable[class_index].first;
-    if (span != NULL) lm_span_list_remove(&heap->usable[class_index], span);
-    else span = new_span(heap, class_index);
-    if (span == NULL) return NULL;
-    retire_current(heap, class_index);
-    make_current(heap, span);
-  }
-  *zero = span->zero;
-  return extend(heap, span);
+  void *block = take_freed(heap, class_index, PARTS_PER_REFILL);
+  if (block == NULL) block = grow(heap, class_index, zero);
+  if (LM_UNLIKELY(block == NULL)) block = take_freed(heap, class_index, SIZE_MAX);
+  return block;
 }
 
 /* ---- free's slow paths ---- */
