@@ -12,10 +12,6 @@ struct lm_heap lm_empty_heap = {.tag = LM_TAG_NO_HEAP, .pool = &lm_pools[0]};
 /* Reading the clock costs as much as the rest of a refill, so that only some look at it. */
 #define REFILLS_PER_TICK 8
 
-/* So many parts of the inbox are looked through for a block before the heap grows. All of it would
- * make one call pay for thousands of messages; too little, and the heap grows while blocks wait. */
-#define PARTS_PER_REFILL 4
-
 /* A span grows by a page, by more where pages were used before, and later by a quarter of what it
  * has: by then its class is in demand, and for so long no other blocks are looked for. */
 #define CARVE_FRESH_BYTES 4096
@@ -302,10 +298,10 @@ static void *take_reserve(struct lm_heap *heap, size_t class_index) {
   return lm_heap_pop(heap, class_index);
 }
 
-/* A block that was freed: by other threads, in up to `parts` parts of the inbox, or before; NULL if
- * there is none. */
-static void *take_freed(struct lm_heap *heap, size_t class_index, size_t parts) {
-  for (bool more = true; more && parts > 0; parts--) {
+/* A block that was freed, by other threads or before; NULL if there is none. All of the inbox is
+ * looked through then, or the heap would grow while blocks wait. */
+static void *take_freed(struct lm_heap *heap, size_t class_index) {
+  for (bool more = true; more;) {
     more = lm_remote_collect_some(heap);
     void *block = lm_heap_pop(heap, class_index);
     if (block == NULL) block = take_from_usable(heap, class_index);
@@ -342,10 +338,8 @@ void *lm_heap_take_slow(struct lm_heap *heap, size_t class_index, bool *zero) {
   if (heap->counted[class_index] && slices_of(heap, class_index) <= UNCOUNTED_SLICES)
     set_class_counted(heap, class_index, false);
   if (++heap->refill_count % REFILLS_PER_TICK == 0) lm_heap_tick(heap);
-  void *block = take_freed(heap, class_index, PARTS_PER_REFILL);
-  if (block == NULL) block = grow(heap, class_index, zero);
-  if (LM_UNLIKELY(block == NULL)) block = take_freed(heap, class_index, SIZE_MAX);
-  return block;
+  void *block = take_freed(heap, class_index);
+  return block != NULL ? block : grow(heap, class_index, zero);
 }
 
 /* ---- free's slow paths ---- */
