@@ -289,11 +289,16 @@ void *lm_heap_borrow(struct lm_heap *heap, size_t class_index) {
   return lm_heap_pop(heap, lender);
 }
 
-/* Moves the class's reserve, which is not empty, into its bin, which is, and takes a block. While
- * blocks of the class are being freed in bulk, there is still no room. */
-static void *take_reserve(struct lm_heap *heap, size_t class_index) {
+/* Moves the class's reserve, if there is one, into its bin, which is empty. */
+static void load_reserve(struct lm_heap *heap, size_t class_index) {
   heap->bins[class_index] = heap->reserves[class_index];
   heap->reserves[class_index] = NULL;
+}
+
+/* A block of the class's reserve, which becomes the bin. While blocks of the class are being freed
+ * in bulk, there is still no room. */
+static void *take_reserve(struct lm_heap *heap, size_t class_index) {
+  load_reserve(heap, class_index);
   if (heap->rooms[class_index] >= 0) heap->rooms[class_index] = room_of(heap, class_index);
   return lm_heap_pop(heap, class_index);
 }
@@ -321,9 +326,8 @@ static void *grow(struct lm_heap *heap, size_t class_index, bool *zero) {
     retire_current(heap, class_index);
     make_current(heap, span);
   }
-  void *block = extend(heap, span);
-  *zero = block != NULL && span->zero;
-  return block;
+  *zero = span->zero;
+  return extend(heap, span);
 }
 
 void *lm_heap_take_slow(struct lm_heap *heap, size_t class_index, bool *zero) {
@@ -474,10 +478,7 @@ static void trim_current(struct lm_heap *heap, size_t class_index) {
 /* A bin that begins with the block of a tick ago is not used much: its blocks and the reserve's go
  * into their spans, some of which may become empty. */
 static void trim_class(struct lm_heap *heap, size_t class_index) {
-  if (heap->bins[class_index] == NULL) {
-    heap->bins[class_index] = heap->reserves[class_index];
-    heap->reserves[class_index] = NULL;
-  }
+  if (heap->bins[class_index] == NULL) load_reserve(heap, class_index);
   struct lm_block *first = heap->bins[class_index];
   if (first != NULL && first == heap->bins_seen[class_index]) start_draining(heap, class_index);
   heap->bins_seen[class_index] = first;

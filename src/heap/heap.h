@@ -64,7 +64,7 @@ struct lm_middle {
 struct lm_heap {
   struct lm_block *bins[LM_BIN_COUNT];
   /* How many counted frees the bin takes until it is looked at again; negative: none, until malloc
-   * finds it empty. */
+   * finds it and its reserve empty. */
   int16_t rooms[LM_BIN_COUNT];
   uint32_t tag; /* the tag of its spans, but for the class and the counted bit */
   uint64_t tick_ms;            /* when the slow path last looked at the clock's purposes */

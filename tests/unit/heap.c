@@ -160,11 +160,17 @@ static void while_malloc_takes_what_was_freed_there_is_room(void) {
   CHECK_EQ(check_heap(heap), 6 * BLOCKS);
 }
 
-static void what_does_not_fit_into_the_bin_becomes_its_reserve(void) {
+/* With 5 * BLOCKS taken, and all of the bin's room, which it returns. */
+static size_t begin_with_room(void) {
   begin();
   take_blocks(0, 5 * BLOCKS);
   size_t room = lm_classes[CLASS].room;
   heap->rooms[CLASS] = (int16_t)room;
+  return room;
+}
+
+static void what_does_not_fit_into_the_bin_becomes_its_reserve(void) {
+  size_t room = begin_with_room();
   give_blocks(0, room);
   CHECK_EQ(heap->bins[CLASS], blocks[room - 1]);
   CHECK_EQ(heap->reserves[CLASS], NULL);
@@ -179,9 +185,7 @@ static void what_does_not_fit_into_the_bin_becomes_its_reserve(void) {
 }
 
 static void a_bin_whose_reserve_malloc_takes_always_has_room(void) {
-  begin();
-  take_blocks(0, 5 * BLOCKS);
-  size_t room = lm_classes[CLASS].room;
+  size_t room = begin_with_room();
   for (size_t turn = 0; turn < 10; turn++) {
     give_blocks(0, room + room / 2);
     take_blocks(0, room + room / 2);
@@ -192,10 +196,7 @@ static void a_bin_whose_reserve_malloc_takes_always_has_room(void) {
 
 /* With the bin's room used up and a reserve. */
 static size_t fill_reserve_and_bin(void) {
-  begin();
-  take_blocks(0, 5 * BLOCKS);
-  size_t room = lm_classes[CLASS].room;
-  heap->rooms[CLASS] = (int16_t)room;
+  size_t room = begin_with_room();
   give_blocks(0, 2 * room);
   CHECK_EQ(heap->bins[CLASS], blocks[2 * room - 1]);
   return 2 * room;

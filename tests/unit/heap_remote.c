@@ -232,7 +232,7 @@ static size_t received_length(const struct lm_heap *heap) {
 }
 
 #define LARGE_CLASS 88 /* of 8 KiB, eight to a span */
-enum { SPANS = 50, SPAN_BLOCKS = 8 };
+enum { SPANS = 20, SPAN_BLOCKS = 8 };
 
 /* Fills spans of the owner's, and has another free the first `count` blocks of each. */
 static void send_from_each_span(size_t count) {
