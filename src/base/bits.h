@@ -54,6 +54,13 @@ LM_INLINE void lm_bitmap_clear(uint64_t *map, size_t from, size_t to) {
   for (size_t w = from / 64; w * 64 < to; w++) map[w] &= ~lm_bitmap_mask(w, from, to);
 }
 
+/* The `count` bits from `from` on, at most 64, as the lowest ones of a word. */
+LM_INLINE uint64_t lm_bitmap_word(const uint64_t *map, size_t from, size_t count) {
+  uint64_t word = map[from / 64] >> from % 64;
+  if (from % 64 + count > 64) word |= map[from / 64 + 1] << (64 - from % 64);
+  return word & lm_bitmap_mask(0, 0, count);
+}
+
 /* The number of set bits in [from, to). */
 LM_INLINE size_t lm_bitmap_count(const uint64_t *map, size_t from, size_t to) {
   size_t count = 0;

@@ -12,6 +12,11 @@ struct lm_heap lm_empty_heap = {.tag = LM_TAG_NO_HEAP, .pool = &lm_pools[0]};
 /* Reading the clock costs as much as the rest of a refill, so that only some look at it. */
 #define REFILLS_PER_TICK 8
 
+/* So many parts of the inbox are looked through for a block before the heap grows, and one more for
+ * each time that it has grown while messages waited: no call pays for hundreds of messages at once,
+ * and yet they do not pile up. */
+#define PARTS_PER_REFILL 2
+
 /* A span grows by a page, by more where pages were used before, and later by a quarter of what it
  * has: by then its class is in demand, and for so long no other blocks are looked for. */
 #define CARVE_FRESH_BYTES 4096
@@ -119,38 +124,58 @@ static void end_span(struct lm_heap *heap, struct lm_span *span) {
 /* A new span for the heap, on none of its lists, without blocks. */
 static struct lm_span *new_span(struct lm_heap *heap, size_t class_index) {
   const struct lm_class *class = &lm_classes[class_index];
-  bool zero;
-  char *start = lm_pool_take_slices(heap->pool, class->slice_count, heap->tag, &zero);
+  uint64_t dirty_pages;
+  char *start = lm_pool_take_slices(heap->pool, class->slice_count, heap->tag, &dirty_pages);
   if (start == NULL) return NULL;
   struct lm_span *span = lm_span_begin(start, heap, class_index, class->slice_count);
   span->capacity = class->block_count;
-  span->zero = zero;
+  span->dirty_pages = dirty_pages;
   add_span(heap, span);
   return span;
 }
 
-/* How many blocks to carve next, at `first`: of used memory what is left up to carve_limit, a part
- * at a time. Fresh memory costs a fault for each page, when it is written to for the first time:
- * the first block in a page goes alone and the others up to its end with the next call, so that not
- * malloc but who uses the block has the fault. In a span's first page all go together: a class with
- * few blocks lends the others. */
-static size_t carve_count(const struct lm_span *span, const char *first, size_t block_bytes) {
-  if (!span->zero) {
+/* Whether the page at `offset` was used before. */
+static bool is_dirty_at(const struct lm_span *span, size_t offset) {
+  return (span->dirty_pages >> (offset >> lm_os.page_shift) & 1) != 0;
+}
+
+/* How many bytes from there on are in such pages. */
+static size_t dirty_bytes_at(const struct lm_span *span, size_t offset) {
+  size_t page = offset >> lm_os.page_shift;
+  uint64_t clean_pages = ~span->dirty_pages >> page;
+  size_t end = clean_pages == 0 ? 64 : page + (size_t)__builtin_ctzll(clean_pages);
+  return end == page ? 0 : (end << lm_os.page_shift) - offset;
+}
+
+/* Whether all pages of the bytes at `offset`, which were never carved, read as zero. */
+static bool reads_as_zero(const struct lm_span *span, size_t offset, size_t bytes) {
+  size_t from = offset >> lm_os.page_shift, to = lm_pages_of(offset + bytes);
+  return (span->dirty_pages & lm_bitmap_mask(0, from, to)) == 0;
+}
+
+/* How many blocks to carve next, at `offset`: of pages that were used before what is left up to
+ * carve_limit, a part at a time. A fresh page costs a fault when it is written to for the first
+ * time: the first block in it goes alone and the others up to its end with the next call, so that
+ * not malloc but who uses the block has the fault. In a span's first page all go together: a class
+ * with few blocks lends the others. */
+static size_t carve_count(const struct lm_span *span, size_t offset, size_t block_bytes) {
+  if (is_dirty_at(span, offset)) {
     size_t part = lm_max(CARVE_AT_ONCE_BYTES / block_bytes, 1);
     return lm_min(span->carve_limit - span->extended_count, part);
   }
-  bool begins_page = ((uintptr_t)first & (CARVE_FRESH_BYTES - 1)) < block_bytes;
-  if (begins_page && span->extended_count != 0) return 1;
-  char *page_end = (char *)lm_align_up((uintptr_t)first + 1, CARVE_FRESH_BYTES);
-  size_t count = (size_t)(page_end - first) / block_bytes;
-  return lm_min(lm_max(count, 1), (size_t)(span->capacity - span->extended_count));
+  size_t offset_in_page = offset & (CARVE_FRESH_BYTES - 1);
+  if (offset_in_page < block_bytes && offset != 0) return 1;
+  size_t count = lm_max((CARVE_FRESH_BYTES - offset_in_page) / block_bytes, 1);
+  return lm_min(count, (size_t)(span->capacity - span->extended_count));
 }
 
 /* Carves blocks for the current span's empty bin and returns one more. */
-static void *carve(struct lm_heap *heap, struct lm_span *span) {
+static void *carve(struct lm_heap *heap, struct lm_span *span, bool *zero) {
   size_t block_bytes = lm_classes[span->class_index].block_bytes;
-  char *first = lm_span_start(span) + (size_t)span->extended_count * block_bytes;
-  size_t count = carve_count(span, first, block_bytes);
+  size_t offset = span->extended_count * block_bytes;
+  *zero = !is_dirty_at(span, offset) && reads_as_zero(span, offset, block_bytes);
+  char *first = lm_span_start(span) + offset;
+  size_t count = carve_count(span, offset, block_bytes);
   struct lm_block **link = &heap->bins[span->class_index];
   for (size_t i = 1; i < count; i++) {
     struct lm_block *block = (struct lm_block *)(first + i * block_bytes);
@@ -176,14 +201,16 @@ static bool commit_blocks(struct lm_span *span, size_t limit) {
 }
 
 /* Lets the current span grow, and returns a block; NULL if its memory cannot be committed. */
-static void *extend(struct lm_heap *heap, struct lm_span *span) {
+static void *extend(struct lm_heap *heap, struct lm_span *span, bool *zero) {
   size_t block_bytes = lm_classes[span->class_index].block_bytes;
+  size_t dirty_count = dirty_bytes_at(span, span->extended_count * block_bytes) / block_bytes;
   size_t more = span->extended_count / EXTEND_FRACTION;
-  if (!span->zero) more = lm_max(more, CARVE_USED_BYTES / block_bytes);
+  if (dirty_count != 0)
+    more = lm_min(lm_max(more, CARVE_USED_BYTES / block_bytes), dirty_count - 1);
   size_t limit = lm_min(span->extended_count + 1 + more, span->capacity);
   if (!commit_blocks(span, limit)) return NULL;
   span->carve_limit = (uint16_t)limit;
-  return carve(heap, span);
+  return carve(heap, span, zero);
 }
 
 /* Puts a span that was current on the list where it belongs. */
@@ -303,15 +330,23 @@ static void *take_reserve(struct lm_heap *heap, size_t class_index) {
   return lm_heap_pop(heap, class_index);
 }
 
-/* A block that was freed, by other threads or before; NULL if there is none. All of the inbox is
- * looked through then, or the heap would grow while blocks wait. */
+/* Takes a part of the inbox; false if it was empty. */
+static bool collect_some(struct lm_heap *heap) {
+  bool more = lm_remote_collect_some(heap);
+  if (!more) heap->early_growths = 0;
+  return more;
+}
+
+/* A block that was freed, by other threads or before; NULL if there is none, at least not in the
+ * part of the inbox that was looked through. */
 static void *take_freed(struct lm_heap *heap, size_t class_index) {
-  for (bool more = true; more;) {
-    more = lm_remote_collect_some(heap);
+  for (size_t parts = PARTS_PER_REFILL + heap->early_growths; parts > 0; parts--) {
+    bool more = collect_some(heap);
     void *block = lm_heap_pop(heap, class_index);
     if (block == NULL) block = take_from_usable(heap, class_index);
-    if (block != NULL) return block;
+    if (block != NULL || !more) return block;
   }
+  heap->early_growths++;
   return NULL;
 }
 
@@ -326,24 +361,25 @@ static void *grow(struct lm_heap *heap, size_t class_index, bool *zero) {
     retire_current(heap, class_index);
     make_current(heap, span);
   }
-  *zero = span->zero;
-  return extend(heap, span);
+  return extend(heap, span, zero);
 }
 
 void *lm_heap_take_slow(struct lm_heap *heap, size_t class_index, bool *zero) {
   *zero = false;
   if (heap->reserves[class_index] != NULL) return take_reserve(heap, class_index);
-  struct lm_span *span = heap->current[class_index];
   heap->rooms[class_index] = room_of(heap, class_index);
-  if (span != NULL && span->extended_count < span->carve_limit) {
-    *zero = span->zero;
-    return carve(heap, span);
-  }
+  if (heap->early_growths != 0) collect_some(heap);
+  struct lm_span *span = heap->current[class_index];
+  if (span != NULL && span->extended_count < span->carve_limit) return carve(heap, span, zero);
   if (heap->counted[class_index] && slices_of(heap, class_index) <= UNCOUNTED_SLICES)
     set_class_counted(heap, class_index, false);
   if (++heap->refill_count % REFILLS_PER_TICK == 0) lm_heap_tick(heap);
   void *block = take_freed(heap, class_index);
-  return block != NULL ? block : grow(heap, class_index, zero);
+  if (block == NULL) block = grow(heap, class_index, zero);
+  if (LM_LIKELY(block != NULL || heap->early_growths == 0)) return block;
+  heap->early_growths = 0;
+  lm_remote_collect(heap);
+  return lm_heap_take_slow(heap, class_index, zero);
 }
 
 /* ---- free's slow paths ---- */
@@ -450,17 +486,18 @@ void lm_heap_own(struct lm_heap *heap, struct lm_span *span) {
 
 /* ---- Time ---- */
 
-/* A span of slices that were used before has pages that it may not need for long: they go back
- * once it has not grown for a while. */
+/* A span may have pages that were used before and that it does not need for long: they go back once
+ * it has not grown for a while. */
 static void purge_unused(struct lm_span *span) {
   bool grows = span->extended_count != span->extended_count_seen;
   span->extended_count_seen = span->extended_count;
-  if (span->zero || span->unused_purged || grows || lm_options.purge_delay_ms == 0) return;
-  size_t used = (size_t)span->extended_count * lm_classes[span->class_index].block_bytes;
+  if (grows || lm_options.purge_delay_ms == 0) return;
+  size_t used = span->extended_count * lm_classes[span->class_index].block_bytes;
+  uint64_t used_pages = lm_bitmap_mask(0, 0, lm_pages_of(used));
+  if ((span->dirty_pages & ~used_pages) == 0) return;
   if (lm_region_of(span)->decommits) span->carve_limit = span->extended_count;
-  char *start = lm_span_start(span);
-  span->unused_purged =
-      lm_pool_purge_unused(start + used, start + ((size_t)span->slice_count << LM_SLICE_SHIFT));
+  char *start = lm_span_start(span), *end = start + ((size_t)span->slice_count << LM_SLICE_SHIFT);
+  if (lm_pool_purge_unused(start + used, end)) span->dirty_pages &= used_pages;
 }
 
 /* Gives the class's current span back if all its blocks are free, else what it does not use. */

@@ -69,6 +69,7 @@ struct lm_heap {
   uint32_t tag; /* the tag of its spans, but for the class and the counted bit */
   uint64_t tick_ms;            /* when the slow path last looked at the clock's purposes */
   uint32_t refill_count;
+  uint32_t early_growths;      /* while messages waited, since the inbox was last found empty */
   size_t trim_class;           /* classes below have been looked at since the last tick */
   size_t chained_bytes;        /* about what is in chains and parcels; 0: nothing */
   size_t flush_chain;          /* the chain that is sent next */

@@ -25,7 +25,7 @@ LM_INLINE struct lm_span *lm_span_begin(char *start, struct lm_heap *owner, size
   span->carve_limit = 0;
   span->class_index = (uint8_t)class_index;
   span->slice_count = (uint8_t)slice_count;
-  span->zero = span->unused_purged = false;
+  span->dirty_pages = 0;
   lm_store_release(&span->owner, owner);
   return span;
 }

@@ -196,10 +196,17 @@ static void *take_run(struct lm_pool *pool, struct run *run, take_in_function *t
   return take_run_in_any(pool, run, take_in);
 }
 
-void *lm_pool_take_slices(struct lm_pool *pool, size_t slice_count, uint32_t owner, bool *zero) {
-  struct run run = {.count = slice_count, .owner = owner, .zero = zero};
+void *lm_pool_take_slices(struct lm_pool *pool, size_t slice_count, uint32_t owner,
+                          uint64_t *dirty_pages) {
+  bool zero;
+  struct run run = {.count = slice_count, .owner = owner, .zero = &zero};
   lm_lock_take(&pool->lock);
   void *start = take_run(pool, &run, take_slices_in);
+  if (start != NULL) {
+    size_t page_count = slice_count * lm_pages_per_slice();
+    *dirty_pages =
+        lm_bitmap_word(lm_region_of(start)->dirty_pages, lm_page_of(start), page_count);
+  }
   lm_lock_free(&pool->lock);
   return start;
 }

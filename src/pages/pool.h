@@ -88,9 +88,11 @@ void lm_pool_advise_huge(void);
 /* Gives all regions of a heap's own pool back. Nobody uses anything in them. */
 void lm_pool_release(struct lm_pool *pool);
 
-/* A run of `slice_count` slices for the heap with the tag `owner`; `*zero` says whether it reads as
- * zero. NULL if out of memory. */
-void *lm_pool_take_slices(struct lm_pool *pool, size_t slice_count, uint32_t owner, bool *zero);
+/* A run of `slice_count` slices, up to LM_SPAN_MAX_SLICES, for the heap with the tag `owner`. Bit i
+ * of `*dirty_pages`: OS page i may have been written to; the others read as zero. NULL if out of
+ * memory. */
+void *lm_pool_take_slices(struct lm_pool *pool, size_t slice_count, uint32_t owner,
+                          uint64_t *dirty_pages);
 
 /* Gives a span's slices back, of which the first `touched_bytes` may have been written to. The
  * caller has cleared their tags. */

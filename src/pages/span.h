@@ -33,6 +33,9 @@ enum lm_span_state {
 
 struct lm_heap;
 
+/* So that a word has a bit for every OS page of a span; chunks have more. */
+#define LM_SPAN_MAX_SLICES ((size_t)64 >> (LM_SLICE_SHIFT - 12))
+
 struct lm_span {
   /* Written by frees of the owner's that do not go onto the bin. */
   struct lm_block *free_list;
@@ -44,8 +47,9 @@ struct lm_span {
   uint16_t carve_limit; /* up to here extended_count grows before other blocks are looked for */
   uint16_t extended_count_seen; /* as it was when the owner last looked for what to give back */
   uint8_t state; /* enum lm_span_state */
-  bool zero;     /* no block of it was ever written to before it was carved */
-  bool unused_purged; /* its pages that no block was carved of yet have been given back */
+  /* Bit i: OS page i had been used before the span began, and has not been given back since, so
+   * that it need not read as zero. The others cost a fault when they are first written to. */
+  uint64_t dirty_pages;
 
   /* On a line of their own, since other threads read them when they free blocks of the span: they
    * change only when the span begins, ends, is orphaned or adopted.

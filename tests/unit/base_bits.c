@@ -59,6 +59,17 @@ static void count_and_find_agree_with_looking_at_each_bit(void) {
   }
 }
 
+static void a_word_has_the_bits_from_anywhere(void) {
+  uint64_t map[LM_BITMAP_WORDS(BITS)], random = 5;
+  for (int round = 0; round < 3000; round++) {
+    random_map(map, &random, (size_t)round % 9);
+    size_t count = 1 + random_next(&random) % 64, from = random_next(&random) % (BITS - count + 1);
+    uint64_t word = 0;
+    for (size_t i = 0; i < count; i++) word |= (uint64_t)lm_bitmap_test(map, from + i) << i;
+    CHECK_EQ(lm_bitmap_word(map, from, count), word);
+  }
+}
+
 static bool is_clear_run(const uint64_t *map, size_t start, size_t length) {
   for (size_t i = start; i < start + length; i++)
     if (lm_bitmap_test(map, i)) return false;
@@ -88,6 +99,7 @@ int main(void) {
   RUN(log2_is_the_highest_set_bit);
   RUN(set_and_clear_touch_their_range_only);
   RUN(count_and_find_agree_with_looking_at_each_bit);
+  RUN(a_word_has_the_bits_from_anywhere);
   RUN(runs_are_the_lowest_and_the_highest_that_fit);
   return UNIT_RESULT();
 }

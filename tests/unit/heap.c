@@ -337,15 +337,34 @@ static void fresh_memory_is_carved_page_by_page(void) {
 
 static void used_memory_is_carved_some_pages_at_a_time(void) {
   begin();
-  char *first = heap_take(heap, CLASS);
-  heap_give(heap, first);
+  size_t class = lm_sizeclass_of(4096), used = CARVE_USED_BYTES / 4096 + 1;
+  for (size_t i = 0; i < used; i++) blocks[i] = heap_take(heap, class);
+  for (size_t i = 0; i < used; i++) heap_give(heap, blocks[i]);
   lm_heap_trim(heap);
-  size_t class = lm_sizeclass_of(4096);
   char *block = heap_take(heap, class);
-  CHECK_EQ(block, first);
-  CHECK(!lm_span_of(block)->zero);
+  CHECK_EQ(block, blocks[0]);
+  CHECK(lm_span_of(block)->dirty_pages != 0);
   CHECK_EQ(lm_span_of(block)->extended_count, CARVE_AT_ONCE_BYTES / 4096);
   CHECK_EQ(lm_span_of(block)->carve_limit, 1 + CARVE_USED_BYTES / 4096);
+}
+
+static void pages_that_were_not_used_before_are_carved_as_fresh_ones(void) {
+  if (lm_os.page_bytes > CARVE_AT_ONCE_BYTES) return;
+  size_t dirty = CARVE_AT_ONCE_BYTES / 64; /* blocks of pages that will have been used */
+  begin();
+  take_blocks(0, dirty);
+  for (size_t i = 0; i < dirty; i++) heap_give(heap, blocks[i]);
+  lm_heap_trim(heap);
+  take_blocks(0, dirty);
+  struct lm_span *span = lm_span_of(blocks[0]);
+  CHECK_EQ(span->extended_count, dirty);
+  bool zero = false;
+  check_zero(lm_heap_take_slow(heap, CLASS, &zero), 64);
+  CHECK(zero);
+  CHECK_EQ(span->extended_count, dirty + 1);
+  lm_heap_take_slow(heap, CLASS, &zero);
+  CHECK(zero);
+  CHECK_EQ(span->extended_count, dirty + CARVE_FRESH_BYTES / 64);
 }
 
 static void blocks_larger_than_a_page_are_carved_one_by_one(void) {
@@ -615,6 +634,7 @@ int main(void) {
   RUN(after_the_sentinels_alarm_classes_are_uncounted_as_malloc_asks_for_them);
   RUN(fresh_memory_is_carved_page_by_page);
   RUN(used_memory_is_carved_some_pages_at_a_time);
+  RUN(pages_that_were_not_used_before_are_carved_as_fresh_ones);
   RUN(blocks_larger_than_a_page_are_carved_one_by_one);
   RUN(a_fresh_spans_first_block_is_known_to_be_zero_and_a_used_ones_is_not);
   RUN(a_full_span_waits_until_an_eighth_of_it_is_free);

@@ -232,7 +232,7 @@ static size_t received_length(const struct lm_heap *heap) {
 }
 
 #define LARGE_CLASS 88 /* of 8 KiB, eight to a span */
-enum { SPANS = 20, SPAN_BLOCKS = 8 };
+enum { SPANS = 50, SPAN_BLOCKS = 8 };
 
 /* Fills spans of the owner's, and has another free the first `count` blocks of each. */
 static void send_from_each_span(size_t count) {
@@ -266,11 +266,35 @@ static void all_messages_are_taken_before_new_memory(void) {
   CHECK_EQ(owner->pool->span_slice_count, slices + 1);
 }
 
-static void all_messages_are_looked_through_before_the_heap_grows(void) {
+#define OTHER_CLASS 89 /* whose blocks are carved one by one, too */
+
+static void each_time_that_a_heap_grows_it_looks_through_more_messages(void) {
   send_from_each_span(1);
-  CHECK(heap_take(owner, CLASS) != NULL);
+  heap_take(owner, OTHER_CLASS);
+  CHECK_EQ(owner->early_growths, 1);
+  size_t left = SPANS - PARTS_PER_REFILL * MESSAGES_PER_CALL;
+  CHECK_EQ(received_length(owner), left);
+  heap_take(owner, OTHER_CLASS);
+  CHECK_EQ(owner->early_growths, 2);
+  left -= (1 + PARTS_PER_REFILL + 1) * MESSAGES_PER_CALL; /* one before all else */
+  CHECK_EQ(received_length(owner), left);
+  heap_take(owner, OTHER_CLASS);
+  CHECK_EQ(owner->early_growths, 0);
   CHECK_EQ(received_length(owner), 0);
-  CHECK_EQ(check_heap(owner), SPANS * (SPAN_BLOCKS - 1) + 1);
+}
+
+static void without_memory_for_that_all_messages_are_looked_through(void) {
+  send_from_each_span(0);
+  char *first = heap_take(owner, OTHER_CLASS);
+  for (size_t i = 1; i < lm_classes[OTHER_CLASS].block_count; i++) heap_take(owner, OTHER_CLASS);
+  heap_give(other, first);
+  lm_remote_flush(other);
+  for (size_t i = 0; i < SPANS; i++) heap_give(other, blocks[i * SPAN_BLOCKS]);
+  lm_remote_flush(other);
+  for (struct lm_region *region = lm_pools[0].regions; region != NULL; region = region->next)
+    region->run_limit = 0; /* as if it were full */
+  lm_fault_countdown = 0;
+  CHECK_EQ(heap_take(owner, OTHER_CLASS), first);
 }
 
 static void a_heap_that_ends_takes_all_messages(void) {
@@ -451,7 +475,8 @@ int main(void) {
   RUN(messages_of_several_senders_all_arrive);
   RUN(a_refill_takes_no_more_messages_than_it_must);
   RUN(all_messages_are_taken_before_new_memory);
-  RUN(all_messages_are_looked_through_before_the_heap_grows);
+  RUN(each_time_that_a_heap_grows_it_looks_through_more_messages);
+  RUN(without_memory_for_that_all_messages_are_looked_through);
   RUN(a_heap_that_ends_takes_all_messages);
   RUN(a_thread_without_a_heap_sends_at_once);
   RUN(a_closed_inbox_leads_to_the_orphan);

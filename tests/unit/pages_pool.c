@@ -19,8 +19,8 @@ static char *take_some(size_t pages) {
   return take_large(pages, PAGE, &zero);
 }
 
-static char *take_span(size_t slices, bool *zero) {
-  char *start = lm_pool_take_slices(pool, slices, OWNER, zero);
+static char *take_span(size_t slices, uint64_t *dirty) {
+  char *start = lm_pool_take_slices(pool, slices, OWNER, dirty);
   CHECK(start != NULL);
   CHECK_EQ((uintptr_t)start % LM_SLICE_BYTES, 0);
   check_pool(pool);
@@ -43,8 +43,8 @@ static bool is_zero(const char *block, size_t bytes) {
 /* ---- Runs ---- */
 
 static void spans_come_from_the_low_end_and_large_blocks_from_the_high_end(void) {
-  bool zero;
-  char *span = take_span(2, &zero), *large = take_some(3);
+  uint64_t dirty;
+  char *span = take_span(2, &dirty), *large = take_some(3);
   struct lm_region *region = lm_region_of(span);
   CHECK_EQ(lm_region_of(large), region);
   CHECK_EQ(span - (char *)region, region->first_slice * LM_SLICE_BYTES);
@@ -52,8 +52,8 @@ static void spans_come_from_the_low_end_and_large_blocks_from_the_high_end(void)
 }
 
 static char *take_slice_for(uint32_t owner) {
-  bool zero;
-  char *start = lm_pool_take_slices(pool, 1, owner << LM_TAG_OWNER_SHIFT, &zero);
+  uint64_t dirty;
+  char *start = lm_pool_take_slices(pool, 1, owner << LM_TAG_OWNER_SHIFT, &dirty);
   CHECK(start != NULL);
   check_pool(pool);
   return start;
@@ -133,12 +133,12 @@ static void a_pool_that_is_full_gets_another_region(void) {
 }
 
 static void a_slice_that_a_large_block_uses_a_part_of_is_not_a_spans(void) {
-  bool zero;
+  uint64_t dirty;
   char *large = take_some(1);
   struct lm_region *region = lm_region_of(large);
   size_t free_slices = LM_REGION_SLICES - region->first_slice - 1;
-  for (size_t i = 0; i < free_slices; i++) CHECK_EQ(lm_region_of(take_span(1, &zero)), region);
-  CHECK(lm_region_of(take_span(1, &zero)) != region);
+  for (size_t i = 0; i < free_slices; i++) CHECK_EQ(lm_region_of(take_span(1, &dirty)), region);
+  CHECK(lm_region_of(take_span(1, &dirty)) != region);
 }
 
 static void only_the_start_of_a_large_block_counts_as_one(void) {
@@ -222,21 +222,26 @@ static void one_dirty_page_makes_the_run_dirty_and_only_it_is_cleared(void) {
   CHECK_EQ(run[0], 2);
 }
 
-static void a_spans_untouched_slices_stay_known_to_be_zero(void) {
-  bool zero;
-  char *span = take_span(4, &zero);
-  make_accessible(span, LM_SLICE_BYTES);
-  memset(span, 1, LM_SLICE_BYTES);
-  lm_pool_give_slices(span, 4, LM_SLICE_BYTES);
+static void a_spans_untouched_pages_stay_known_to_be_zero(void) {
+  uint64_t dirty;
+  char *span = take_span(4, &dirty);
+  CHECK_EQ(dirty, 0);
+  size_t touched = LM_SLICE_BYTES + PAGE, touched_pages = touched >> lm_os.page_shift;
+  make_accessible(span, touched);
+  memset(span, 1, touched);
+  lm_pool_give_slices(span, 4, touched);
   check_pool(pool);
-  CHECK_EQ(dirty_pages() * PAGE, LM_SLICE_BYTES);
-  CHECK(take_span(1, &zero) == span && !zero);
-  CHECK(take_span(3, &zero) == span + LM_SLICE_BYTES && zero);
+  CHECK_EQ(dirty_pages(), touched_pages);
+  CHECK(take_span(4, &dirty) == span);
+  CHECK_EQ(dirty, lm_bitmap_mask(0, 0, touched_pages));
+  lm_pool_give_slices(span, 4, 0);
+  CHECK(take_span(1, &dirty) == span && dirty == lm_bitmap_mask(0, 0, lm_pages_per_slice()));
+  CHECK(take_span(3, &dirty) == span + LM_SLICE_BYTES && dirty == 1);
 }
 
 static void a_page_that_was_touched_at_its_start_only_is_dirty_as_a_whole(void) {
-  bool zero;
-  char *span = take_span(1, &zero);
+  uint64_t dirty;
+  char *span = take_span(1, &dirty);
   lm_pool_give_slices(span, 1, 1);
   check_pool(pool);
   CHECK_EQ(dirty_pages(), 1);
@@ -421,7 +426,7 @@ static void growth_that_cannot_be_committed_fails_and_changes_nothing(void) {
   X(fresh_memory_is_known_to_be_zero) \
   X(memory_of_another_block_is_not_taken_for_zero) \
   X(one_dirty_page_makes_the_run_dirty_and_only_it_is_cleared) \
-  X(a_spans_untouched_slices_stay_known_to_be_zero) \
+  X(a_spans_untouched_pages_stay_known_to_be_zero) \
   X(a_page_that_was_touched_at_its_start_only_is_dirty_as_a_whole) \
   X(pages_that_were_moved_away_are_fresh) \
   X(trim_gives_everything_back_and_it_reads_as_zero) \
