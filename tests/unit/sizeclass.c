@@ -19,6 +19,7 @@ static void at_most_an_eighth_of_a_request_is_wasted(void) {
 static void a_span_has_at_least_seven_blocks_and_no_more_than_fit(void) {
   for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
     const struct lm_class *class = &lm_classes[i];
+    CHECK_THAT(class->slice_count, <=, LM_SPAN_MAX_SLICES);
     size_t bytes = class->slice_count * LM_SLICE_BYTES;
     CHECK_THAT(class->block_count, >=, 7);
     CHECK_THAT((size_t)class->block_count * class->block_bytes, <=, bytes);
