@@ -8,7 +8,7 @@
 #include "large/huge.h"
 #include "large/owned.h"
 
-/* Above this a block that cannot grow in place moves by page tables and not by copying. */
+/* From this on a block that cannot grow in place may move by page tables and not by copying. */
 #define MOVE_MIN_BYTES (512 * LM_KIB)
 /* A block that has to move as it grows beyond this becomes a mapping, which grows by page tables
  * alone. */
@@ -71,6 +71,7 @@ static bool may_move_pages(const struct lm_heap *heap, const void *block) {
 /* Whether to copy so many bytes to a fresh block rather than move their pages there. A page that
  * moves costs little, but the one in its place is lost, and a fault to get back. */
 static bool is_copied(const void *fresh, size_t bytes) {
+  if (bytes < MOVE_MIN_BYTES) return true;
   size_t page_count = lm_pages_of(bytes);
   return lm_region_holds((uintptr_t)fresh) &&
          lm_pool_dirty_pages(fresh, page_count) > page_count / 2;
@@ -93,26 +94,37 @@ static void *move_to_mapping(struct lm_heap *heap, void *block, size_t old_bytes
   return moved;
 }
 
+/* A place for a block that grows. One that grows by up to a half is likely to do so again, and does
+ * it in place if there is a gap above it. */
+static void *take_grown(struct lm_heap *heap, size_t old_bytes, size_t size) {
+  size_t page_count = lm_pages_of(size), growth = page_count - lm_pages_of(old_bytes);
+  if (size <= LM_LARGE_MAX_BYTES && growth <= lm_pages_of(old_bytes) / 2 + 1) {
+    if (!lm_heap_is_empty(heap)) lm_heap_tick(heap);
+    void *block = lm_pool_take_growing(heap->pool, page_count, page_count / 2);
+    if (block != NULL) return block;
+  }
+  return lm_large_take(heap, size, lm_os.page_bytes, false);
+}
+
 /* A block in a region becomes a larger one; NULL if its pages cannot move. */
 static void *move_block(struct lm_heap *heap, void *block, size_t old_bytes, size_t size) {
   if (!may_move_pages(heap, block)) return NULL;
   if (becomes_mapping(heap, old_bytes, size)) return move_to_mapping(heap, block, old_bytes, size);
-  void *moved = lm_large_take(heap, size, lm_os.page_bytes, false);
+  void *moved = take_grown(heap, old_bytes, size);
   if (moved == NULL) return NULL;
-  if (is_copied(moved, old_bytes)) {
-    memcpy(moved, block, old_bytes);
-    lm_pool_give_large(block);
-    return moved;
+  if (!is_copied(moved, old_bytes)) {
+    /* If there is no provider now, there was none for that, either: none is taken away. */
+    bool may_move = may_move_pages(heap, block);
+    int error = may_move ? lm_os_move_pages(block, moved, old_bytes) : ENOSYS;
+    if (error == 0) {
+      lm_pool_forget_large(block);
+      return moved;
+    }
+    if (error != ENOSYS) return NULL; /* nothing may be left where the pages were to go */
   }
-  /* If there is no provider now, there was none for that, either: none is taken away. */
-  bool may_move = may_move_pages(heap, block);
-  int error = may_move ? lm_os_move_pages(block, moved, old_bytes) : ENOSYS;
-  if (error == 0) {
-    lm_pool_forget_large(block);
-    return moved;
-  }
-  if (error == ENOSYS) lm_large_give(moved);
-  return NULL;
+  memcpy(moved, block, old_bytes);
+  lm_pool_give_large(block);
+  return moved;
 }
 
 /* A middle block; NULL if its contents would have to be copied. */
@@ -132,7 +144,7 @@ static void *resize_or_move(struct lm_heap *heap, void *block, size_t size) {
   if (is_middle(block)) return resize_middle(heap, block, size);
   size_t old_bytes = lm_large_usable_bytes(block);
   if (size <= LM_LARGE_MAX_BYTES && lm_pool_resize_large(block, lm_pages_of(size))) return block;
-  if (old_bytes < MOVE_MIN_BYTES || size < old_bytes) return NULL;
+  if (size < old_bytes || size <= LM_MIDDLE_MAX_BYTES) return NULL;
   return move_block(heap, block, old_bytes, size);
 }
 

@@ -58,6 +58,7 @@ void lm_pool_release(struct lm_pool *pool) {
 struct run {
   size_t count; /* pages; slices for spans */
   size_t alignment;
+  size_t gap_count; /* large blocks: pages to leave above */
   uint32_t owner; /* spans: the tag of the heap */
   bool shared;    /* spans: may stand in a group of another heap's */
   bool *zero;
@@ -310,6 +311,13 @@ void lm_pool_give_chunk(void *start) {
 
 /* ---- Large blocks ---- */
 
+/* As much lower as the gap is long. Where so much is not free, less of a gap is of no use. */
+static size_t below_gap(const struct lm_region *region, size_t first, size_t page, size_t gap) {
+  if (page - first < gap) return page;
+  bool is_free = lm_bitmap_find_set(region->used_pages, page - gap, page) == page;
+  return is_free ? page - gap : page;
+}
+
 static void *take_large_in(struct lm_region *region, const struct run *run) {
   size_t page_count = run->count;
   if (region->run_limit < page_count) return NULL;
@@ -320,6 +328,7 @@ static void *take_large_in(struct lm_region *region, const struct run *run) {
   if (alignment_pages == 1)
     lm_runs_narrow_search(region, page_count, page == LM_BITMAP_NONE ? 0 : page + page_count);
   if (page == LM_BITMAP_NONE) return NULL;
+  if (run->gap_count != 0) page = below_gap(region, first, page, run->gap_count);
   if (!lm_runs_take(region, page, page_count, run->zero)) return NULL;
   void *block = lm_page_address(region, page);
   lm_tags_write(block, LM_TAG_LARGE);
@@ -330,12 +339,23 @@ static void *take_large_in(struct lm_region *region, const struct run *run) {
   return block;
 }
 
-void *lm_pool_take_large(struct lm_pool *pool, size_t page_count, size_t alignment, bool *zero) {
-  struct run run = {.count = page_count, .alignment = alignment, .zero = zero};
+static void *take_large_run(struct lm_pool *pool, struct run *run) {
   lm_lock_take(&pool->lock);
-  void *start = take_run(pool, &run, take_large_in);
+  void *start = take_run(pool, run, take_large_in);
   lm_lock_free(&pool->lock);
   return start;
+}
+
+void *lm_pool_take_large(struct lm_pool *pool, size_t page_count, size_t alignment, bool *zero) {
+  struct run run = {.count = page_count, .alignment = alignment, .zero = zero};
+  return take_large_run(pool, &run);
+}
+
+void *lm_pool_take_growing(struct lm_pool *pool, size_t page_count, size_t gap_count) {
+  bool zero;
+  struct run run = {.count = page_count, .alignment = lm_os.page_bytes, .gap_count = gap_count,
+                    .zero = &zero};
+  return take_large_run(pool, &run);
 }
 
 size_t lm_pool_dirty_pages(const void *block, size_t page_count) {

@@ -113,6 +113,10 @@ void lm_pool_give_chunk(void *start);
  * if it is not, lm_pool_clear_large clears it. NULL if out of memory. */
 void *lm_pool_take_large(struct lm_pool *pool, size_t page_count, size_t alignment, bool *zero);
 
+/* The same, aligned to an OS page, with `gap_count` free pages above it if there is such a place
+ * where it would stand: lm_pool_resize_large can use them until other blocks need them. */
+void *lm_pool_take_growing(struct lm_pool *pool, size_t page_count, size_t gap_count);
+
 /* How many pages of a fresh large block the process has already. */
 size_t lm_pool_dirty_pages(const void *block, size_t page_count);
 

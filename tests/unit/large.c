@@ -208,26 +208,49 @@ static void a_large_block_moves_into_a_mapping_when_it_outgrows_regions(void) {
   check_pool(pool);
 }
 
-static void a_small_large_block_is_for_the_caller_to_copy(void) {
+static void a_small_large_block_is_copied(void) {
   take_bytes(40000);
   char *block = take_bytes(40000);
-  CHECK_EQ(lm_large_resize(heap, block, 400000), NULL);
+  fill_ends(block, 40000, 3);
+  CHECK_EQ(lm_large_resize(heap, block, LM_MIDDLE_MAX_BYTES), NULL); /* to where a heap's are */
   CHECK_EQ(lm_large_usable_bytes(block), lm_align_up(40000, PAGE));
+  char *moved = lm_large_resize(heap, block, 400000);
+  CHECK(moved != NULL && moved != block);
+  check_ends(moved, 40000, 3);
+  CHECK_EQ(lm_large_usable_bytes(block), 0);
+  CHECK_EQ(pool->large_count, 2);
+  check_pool(pool);
 }
 
-static void a_move_that_the_kernel_refuses_leaves_both_places_whole(void) {
+static void a_block_that_grows_by_half_does_so_in_place_the_next_time(void) {
+  char *block = take_bytes(400 * LM_KIB);
+  fill_ends(block, 400 * LM_KIB, 4);
+  char *moved = lm_large_resize(heap, block, 600 * LM_KIB);
+  CHECK(moved != NULL && moved != block);
+  CHECK_EQ(lm_large_resize(heap, moved, 900 * LM_KIB), moved);
+  check_ends(moved, 400 * LM_KIB, 4);
+  check_pool(pool);
+}
+
+static void a_block_that_doubles_stands_without_a_gap(void) {
+  char *block = take_bytes(400 * LM_KIB);
+  char *moved = lm_large_resize(heap, block, 800 * LM_KIB);
+  CHECK_EQ(moved + 800 * LM_KIB, block);
+}
+
+static void a_block_whose_pages_the_kernel_does_not_move_is_copied(void) {
   take_bytes(PAGE);
   char *block = take_bytes(MIB);
   fill_ends(block, MIB, 4);
   lm_fault_countdown = 0; /* the fake kernel unmaps the target first, as real ones do */
-  CHECK_EQ(lm_large_resize(heap, block, 3 * MIB), NULL);
+  char *moved = lm_large_resize(heap, block, 3 * MIB);
+  CHECK(moved != NULL && moved != block);
   CHECK(lm_fault_countdown < 0);
-  check_ends(block, MIB, 4);
+  check_ends(moved, MIB, 4);
   check_pool(pool);
   CHECK_EQ(pool->large_count, 2);
-  char *target = take_bytes(3 * MIB);
-  fill(target, 0, 3 * MIB, 5); /* where the block was to go */
-  check_ends(block, MIB, 4);
+  touch(moved + MIB, 2 * MIB);
+  CHECK_EQ(take_bytes(MIB), block);
 }
 
 static void a_target_that_stays_unmapped_is_never_used_again(void) {
@@ -318,8 +341,10 @@ int main(void) {
   RUN(a_record_is_used_again);
   RUN(a_mapping_that_fails_loses_no_record);
   RUN(a_large_block_grows_and_shrinks_in_place);
-  RUN(a_small_large_block_is_for_the_caller_to_copy);
-  RUN(a_move_that_the_kernel_refuses_leaves_both_places_whole);
+  RUN(a_small_large_block_is_copied);
+  RUN(a_block_that_grows_by_half_does_so_in_place_the_next_time);
+  RUN(a_block_that_doubles_stands_without_a_gap);
+  RUN(a_block_whose_pages_the_kernel_does_not_move_is_copied);
   RUN(a_block_of_which_parts_were_advised_grows_all_the_same);
   RUN(a_huge_block_changes_size_and_keeps_its_contents);
   RUN(a_huge_block_whose_resizing_fails_is_still_there);

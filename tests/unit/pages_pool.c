@@ -110,6 +110,28 @@ static void a_hole_is_filled_before_new_room_is_taken(void) {
   (void)a, (void)c;
 }
 
+static void above_a_block_that_grows_is_a_gap(void) {
+  char *above = take_some(1), *block = lm_pool_take_growing(pool, 4, 2);
+  check_pool(pool);
+  CHECK_EQ(block + 6 * PAGE, above);
+  CHECK(lm_pool_resize_large(block, 6));
+  CHECK(!lm_pool_resize_large(block, 7));
+  give(block);
+}
+
+static void without_room_for_a_whole_gap_there_is_none(void) {
+  char *high = take_some(6), *low = take_some(1);
+  give(high);
+  CHECK_EQ(lm_pool_take_growing(pool, 4, 3), low + 3 * PAGE);
+  check_pool(pool);
+}
+
+static void others_may_have_the_gap(void) {
+  char *above = take_some(1);
+  CHECK_EQ(lm_pool_take_growing(pool, 4, 2), above - 6 * PAGE);
+  CHECK_EQ(take_some(2), above - 2 * PAGE);
+}
+
 static void a_block_has_the_alignment_that_was_asked_for(void) {
   bool zero;
   take_some(1);
@@ -414,6 +436,9 @@ static void growth_that_cannot_be_committed_fails_and_changes_nothing(void) {
   X(with_much_in_use_a_heap_gets_groups_in_a_new_region) \
   X(runs_do_not_overlap) \
   X(a_hole_is_filled_before_new_room_is_taken) \
+  X(above_a_block_that_grows_is_a_gap) \
+  X(without_room_for_a_whole_gap_there_is_none) \
+  X(others_may_have_the_gap) \
   X(a_block_has_the_alignment_that_was_asked_for) \
   X(the_largest_alignment_and_size_fit_into_a_fresh_region) \
   X(a_pool_that_is_full_gets_another_region) \
