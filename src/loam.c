@@ -37,6 +37,7 @@
 #include "heap/orphan.c"
 #include "heap/remote.c"
 #include "heap/shared.c"
+#include "heap/spares.c"
 
 #include "large/huge.c"
 #include "large/large.c"

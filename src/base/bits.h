@@ -61,6 +61,13 @@ LM_INLINE uint64_t lm_bitmap_word(const uint64_t *map, size_t from, size_t count
   return word & lm_bitmap_mask(0, 0, count);
 }
 
+/* Sets those of the `count` bits from `from` on, at most 64, that are set in the lowest ones of
+ * `word`, which has no others. */
+LM_INLINE void lm_bitmap_add_word(uint64_t *map, size_t from, size_t count, uint64_t word) {
+  map[from / 64] |= word << from % 64;
+  if (from % 64 + count > 64) map[from / 64 + 1] |= word >> (64 - from % 64);
+}
+
 /* The number of set bits in [from, to). */
 LM_INLINE size_t lm_bitmap_count(const uint64_t *map, size_t from, size_t to) {
   size_t count = 0;

@@ -6,6 +6,7 @@
 #include "heap/orphan.h"
 #include "heap/remote.h"
 #include "heap/span.h"
+#include "heap/spares.h"
 
 struct lm_heap lm_empty_heap = {.tag = LM_TAG_NO_HEAP, .pool = &lm_pools[0]};
 
@@ -113,19 +114,30 @@ static void count_all(struct lm_heap *heap) {
   }
 }
 
-/* Gives an empty span of the heap's back; it is on no list. */
-static void end_span(struct lm_heap *heap, struct lm_span *span) {
+/* An empty span of the heap's, on no list, is no longer counted as its own. */
+static void drop_span(struct lm_heap *heap, struct lm_span *span) {
   heap->slice_count -= span->slice_count;
   if (span == heap->sentinel) heap->sentinel = NULL;
   if (--heap->span_counts[span->class_index] == 0) heap->borrowed_counts[span->class_index] = 0;
-  lm_span_end(span);
+}
+
+/* Slices for a new span: a spare's of another class, or the pool's. NULL if out of memory. */
+static char *take_slices(struct lm_heap *heap, size_t slice_count, uint64_t *dirty_pages) {
+  struct lm_span *spare = lm_spares_take_any(heap, slice_count);
+  if (spare == NULL) {
+    lm_spares_learn(heap, slice_count);
+    return lm_pool_take_slices(heap->pool, slice_count, heap->tag, dirty_pages);
+  }
+  size_t touched_pages = lm_pages_of(lm_span_touched_bytes(spare));
+  *dirty_pages = spare->dirty_pages | lm_bitmap_mask(0, 0, touched_pages);
+  return lm_span_start(spare);
 }
 
 /* A new span for the heap, on none of its lists, without blocks. */
 static struct lm_span *new_span(struct lm_heap *heap, size_t class_index) {
   const struct lm_class *class = &lm_classes[class_index];
   uint64_t dirty_pages;
-  char *start = lm_pool_take_slices(heap->pool, class->slice_count, heap->tag, &dirty_pages);
+  char *start = take_slices(heap, class->slice_count, &dirty_pages);
   if (start == NULL) return NULL;
   struct lm_span *span = lm_span_begin(start, heap, class_index, class->slice_count);
   span->capacity = class->block_count;
@@ -265,7 +277,8 @@ static LM_NOINLINE bool notify(struct lm_heap *heap, struct lm_span *span) {
   size_t few = span->capacity / SENTINEL_FRACTION;
   bool is_sentinel = span == heap->sentinel, ended = span->used_count == 0;
   if (ended) {
-    end_span(heap, span);
+    drop_span(heap, span);
+    lm_spares_give(heap, span);
   } else {
     span->state = LM_SPAN_USABLE;
     span->notify_count = is_sentinel && span->used_count > few ? (uint32_t)few : 0;
@@ -284,6 +297,7 @@ static void *take_from_usable(struct lm_heap *heap, size_t class_index) {
   span = heap->usable[class_index].first;
   if (span == NULL || span->free_list == NULL) {
     span = lm_orphan_adopt(heap, class_index);
+    if (span == NULL) span = lm_spares_take(heap, class_index);
     if (span == NULL) return NULL;
     add_span(heap, span);
   } else {
@@ -509,7 +523,8 @@ static void trim_current(struct lm_heap *heap, size_t class_index) {
     return;
   }
   heap->current[class_index] = NULL;
-  end_span(heap, span);
+  drop_span(heap, span);
+  lm_span_end(span);
 }
 
 /* A bin that begins with the block of a tick ago is not used much: its blocks and the reserve's go
@@ -526,6 +541,7 @@ static LM_NOINLINE void tick_slow(struct lm_heap *heap, uint64_t now_ms) {
   lm_middle_tick(heap, now_ms - heap->tick_ms);
   heap->tick_ms = now_ms;
   if (heap->trim_class >= LM_CLASS_COUNT) heap->trim_class = 0;
+  lm_spares_tick(heap);
   lm_remote_flush(heap);
   lm_heap_end_kept(now_ms - lm_options.purge_delay_ms);
   lm_orphan_tick(now_ms);
@@ -541,6 +557,7 @@ void lm_heap_tick(struct lm_heap *heap) {
   for (int i = 0; i < TRIM_CLASSES_PER_TICK && heap->trim_class < LM_CLASS_COUNT; i++)
     trim_class(heap, heap->trim_class++);
   if (heap->drains) drain(heap);
+  lm_spares_give_surplus(heap);
 }
 
 void lm_heap_trim(struct lm_heap *heap) {
@@ -550,6 +567,7 @@ void lm_heap_trim(struct lm_heap *heap) {
     lm_heap_flush_bin(heap, i);
     trim_current(heap, i);
   }
+  lm_spares_trim(heap);
   lm_middle_trim(heap);
   lm_heap_end_kept(UINT64_MAX);
 }

@@ -50,6 +50,9 @@ struct lm_middle {
   uint64_t lengths; /* bit i: cached[i] has blocks */
   struct lm_cached *cached[LM_CHUNK_RUN_MAX]; /* by length */
   ptrdiff_t cache_room; /* how much more may be cached; used_count counts what is, too */
+  /* Of one length, released last: what was too much for the cache since the last tick, and has not
+   * been asked for again; and how much more is worth caching therefore. */
+  size_t surplus_index, surplus_count, learnt_count;
   uint32_t calls_to_tick; /* not 0 */
   uint64_t runs; /* bit n - 1: by_run[n] has chunks */
   struct lm_span_list by_run[LM_CHUNK_RUN_MAX + 1]; /* by run_limit */
@@ -59,6 +62,20 @@ struct lm_middle {
   size_t debt_count; /* purged early and used again since: limits early purges */
   uint32_t tick_count;
   bool takes; /* a block has been taken since an orphan was last adopted for its freed blocks */
+};
+
+/* Empty spans that the heap keeps, and what it knows of them; counts are of slices. spares.h. */
+struct lm_spares {
+  struct lm_span *of_class[LM_CLASS_COUNT]; /* linked by next */
+  uint64_t classes[LM_BITMAP_WORDS(LM_CLASS_COUNT)]; /* bit i: of_class[i] has some */
+  size_t next_class; /* of which one is given back next */
+  size_t count;
+  size_t lowest_count;  /* since the last tick */
+  size_t surplus_count; /* was not needed between the last two ticks and goes back */
+  size_t used_peak;     /* slices in use at most since the last tick */
+  /* Given back since then while less than half of that was used, and not asked for again. */
+  size_t given_count;
+  size_t learnt_count;  /* how many are worth keeping */
 };
 
 struct lm_heap {
@@ -84,6 +101,7 @@ struct lm_heap {
   struct lm_parcel parcels[LM_PARCEL_COUNT];
   struct lm_message *received; /* taken out of the inbox and not put back yet, newest first */
   struct lm_middle middle;
+  struct lm_spares spares;
   uint32_t span_counts[LM_CLASS_COUNT]; /* of all the heap's spans, by class */
   /* Blocks of larger classes that requests of this one got since it last had a span. */
   uint8_t borrowed_counts[LM_CLASS_COUNT];

@@ -8,6 +8,7 @@
 #include "heap/orphan.h"
 #include "heap/remote.h"
 #include "heap/span.h"
+#include "heap/spares.h"
 #include "pages/meta.h"
 
 struct lm_lock lm_heaps_lock = LM_LOCK_INIT(LM_RANK_HEAPS);
@@ -100,6 +101,7 @@ static void leave_spans(struct lm_heap *heap) {
   memset(heap->counted, 0, sizeof heap->counted);
   heap->slice_count = 0;
   heap->sentinel = NULL;
+  lm_spares_trim(heap);
   struct lm_span *chunk;
   while ((chunk = lm_middle_remove(heap)) != NULL) leave_span(chunk);
   lm_remote_close(heap);
@@ -166,6 +168,7 @@ static void push_bare_heap(struct lm_heap *heap, size_t live_count) {
 void lm_heap_end(struct lm_heap *heap) {
   lm_remote_flush(heap);
   lm_remote_collect(heap);
+  lm_spares_trim(heap);
   if (keep_heap(heap)) return;
   leave_spans(heap);
   push_bare_heap(heap, 1);

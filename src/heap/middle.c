@@ -13,6 +13,8 @@
 /* The same for blocks that are free and cached. */
 #define CACHE_BYTES (64 * LM_KIB)
 #define CACHE_FRACTION 8
+/* And so much more, as the heap learns that it asks again for what it could not cache. */
+#define LEARNT_MAX_BYTES (16 * LM_MIB)
 #define CREDIT_BYTES (1 * LM_MIB)
 #define EARLY_PAGES 64 /* purged by one call, so that no call pays for all */
 /* Reading the clock costs as much as taking a block. */
@@ -41,6 +43,31 @@ void lm_middle_begin(struct lm_heap *heap) {
 static void set_used_count(struct lm_middle *middle, size_t count) {
   middle->cache_room += (ptrdiff_t)cache_limit(count) - (ptrdiff_t)cache_limit(middle->used_count);
   middle->used_count = count;
+}
+
+/* A block of so many pages has been released, since it was too much for the cache. */
+static void note_surplus(struct lm_middle *middle, size_t page_count) {
+  if (middle->surplus_index != page_count - 1) middle->surplus_count = 0;
+  middle->surplus_index = page_count - 1;
+  middle->surplus_count += page_count;
+}
+
+/* A block has been taken out of a chunk. If nothing at all was cached, and blocks of this length
+ * had been too many for the cache, more of them would have been of use. */
+static void learn(struct lm_middle *middle, size_t page_count) {
+  if (LM_LIKELY(middle->surplus_count == 0) || middle->lengths != 0) return;
+  if (middle->surplus_index != page_count - 1) return;
+  size_t more = lm_min(page_count, pages_in(LEARNT_MAX_BYTES) - middle->learnt_count);
+  middle->surplus_count -= page_count;
+  middle->learnt_count += more;
+  middle->cache_room += (ptrdiff_t)more;
+}
+
+static void unlearn_half(struct lm_middle *middle) {
+  size_t less = (middle->learnt_count + 1) / 2;
+  middle->surplus_count = 0;
+  middle->learnt_count -= less;
+  middle->cache_room -= (ptrdiff_t)less;
 }
 
 /* ---- The heap's chunks, by their longest free run ---- */
@@ -157,6 +184,7 @@ void lm_middle_tick(struct lm_heap *heap, uint64_t elapsed_ms) {
   middle->debt_count -= lm_min(middle->debt_count, earned);
   /* Every other tick, so that what is purged has been free for a half of the delay at least. */
   if (lm_options.purge_delay_ms == 0 || ++middle->tick_count % 2 != 0) return;
+  unlearn_half(middle);
   flush_all_cached(heap);
   for_each_chunk(heap, age);
 }
@@ -207,7 +235,12 @@ static void flush_all_cached(struct lm_heap *heap) {
 /* Makes room for what has been cached, by two blocks at most: a long one should not pay for many
  * short ones. */
 static void flush_surplus(struct lm_heap *heap) {
-  for (int i = 0; i < 2 && heap->middle.cache_room < 0; i++) flush_one_cached(heap);
+  struct lm_middle *middle = &heap->middle;
+  for (int i = 0; i < 2 && middle->cache_room < 0; i++) {
+    size_t used_before = middle->used_count;
+    flush_one_cached(heap);
+    note_surplus(middle, used_before - middle->used_count);
+  }
 }
 
 /* NULL if the chunk turns out to have no such run. */
@@ -244,7 +277,9 @@ void *lm_middle_take(struct lm_heap *heap, size_t page_count, bool clear) {
     }
     size_t run = page_count + (size_t)__builtin_ctzll(fitting);
     void *block = take_from(middle, middle->by_run[run].first, page_count, clear);
-    if (LM_LIKELY(block != NULL)) return block;
+    if (LM_UNLIKELY(block == NULL)) continue;
+    learn(middle, page_count);
+    return block;
   }
 }
 

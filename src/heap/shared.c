@@ -4,6 +4,7 @@
 
 #include "heap/middle.h"
 #include "heap/span.h"
+#include "heap/spares.h"
 #include "pages/meta.h"
 
 struct lm_lock lm_shared_heaps_lock = LM_LOCK_INIT(LM_RANK_SHARED_HEAPS);
@@ -165,6 +166,7 @@ static void give_span(struct lm_heap *heap, struct lm_span *span, void *unused) 
 
 void lm_shared_give_all(struct loam_heap *shared) {
   struct lm_heap *heap = &shared->heap;
+  lm_spares_trim(heap);
   for_each_span(heap, give_span, NULL);
   reset(heap, heap->tag, heap->pool);
 }

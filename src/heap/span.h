@@ -30,6 +30,13 @@ LM_INLINE struct lm_span *lm_span_begin(char *start, struct lm_heap *owner, size
   return span;
 }
 
+/* How many bytes of a span, from its start, may have been written to since it began. */
+LM_INLINE size_t lm_span_touched_bytes(const struct lm_span *span) {
+  size_t count = span->extended_count;
+  if (lm_region_of(span)->decommits) count = lm_max(count, span->carve_limit);
+  return count * lm_classes[span->class_index].block_bytes;
+}
+
 /* Gives an empty span's slices back; it is on no list. */
 LM_INLINE void lm_span_end(struct lm_span *span) {
   lm_span_set_tag(span, 0);
@@ -38,10 +45,8 @@ LM_INLINE void lm_span_end(struct lm_span *span) {
     lm_pool_give_chunk(lm_span_start(span));
     return;
   }
-  size_t touched_count = span->extended_count;
-  if (lm_region_of(span)->decommits) touched_count = lm_max(touched_count, span->carve_limit);
-  size_t touched = touched_count * lm_classes[span->class_index].block_bytes;
-  lm_pool_give_slices(lm_span_start(span), span->slice_count, touched);
+  lm_pool_give_slices(lm_span_start(span), span->slice_count, lm_span_touched_bytes(span),
+                      span->dirty_pages);
 }
 
 #endif

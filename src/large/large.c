@@ -58,6 +58,7 @@ static bool is_middle(const void *block) {
 }
 
 bool lm_large_is_free(const void *address) {
+  if (tag_of_block(address) == LM_TAG_SPARE) return true;
   if (!is_middle(address)) return lm_pool_is_free(address);
   bool on_its_way = lm_load_relaxed(lm_region_block_entry(address)) & LM_BLOCK_ON_ITS_WAY;
   return lm_chunk_is_free(address) || on_its_way;

@@ -220,13 +220,16 @@ static void release_group(struct lm_region *region, size_t slice) {
   if (lm_bitmap_find_set(region->used_slices, from, to) == to) region->group_owners[group] = 0;
 }
 
-void lm_pool_give_slices(void *start, size_t slice_count, size_t touched_bytes) {
+void lm_pool_give_slices(void *start, size_t slice_count, size_t touched_bytes,
+                         uint64_t dirty_pages) {
   struct lm_region *region = lm_region_of(start);
   struct lm_pool *pool = region->pool; /* the region may have gone at the end */
   size_t touched = lm_align_up(touched_bytes, lm_os.page_bytes) >> lm_os.page_shift;
   lm_lock_take(&pool->lock);
   pool->span_slice_count -= slice_count;
-  lm_runs_give(region, lm_page_of(start), slice_count * lm_pages_per_slice(), touched);
+  size_t page = lm_page_of(start), page_count = slice_count * lm_pages_per_slice();
+  lm_bitmap_add_word(region->dirty_pages, page, page_count, dirty_pages);
+  lm_runs_give(region, page, page_count, touched);
   release_group(region, lm_region_offset(start) >> LM_SLICE_SHIFT);
   lm_purge_early(pool);
   lm_lock_free(&pool->lock);

@@ -94,9 +94,10 @@ void lm_pool_release(struct lm_pool *pool);
 void *lm_pool_take_slices(struct lm_pool *pool, size_t slice_count, uint32_t owner,
                           uint64_t *dirty_pages);
 
-/* Gives a span's slices back, of which the first `touched_bytes` may have been written to. The
- * caller has cleared their tags. */
-void lm_pool_give_slices(void *start, size_t slice_count, size_t touched_bytes);
+/* Gives a span's slices back, of which the first `touched_bytes` may have been written to, and
+ * before that `dirty_pages`, as above. The caller has cleared their tags. */
+void lm_pool_give_slices(void *start, size_t slice_count, size_t touched_bytes,
+                         uint64_t dirty_pages);
 
 /* Gives the OS pages within [start, end), which a span has but does not use yet, back to the
  * system. False if it does not take them. */

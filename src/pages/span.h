@@ -27,6 +27,7 @@ enum lm_span_state {
   LM_SPAN_CURRENT, /* of which blocks are carved for the heap's bin */
   LM_SPAN_USABLE,  /* on the owner's list of spans with free blocks or room to extend */
   LM_SPAN_FULL,    /* on the owner's list of spans with few free blocks or none */
+  LM_SPAN_SPARE,   /* empty, and kept by its heap (heap/spares.h) */
   LM_SPAN_CHUNK,   /* on the owner's lists of chunks: no span of one class, but a chunk */
   LM_SPAN_ORPHAN,  /* on its class's list of orphans */
 };

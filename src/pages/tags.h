@@ -3,8 +3,8 @@
  * A tag is {owner id, chunk bit, counted bit, size class}, laid out so that a heap's own tag XOR
  * the tag of a block's slice gives everything that free must know in one comparison:
  *
- *     bits 31..9  owner id: 0 nobody, 1 large blocks, 2 orphans, from 3 on a thread's heap,
- *                 in the upper half a first-class heap
+ *     bits 31..9  owner id: 0 nobody or a spare span, 1 large blocks, 2 orphans, from 3 on a
+ *                 thread's heap, in the upper half a first-class heap
  *     bit  8      set for a chunk, whose blocks no bin takes
  *     bit  7      set while the heap counts frees of the span's blocks
  *     bits 6..0   size class, which is the index of the bin
@@ -50,6 +50,8 @@ _Static_assert(LM_CLASS_MIDDLE < 128, "a tag has 7 bits for the class");
 #define LM_OWNER_LIMIT ((uint32_t)0x7fffff) /* all ones belongs to the empty heap */
 
 #define LM_TAG_LARGE (LM_OWNER_LARGE << LM_TAG_OWNER_SHIFT)
+/* An empty span that a heap keeps (heap/spares.h). */
+#define LM_TAG_SPARE ((uint32_t)1)
 /* The empty heap's own tag: differs from every tag in the owner. */
 #define LM_TAG_NO_HEAP (LM_OWNER_LIMIT << LM_TAG_OWNER_SHIFT)
 

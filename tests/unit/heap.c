@@ -31,7 +31,7 @@ static void give_to_spans(size_t from, size_t to) {
   give_blocks(from, to);
 }
 
-static size_t spans_in_use(void) { return heap->pool->span_slice_count; }
+static size_t spans_in_use(void) { return heap->pool->span_slice_count - heap->spares.count; }
 
 /* ---- Blocks ---- */
 
@@ -282,6 +282,7 @@ static void what_is_freed_altogether_leaves_no_span_in_whatever_order(void) {
     }
     CHECK_EQ(check_heap(heap), 0);
     CHECK_EQ(spans_in_use(), 0);
+    lm_spares_trim(heap);
   }
 }
 
@@ -432,7 +433,7 @@ static void a_span_with_room_is_extended_before_a_new_one_is_taken(void) {
 
 /* ---- Empty spans ---- */
 
-static void a_span_whose_last_block_is_freed_goes_back(void) {
+static void a_span_whose_last_block_is_freed_is_a_spare(void) {
   begin();
   take_blocks(0, 2 * BLOCKS);
   struct lm_span *span = lm_span_of(blocks[0]);
@@ -440,13 +441,13 @@ static void a_span_whose_last_block_is_freed_goes_back(void) {
   CHECK_EQ(spans_in_use(), 2);
   give_to_spans(BLOCKS - 1, BLOCKS);
   CHECK_EQ(spans_in_use(), 1);
-  CHECK_EQ(span->state, LM_SPAN_NONE);
-  CHECK_EQ(lm_tag_of(blocks[0]), 0);
+  CHECK_EQ(span->state, LM_SPAN_SPARE);
+  CHECK_EQ(lm_tag_of(blocks[0]), LM_TAG_SPARE);
   CHECK_EQ(check_heap(heap), BLOCKS);
   check_pool(heap->pool);
 }
 
-static void a_current_span_whose_last_block_is_freed_goes_back_too(void) {
+static void a_current_span_whose_last_block_is_freed_is_one_too(void) {
   begin();
   take_blocks(0, 64); /* what is carved at once */
   CHECK_EQ(heap->bins[CLASS], NULL);
@@ -640,8 +641,8 @@ int main(void) {
   RUN(a_full_span_waits_until_an_eighth_of_it_is_free);
   RUN(a_usable_span_is_used_before_the_current_one_is_extended);
   RUN(a_span_with_room_is_extended_before_a_new_one_is_taken);
-  RUN(a_span_whose_last_block_is_freed_goes_back);
-  RUN(a_current_span_whose_last_block_is_freed_goes_back_too);
+  RUN(a_span_whose_last_block_is_freed_is_a_spare);
+  RUN(a_current_span_whose_last_block_is_freed_is_one_too);
   RUN(a_current_span_whose_blocks_come_back_is_used_again);
   RUN(the_current_span_stays_when_all_its_blocks_are_in_the_bin);
   RUN(trim_gives_empty_current_spans_back_and_keeps_others);

@@ -254,6 +254,40 @@ static void pages_purged_early_and_used_again_are_owed(void) {
   CHECK_EQ(heap->middle.debt_count, owed - lm_min(owed, CREDIT_BYTES / PAGE / 2));
 }
 
+/* Takes and gives back `count` blocks of 8 to 8 + `lengths` - 1 pages. */
+static void take_and_give(struct lm_heap *heap, int count, int lengths) {
+  char *blocks[200];
+  for (int i = 0; i < count; i++) blocks[i] = take_block(heap, 8 + (size_t)(i % lengths));
+  for (int i = 0; i < count; i++) give_back(heap, blocks[i]);
+  check_middle(heap);
+}
+
+static void what_was_too_much_for_the_cache_is_cached_the_next_time(void) {
+  struct lm_heap *heap = new_heap();
+  take_and_give(heap, 200, 1);
+  size_t used_before = heap->middle.used_count;
+  CHECK_EQ(heap->middle.learnt_count, 0);
+  take_and_give(heap, 200, 1);
+  CHECK_THAT(heap->middle.learnt_count, >=, 190 * 8);
+  CHECK_EQ(heap->middle.used_count, used_before + heap->middle.learnt_count);
+  CHECK_EQ(heap->middle.surplus_count, 0);
+}
+
+static void little_is_learnt_from_blocks_of_many_lengths(void) {
+  struct lm_heap *heap = new_heap();
+  for (int i = 0; i < 4; i++) take_and_give(heap, 200, 20);
+  CHECK_THAT(heap->middle.learnt_count, <=, 200); /* of 200 * 17 pages */
+}
+
+static void every_other_tick_half_is_unlearnt(void) {
+  struct lm_heap *heap = new_heap();
+  for (int i = 0; i < 2; i++) take_and_give(heap, 200, 1);
+  size_t learnt = heap->middle.learnt_count;
+  for (int i = 0; i < 2; i++) lm_middle_tick(heap, 1);
+  CHECK_EQ(heap->middle.learnt_count, learnt / 2);
+  check_middle(heap);
+}
+
 static void trimming_leaves_nothing_free(void) {
   struct lm_heap *heap = new_heap();
   char *block = take_block(heap, 5), *freed = take_block(heap, 5);
@@ -286,6 +320,9 @@ int main(void) {
   RUN(what_is_free_beyond_what_is_kept_is_purged_at_once);
   RUN(without_credit_only_the_clock_purges);
   RUN(pages_purged_early_and_used_again_are_owed);
+  RUN(what_was_too_much_for_the_cache_is_cached_the_next_time);
+  RUN(little_is_learnt_from_blocks_of_many_lengths);
+  RUN(every_other_tick_half_is_unlearnt);
   RUN(trimming_leaves_nothing_free);
   puts("where a purge decommits:");
   lm_os.overcommit = false;

@@ -72,7 +72,7 @@ static void spans_of_two_heaps_share_no_line_of_tags(void) {
 
 static void a_group_without_spans_is_nobodys(void) {
   char *ours = take_slice_for(3);
-  lm_pool_give_slices(ours, 1, PAGE);
+  lm_pool_give_slices(ours, 1, PAGE, 0);
   CHECK_EQ(take_slice_for(4), ours);
 }
 
@@ -251,12 +251,12 @@ static void a_spans_untouched_pages_stay_known_to_be_zero(void) {
   size_t touched = LM_SLICE_BYTES + PAGE, touched_pages = touched >> lm_os.page_shift;
   make_accessible(span, touched);
   memset(span, 1, touched);
-  lm_pool_give_slices(span, 4, touched);
+  lm_pool_give_slices(span, 4, touched, 0);
   check_pool(pool);
   CHECK_EQ(dirty_pages(), touched_pages);
   CHECK(take_span(4, &dirty) == span);
   CHECK_EQ(dirty, lm_bitmap_mask(0, 0, touched_pages));
-  lm_pool_give_slices(span, 4, 0);
+  lm_pool_give_slices(span, 4, 0, 0);
   CHECK(take_span(1, &dirty) == span && dirty == lm_bitmap_mask(0, 0, lm_pages_per_slice()));
   CHECK(take_span(3, &dirty) == span + LM_SLICE_BYTES && dirty == 1);
 }
@@ -264,7 +264,7 @@ static void a_spans_untouched_pages_stay_known_to_be_zero(void) {
 static void a_page_that_was_touched_at_its_start_only_is_dirty_as_a_whole(void) {
   uint64_t dirty;
   char *span = take_span(1, &dirty);
-  lm_pool_give_slices(span, 1, 1);
+  lm_pool_give_slices(span, 1, 1, 0);
   check_pool(pool);
   CHECK_EQ(dirty_pages(), 1);
 }

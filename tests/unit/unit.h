@@ -158,7 +158,8 @@ static inline void check_middle(const struct lm_heap *heap) {
       cached += i + 1;
     }
   }
-  CHECK_EQ((ptrdiff_t)cached, (ptrdiff_t)cache_limit(middle->used_count) - middle->cache_room);
+  size_t limit = cache_limit(middle->used_count) + middle->learnt_count;
+  CHECK_EQ((ptrdiff_t)cached, (ptrdiff_t)limit - middle->cache_room);
   CHECK_EQ(used, middle->used_count);
   CHECK_EQ(dirty, middle->dirty_count);
   CHECK_EQ(empty, middle->empty_chunk_count);
@@ -172,10 +173,32 @@ static inline size_t check_bin(const struct lm_heap *heap, size_t class_index,
   return unit_list_length(first);
 }
 
+static inline void check_spares(const struct lm_heap *heap) {
+  const struct lm_spares *spares = &heap->spares;
+  size_t count = 0;
+  for (size_t i = 0; i < LM_CLASS_COUNT; i++) {
+    const struct lm_span *span = spares->of_class[i];
+    CHECK_EQ(lm_bitmap_test(spares->classes, i), span != NULL);
+    for (; span != NULL; span = span->next) {
+      CHECK_EQ(span->state, LM_SPAN_SPARE);
+      CHECK_EQ(span->class_index, i);
+      CHECK_EQ(span->used_count, 0);
+      CHECK_EQ(unit_list_length(span->free_list), span->extended_count);
+      CHECK_EQ(lm_tag_of(lm_span_start(span)), LM_TAG_SPARE);
+      CHECK_EQ(lm_load_relaxed(&span->owner), heap);
+      count += span->slice_count;
+    }
+  }
+  CHECK_EQ(count, spares->count);
+  CHECK_THAT(spares->lowest_count, <=, count);
+  CHECK_THAT(spares->surplus_count, <=, count);
+}
+
 /* Blocks of the heap's spans that are in use. */
 static inline size_t check_heap(const struct lm_heap *heap) {
   size_t used = 0, slices = 0;
   check_middle(heap);
+  check_spares(heap);
   for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
     size_t spans = heap->current[i] != NULL;
     if (heap->current[i] != NULL) {

@@ -1,0 +1,94 @@
+#include "heap/spares.h"
+
+#include "heap/span.h"
+
+/* So many slices are kept in any case, and a part of what is in use. */
+#define KEEP_SLICES 1
+#define KEEP_FRACTION 16
+#define LEARNT_MAX_SLICES (16 * LM_MIB / LM_SLICE_BYTES)
+#define GIVEN_PER_CALL 2 /* spans, so that no call pays for all */
+
+/* Gives a spare back to its pool, of one class after the other; there is one. */
+static void give_spare(struct lm_heap *heap) {
+  struct lm_spares *spares = &heap->spares;
+  size_t class_index = lm_bitmap_find_set(spares->classes, spares->next_class, LM_CLASS_COUNT);
+  if (class_index == LM_CLASS_COUNT)
+    class_index = lm_bitmap_find_set(spares->classes, 0, LM_CLASS_COUNT);
+  spares->next_class = class_index + 1;
+  struct lm_span *span = lm_spares_take(heap, class_index);
+  spares->surplus_count -= lm_min(spares->surplus_count, span->slice_count);
+  lm_span_end(span);
+}
+
+/* Gives spares back that are beyond what the heap keeps. */
+static void give_excess(struct lm_heap *heap) {
+  struct lm_spares *spares = &heap->spares;
+  size_t limit = lm_max(KEEP_SLICES + heap->slice_count / KEEP_FRACTION, spares->learnt_count);
+  size_t count_before = spares->count;
+  for (int i = 0; i < GIVEN_PER_CALL && spares->count > limit; i++) give_spare(heap);
+  /* What is in use goes up and down a little at all times: nothing can be learnt from that. */
+  if (heap->slice_count < spares->used_peak / 2)
+    spares->given_count += count_before - spares->count;
+}
+
+void lm_spares_give(struct lm_heap *heap, struct lm_span *span) {
+  struct lm_spares *spares = &heap->spares;
+  size_t class_index = span->class_index;
+  spares->used_peak = lm_max(spares->used_peak, heap->slice_count + span->slice_count);
+  lm_span_set_tag(span, LM_TAG_SPARE);
+  span->state = LM_SPAN_SPARE;
+  span->next = spares->of_class[class_index];
+  spares->of_class[class_index] = span;
+  lm_bitmap_set(spares->classes, class_index, class_index + 1);
+  spares->count += span->slice_count;
+  give_excess(heap);
+}
+
+struct lm_span *lm_spares_take(struct lm_heap *heap, size_t class_index) {
+  struct lm_spares *spares = &heap->spares;
+  struct lm_span *span = spares->of_class[class_index];
+  if (span == NULL) return NULL;
+  spares->of_class[class_index] = span->next;
+  if (span->next == NULL) lm_bitmap_clear(spares->classes, class_index, class_index + 1);
+  span->next = NULL;
+  spares->count -= span->slice_count;
+  spares->lowest_count = lm_min(spares->lowest_count, spares->count);
+  spares->surplus_count = lm_min(spares->surplus_count, spares->count);
+  return span;
+}
+
+struct lm_span *lm_spares_take_any(struct lm_heap *heap, size_t slice_count) {
+  const struct lm_spares *spares = &heap->spares;
+  if (spares->count < slice_count) return NULL;
+  for (size_t i = 0; i < LM_CLASS_COUNT; i++) {
+    i = lm_bitmap_find_set(spares->classes, i, LM_CLASS_COUNT);
+    if (i < LM_CLASS_COUNT && lm_classes[i].slice_count == slice_count)
+      return lm_spares_take(heap, i);
+  }
+  return NULL;
+}
+
+void lm_spares_learn(struct lm_heap *heap, size_t slice_count) {
+  struct lm_spares *spares = &heap->spares;
+  size_t again = lm_min(spares->given_count, slice_count);
+  spares->given_count -= again;
+  spares->learnt_count = lm_min(spares->learnt_count + again, LEARNT_MAX_SLICES);
+}
+
+void lm_spares_tick(struct lm_heap *heap) {
+  struct lm_spares *spares = &heap->spares;
+  spares->surplus_count = spares->lowest_count;
+  spares->learnt_count -= lm_min(spares->learnt_count, spares->lowest_count);
+  spares->lowest_count = spares->count;
+  spares->given_count = 0;
+  spares->used_peak = heap->slice_count;
+}
+
+void lm_spares_give_surplus(struct lm_heap *heap) {
+  for (int i = 0; i < GIVEN_PER_CALL && heap->spares.surplus_count > 0; i++) give_spare(heap);
+}
+
+void lm_spares_trim(struct lm_heap *heap) {
+  while (heap->spares.count > 0) give_spare(heap);
+  heap->spares.learnt_count = heap->spares.given_count = 0;
+}

@@ -1,0 +1,34 @@
+/* Spares: empty spans that a heap keeps for the next time that it needs one, so that a program
+ * which frees much and takes it again does not pay for the pool's lock, and for blocks that are
+ * carved anew.
+ *
+ * Spares are a waste if the program rests after it has freed everything. So there are few, in
+ * proportion to what is in use, until the heap has learnt: when most of what it had is given back,
+ * and asked for again before the next tick, as much is kept the next time. What was not needed from
+ * one tick to the next goes back, and that much is unlearnt. */
+#ifndef LM_HEAP_SPARES_H
+#define LM_HEAP_SPARES_H
+
+#include "heap/heap.h"
+
+/* Keeps a span that is empty, on no list and not counted as the heap's any longer; or gives it or
+ * another one back to the pool. */
+void lm_spares_give(struct lm_heap *heap, struct lm_span *span);
+
+/* A spare of the class, on no list, its blocks all on its free_list; NULL if there is none. */
+struct lm_span *lm_spares_take(struct lm_heap *heap, size_t class_index);
+
+/* A spare of any class with so many slices, on no list; NULL if there is none. */
+struct lm_span *lm_spares_take_any(struct lm_heap *heap, size_t slice_count);
+
+/* The heap has had to ask the pool for so many slices. */
+void lm_spares_learn(struct lm_heap *heap, size_t slice_count);
+
+/* What the clock asks for; and a part of it, with each call of lm_heap_tick. */
+void lm_spares_tick(struct lm_heap *heap);
+void lm_spares_give_surplus(struct lm_heap *heap);
+
+/* Gives all back. */
+void lm_spares_trim(struct lm_heap *heap);
+
+#endif

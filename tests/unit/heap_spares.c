@@ -1,0 +1,177 @@
+/* Spares: which empty spans a heap keeps, for what they are used, and when they go back. */
+#include "unit.h"
+
+#define CLASS 4       /* of 64 bytes: 1024 blocks in a span of one slice */
+#define TWO_SLICES 89 /* a class whose spans have two */
+enum { BLOCKS = 1024, SPANS = 40 };
+
+static struct lm_heap *heap;
+static char *blocks[SPANS * BLOCKS];
+
+static size_t slices(void) { return heap->pool->span_slice_count; }
+
+static void take_spans(size_t count) {
+  for (size_t i = 0; i < count * BLOCKS; i++) blocks[i] = heap_take(heap, CLASS);
+}
+
+/* Gives what take_spans has taken back into the spans. */
+static void give_spans(size_t from, size_t to) {
+  leave_no_room(heap, CLASS);
+  for (size_t i = from * BLOCKS; i < to * BLOCKS; i++) heap_give(heap, blocks[i]);
+  check_heap(heap);
+}
+
+static void a_heap_keeps_one_span_and_a_sixteenth_of_what_it_uses(void) {
+  heap = new_heap();
+  take_spans(SPANS);
+  give_spans(0, 1);
+  CHECK_EQ(heap->spares.count, 1);
+  CHECK_EQ(slices(), SPANS);
+  give_spans(1, 8);
+  CHECK_EQ(heap->slice_count, SPANS - 8);
+  CHECK_EQ(heap->spares.count, 1 + (SPANS - 8) / 16);
+  give_spans(8, SPANS);
+  CHECK_EQ(heap->spares.count, 1);
+  CHECK_EQ(slices(), 1);
+}
+
+static void a_spare_serves_its_class_as_it_is(void) {
+  heap = new_heap();
+  take_spans(2);
+  struct lm_span *span = lm_span_of(blocks[0]);
+  give_spans(0, 1);
+  CHECK_EQ(span->state, LM_SPAN_SPARE);
+  char *block = heap_take(heap, CLASS);
+  CHECK_EQ(lm_span_of(block), span);
+  CHECK_EQ(heap->current[CLASS], span);
+  CHECK_EQ(heap->spares.count, 0);
+  CHECK_EQ(check_heap(heap), BLOCKS + 1);
+}
+
+static void a_spare_serves_another_class_when_that_needs_a_span(void) {
+  heap = new_heap();
+  take_spans(2);
+  struct lm_span *span = lm_span_of(blocks[0]);
+  for (size_t i = 0; i < BLOCKS; i++) memset(blocks[i], 0xff, 64);
+  give_spans(0, 1);
+  bool zero;
+  char *block = lm_heap_take_slow(heap, CLASS + 1, &zero);
+  CHECK_EQ(lm_span_of(block), span);
+  CHECK_EQ(span->class_index, CLASS + 1);
+  CHECK(!zero); /* the pool does not know yet that these pages have been written to */
+  CHECK_EQ(heap->spares.count, 0);
+  CHECK_EQ(check_heap(heap), BLOCKS + 1);
+}
+
+static void what_another_class_wrote_is_dirty_when_the_span_goes_back(void) {
+  heap = new_heap();
+  take_spans(2);
+  struct lm_span *span = lm_span_of(blocks[0]);
+  give_spans(0, 1);
+  char *block = heap_take(heap, CLASS + 1);
+  CHECK_EQ(lm_span_of(block), span);
+  leave_no_room(heap, CLASS + 1);
+  heap_give(heap, block);
+  lm_heap_trim(heap);
+  size_t page = lm_page_of(lm_span_start(span)), count = lm_pages_per_slice();
+  const struct lm_region *region = lm_region_of(span);
+  CHECK_EQ(lm_bitmap_count(region->dirty_pages, page, page + count), count);
+  check_pool(heap->pool);
+}
+
+static void a_spare_of_another_length_is_of_no_use(void) {
+  heap = new_heap();
+  take_spans(2);
+  give_spans(0, 1);
+  CHECK_EQ(lm_classes[TWO_SLICES].slice_count, 2);
+  heap_take(heap, TWO_SLICES);
+  CHECK_EQ(heap->spares.count, 1);
+  check_heap(heap);
+}
+
+static void what_is_freed_and_asked_for_again_is_kept_the_next_time(void) {
+  heap = new_heap();
+  for (int i = 0; i < 4; i++) {
+    take_spans(SPANS);
+    give_spans(0, SPANS);
+  }
+  CHECK_THAT(heap->spares.count, >=, SPANS - SPANS / 8);
+  take_spans(SPANS);
+  CHECK_EQ(check_heap(heap), SPANS * BLOCKS);
+}
+
+static void nothing_is_learnt_from_a_little_up_and_down(void) {
+  heap = new_heap();
+  take_spans(SPANS);
+  for (int i = 0; i < 20; i++) {
+    give_spans(0, SPANS / 3);
+    for (size_t j = 0; j < SPANS / 3 * BLOCKS; j++) blocks[j] = heap_take(heap, CLASS);
+  }
+  CHECK_EQ(heap->spares.learnt_count, 0);
+}
+
+static void no_more_is_learnt_than_16_mib(void) {
+  heap = new_heap();
+  heap->spares.given_count = SIZE_MAX / 2;
+  lm_spares_learn(heap, SIZE_MAX / 4);
+  CHECK_EQ(heap->spares.learnt_count, 16 * LM_MIB / LM_SLICE_BYTES);
+}
+
+static void tick_once(void) {
+  heap->tick_ms = lm_os_clock_ms() - lm_options.purge_delay_ms;
+  for (int i = 0; i < 2 * SPANS; i++) lm_heap_tick(heap);
+  check_heap(heap);
+}
+
+static void what_is_not_needed_for_a_tick_goes_back_and_is_unlearnt(void) {
+  heap = new_heap();
+  for (int i = 0; i < 4; i++) {
+    take_spans(SPANS);
+    give_spans(0, SPANS);
+  }
+  size_t kept = heap->spares.count, learnt = heap->spares.learnt_count;
+  tick_once();
+  CHECK_EQ(heap->spares.count, kept); /* they were in use since the tick before */
+  take_spans(10);
+  give_spans(0, 10);
+  tick_once();
+  CHECK_THAT(heap->spares.count, <=, 11);
+  CHECK_EQ(heap->spares.learnt_count, learnt - (kept - 10));
+  tick_once();
+  tick_once();
+  CHECK_EQ(slices(), 0);
+}
+
+static void a_block_of_a_spare_is_freed_twice_and_not_anybodys(void) {
+  heap = new_heap();
+  take_spans(2);
+  give_spans(0, 1);
+  CHECK_EQ(lm_raw_usable_bytes(blocks[0]), 0);
+  CHECK(!lm_large_give(blocks[0]));
+  CHECK(lm_large_is_free(blocks[0]));
+}
+
+static void the_end_of_a_heap_leaves_no_spares(void) {
+  heap = new_heap();
+  take_spans(2);
+  give_spans(0, 2);
+  CHECK_EQ(heap->spares.count, 1);
+  lm_heap_end(heap);
+  CHECK_EQ(heap->spares.count, 0);
+  CHECK_EQ(slices(), 0);
+}
+
+int main(void) {
+  RUN(a_heap_keeps_one_span_and_a_sixteenth_of_what_it_uses);
+  RUN(a_spare_serves_its_class_as_it_is);
+  RUN(a_spare_serves_another_class_when_that_needs_a_span);
+  RUN(what_another_class_wrote_is_dirty_when_the_span_goes_back);
+  RUN(a_spare_of_another_length_is_of_no_use);
+  RUN(what_is_freed_and_asked_for_again_is_kept_the_next_time);
+  RUN(nothing_is_learnt_from_a_little_up_and_down);
+  RUN(no_more_is_learnt_than_16_mib);
+  RUN(what_is_not_needed_for_a_tick_goes_back_and_is_unlearnt);
+  RUN(a_block_of_a_spare_is_freed_twice_and_not_anybodys);
+  RUN(the_end_of_a_heap_leaves_no_spares);
+  return UNIT_RESULT();
+}
