@@ -104,6 +104,13 @@ void *lm_raw_calloc(size_t size) {
 void *lm_raw_memalign(size_t alignment, size_t size) {
   if (alignment <= LM_GRANULE_BYTES) return lm_raw_malloc(size);
   if (size > LM_REQUEST_MAX_BYTES || alignment > PTRDIFF_MAX / 2) return NULL;
+  /* Blocks up to this are as long as they have to be, and spans begin at multiples of more; but
+   * none is borrowed from another class. */
+  size_t rounded = lm_align_up(size == 0 ? 1 : size, alignment);
+  if (LM_LIKELY(rounded <= LM_SMALL_MAX_BYTES)) {
+    void *block = lm_heap_pop(LM_THREAD(lm_this_heap), rounded / LM_GRANULE_BYTES);
+    return LM_LIKELY(block != NULL) ? block : take_any(rounded, false);
+  }
   size_t class_index = lm_sizeclass_of_aligned(alignment, size);
   if (class_index != 0) return take_any(lm_classes[class_index].block_bytes, false);
   struct lm_heap *heap = heap_or_empty();

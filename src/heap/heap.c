@@ -77,6 +77,7 @@ static void add_span(struct lm_heap *heap, struct lm_span *span) {
   size_t class_index = span->class_index;
   heap->span_counts[class_index]++;
   heap->slice_count += span->slice_count;
+  lm_spares_note_use(heap);
   if (!heap->counted[class_index] && slices_of(heap, class_index) > UNCOUNTED_SLICES)
     set_class_counted(heap, class_index, true);
   uint32_t counted = heap->counted[class_index] ? LM_TAG_COUNTED : 0;
@@ -276,15 +277,16 @@ static LM_NOINLINE bool notify(struct lm_heap *heap, struct lm_span *span) {
   else lm_span_list_remove(usable, span);
   size_t few = span->capacity / SENTINEL_FRACTION;
   bool is_sentinel = span == heap->sentinel, ended = span->used_count == 0;
+  bool falls = is_sentinel && span->used_count <= few;
   if (ended) {
     drop_span(heap, span);
-    lm_spares_give(heap, span);
+    falls |= lm_spares_give(heap, span);
   } else {
     span->state = LM_SPAN_USABLE;
     span->notify_count = is_sentinel && span->used_count > few ? (uint32_t)few : 0;
     lm_span_list_push_front(usable, span);
   }
-  if (is_sentinel && (ended || span->used_count <= few)) count_all(heap);
+  if (falls && !lm_spares_cover(heap)) count_all(heap);
   return ended;
 }
 

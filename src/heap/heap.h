@@ -50,9 +50,10 @@ struct lm_middle {
   uint64_t lengths; /* bit i: cached[i] has blocks */
   struct lm_cached *cached[LM_CHUNK_RUN_MAX]; /* by length */
   ptrdiff_t cache_room; /* how much more may be cached; used_count counts what is, too */
-  /* Of one length, released last: what was too much for the cache since the last tick, and has not
-   * been asked for again; and how much more is worth caching therefore. */
-  size_t surplus_index, surplus_count, learnt_count;
+  size_t live_peak;     /* what the program had at most in the last while */
+  bool fell;            /* to a fraction of that */
+  size_t surplus_count; /* what was too much for the cache since then, and not asked for again */
+  size_t learnt_count;  /* so much in blocks, in use or cached, is worth keeping */
   uint32_t calls_to_tick; /* not 0 */
   uint64_t runs; /* bit n - 1: by_run[n] has chunks */
   struct lm_span_list by_run[LM_CHUNK_RUN_MAX + 1]; /* by run_limit */
@@ -73,9 +74,9 @@ struct lm_spares {
   size_t lowest_count;  /* since the last tick */
   size_t surplus_count; /* was not needed between the last two ticks and goes back */
   size_t used_peak;     /* slices in use at most since the last tick */
-  /* Given back since then while less than half of that was used, and not asked for again. */
-  size_t given_count;
-  size_t learnt_count;  /* how many are worth keeping */
+  bool fell;            /* to a fraction of that */
+  size_t given_count;   /* given back since then, and not asked for again */
+  size_t learnt_count;  /* so many, in use or spare, are worth keeping */
 };
 
 struct lm_heap {

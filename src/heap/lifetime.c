@@ -169,6 +169,7 @@ void lm_heap_end(struct lm_heap *heap) {
   lm_remote_flush(heap);
   lm_remote_collect(heap);
   lm_spares_trim(heap);
+  lm_middle_forget(heap);
   if (keep_heap(heap)) return;
   leave_spans(heap);
   push_bare_heap(heap, 1);

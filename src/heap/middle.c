@@ -13,8 +13,10 @@
 /* The same for blocks that are free and cached. */
 #define CACHE_BYTES (64 * LM_KIB)
 #define CACHE_FRACTION 8
-/* And so much more, as the heap learns that it asks again for what it could not cache. */
+/* What a heap may learn to keep, in use or cached, since it asks again for what it could not cache
+ * when the program freed all but a fraction of its blocks. */
 #define LEARNT_MAX_BYTES (16 * LM_MIB)
+#define FALL_FRACTION 8
 #define CREDIT_BYTES (1 * LM_MIB)
 #define EARLY_PAGES 64 /* purged by one call, so that no call pays for all */
 /* Reading the clock costs as much as taking a block. */
@@ -45,29 +47,45 @@ static void set_used_count(struct lm_middle *middle, size_t count) {
   middle->used_count = count;
 }
 
-/* A block of so many pages has been released, since it was too much for the cache. */
+/* What the program has. */
+static size_t live_count(const struct lm_middle *middle) {
+  return middle->used_count - (size_t)((ptrdiff_t)cache_limit(middle->used_count) -
+                                       middle->cache_room);
+}
+
+/* Blocks have been released, since they were too much for the cache. */
 static void note_surplus(struct lm_middle *middle, size_t page_count) {
-  if (middle->surplus_index != page_count - 1) middle->surplus_count = 0;
-  middle->surplus_index = page_count - 1;
   middle->surplus_count += page_count;
+  if (live_count(middle) < middle->live_peak / FALL_FRACTION) middle->fell = true;
 }
 
-/* A block has been taken out of a chunk. If nothing at all was cached, and blocks of this length
- * had been too many for the cache, more of them would have been of use. */
+/* A block has been taken out of a chunk: it would have been of use in the cache. What a program has
+ * goes up and down a little at all times: nothing can be learnt from that. */
 static void learn(struct lm_middle *middle, size_t page_count) {
-  if (LM_LIKELY(middle->surplus_count == 0) || middle->lengths != 0) return;
-  if (middle->surplus_index != page_count - 1) return;
-  size_t more = lm_min(page_count, pages_in(LEARNT_MAX_BYTES) - middle->learnt_count);
-  middle->surplus_count -= page_count;
-  middle->learnt_count += more;
-  middle->cache_room += (ptrdiff_t)more;
+  size_t live = live_count(middle);
+  if (live > middle->live_peak) {
+    middle->live_peak = live;
+    middle->surplus_count = 0;
+    middle->fell = false;
+  }
+  if (LM_LIKELY(!middle->fell)) return;
+  size_t again = lm_min(page_count, middle->surplus_count);
+  middle->surplus_count -= again;
+  middle->learnt_count = lm_min(middle->learnt_count + again, pages_in(LEARNT_MAX_BYTES));
 }
 
-static void unlearn_half(struct lm_middle *middle) {
-  size_t less = (middle->learnt_count + 1) / 2;
+void lm_middle_forget(struct lm_heap *heap) {
+  struct lm_middle *middle = &heap->middle;
+  middle->live_peak = middle->surplus_count = middle->learnt_count = 0;
+  middle->fell = false;
+}
+
+/* If the program has had less than half of what was learnt, half will do. */
+static void unlearn(struct lm_middle *middle) {
+  if (middle->live_peak < middle->learnt_count / 2) middle->learnt_count /= 2;
+  middle->live_peak = live_count(middle);
   middle->surplus_count = 0;
-  middle->learnt_count -= less;
-  middle->cache_room -= (ptrdiff_t)less;
+  middle->fell = false;
 }
 
 /* ---- The heap's chunks, by their longest free run ---- */
@@ -184,7 +202,7 @@ void lm_middle_tick(struct lm_heap *heap, uint64_t elapsed_ms) {
   middle->debt_count -= lm_min(middle->debt_count, earned);
   /* Every other tick, so that what is purged has been free for a half of the delay at least. */
   if (lm_options.purge_delay_ms == 0 || ++middle->tick_count % 2 != 0) return;
-  unlearn_half(middle);
+  unlearn(middle);
   flush_all_cached(heap);
   for_each_chunk(heap, age);
 }
@@ -236,11 +254,13 @@ static void flush_all_cached(struct lm_heap *heap) {
  * short ones. */
 static void flush_surplus(struct lm_heap *heap) {
   struct lm_middle *middle = &heap->middle;
-  for (int i = 0; i < 2 && middle->cache_room < 0; i++) {
-    size_t used_before = middle->used_count;
+  size_t used_before = middle->used_count;
+  middle->live_peak = lm_max(middle->live_peak, live_count(middle));
+  for (int i = 0; i < 2; i++) {
+    if (middle->cache_room >= 0 || middle->used_count <= middle->learnt_count) break;
     flush_one_cached(heap);
-    note_surplus(middle, used_before - middle->used_count);
   }
+  if (middle->used_count != used_before) note_surplus(middle, used_before - middle->used_count);
 }
 
 /* NULL if the chunk turns out to have no such run. */

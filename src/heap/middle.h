@@ -82,6 +82,9 @@ bool lm_middle_send(void *block);
 /* For a heap that is all zero. */
 void lm_middle_begin(struct lm_heap *heap);
 
+/* Forgets what was learnt: another thread will have the heap. */
+void lm_middle_forget(struct lm_heap *heap);
+
 /* What the clock asks for: purges what has been free for a while, and adds to the credit. */
 void lm_middle_tick(struct lm_heap *heap, uint64_t elapsed_ms);
 

@@ -3,9 +3,10 @@
 #include "heap/span.h"
 
 /* So many slices are kept in any case, and a part of what is in use. */
-#define KEEP_SLICES 1
-#define KEEP_FRACTION 16
+#define SPARE_SLICES 1
+#define SPARE_FRACTION 16
 #define LEARNT_MAX_SLICES (16 * LM_MIB / LM_SLICE_BYTES)
+#define SPARE_FALL_FRACTION 8
 #define GIVEN_PER_CALL 2 /* spans, so that no call pays for all */
 
 /* Gives a spare back to its pool, of one class after the other; there is one. */
@@ -20,28 +21,29 @@ static void give_spare(struct lm_heap *heap) {
   lm_span_end(span);
 }
 
-/* Gives spares back that are beyond what the heap keeps. */
-static void give_excess(struct lm_heap *heap) {
+/* Gives spares back that are beyond what the heap keeps. Returns whether what is used has just
+ * fallen. */
+static bool give_excess(struct lm_heap *heap) {
   struct lm_spares *spares = &heap->spares;
-  size_t limit = lm_max(KEEP_SLICES + heap->slice_count / KEEP_FRACTION, spares->learnt_count);
-  size_t count_before = spares->count;
-  for (int i = 0; i < GIVEN_PER_CALL && spares->count > limit; i++) give_spare(heap);
-  /* What is in use goes up and down a little at all times: nothing can be learnt from that. */
-  if (heap->slice_count < spares->used_peak / 2)
-    spares->given_count += count_before - spares->count;
+  size_t used = heap->slice_count, count_before = spares->count;
+  size_t limit = lm_max(used + SPARE_SLICES + used / SPARE_FRACTION, spares->learnt_count);
+  for (int i = 0; i < GIVEN_PER_CALL && used + spares->count > limit; i++) give_spare(heap);
+  spares->given_count += count_before - spares->count;
+  bool falls = !spares->fell && used < spares->used_peak / SPARE_FALL_FRACTION;
+  spares->fell |= falls;
+  return falls;
 }
 
-void lm_spares_give(struct lm_heap *heap, struct lm_span *span) {
+bool lm_spares_give(struct lm_heap *heap, struct lm_span *span) {
   struct lm_spares *spares = &heap->spares;
   size_t class_index = span->class_index;
-  spares->used_peak = lm_max(spares->used_peak, heap->slice_count + span->slice_count);
   lm_span_set_tag(span, LM_TAG_SPARE);
   span->state = LM_SPAN_SPARE;
   span->next = spares->of_class[class_index];
   spares->of_class[class_index] = span;
   lm_bitmap_set(spares->classes, class_index, class_index + 1);
   spares->count += span->slice_count;
-  give_excess(heap);
+  return give_excess(heap);
 }
 
 struct lm_span *lm_spares_take(struct lm_heap *heap, size_t class_index) {
@@ -68,8 +70,18 @@ struct lm_span *lm_spares_take_any(struct lm_heap *heap, size_t slice_count) {
   return NULL;
 }
 
+void lm_spares_note_use(struct lm_heap *heap) {
+  struct lm_spares *spares = &heap->spares;
+  if (LM_LIKELY(heap->slice_count <= spares->used_peak)) return;
+  spares->used_peak = heap->slice_count;
+  spares->given_count = 0;
+  spares->fell = false;
+}
+
 void lm_spares_learn(struct lm_heap *heap, size_t slice_count) {
   struct lm_spares *spares = &heap->spares;
+  /* What is in use goes up and down a little at all times: nothing can be learnt from that. */
+  if (!spares->fell) return;
   size_t again = lm_min(spares->given_count, slice_count);
   spares->given_count -= again;
   spares->learnt_count = lm_min(spares->learnt_count + again, LEARNT_MAX_SLICES);
@@ -78,10 +90,11 @@ void lm_spares_learn(struct lm_heap *heap, size_t slice_count) {
 void lm_spares_tick(struct lm_heap *heap) {
   struct lm_spares *spares = &heap->spares;
   spares->surplus_count = spares->lowest_count;
-  spares->learnt_count -= lm_min(spares->learnt_count, spares->lowest_count);
+  spares->learnt_count = lm_min(spares->learnt_count, spares->used_peak);
   spares->lowest_count = spares->count;
   spares->given_count = 0;
   spares->used_peak = heap->slice_count;
+  spares->fell = false;
 }
 
 void lm_spares_give_surplus(struct lm_heap *heap) {
@@ -90,5 +103,5 @@ void lm_spares_give_surplus(struct lm_heap *heap) {
 
 void lm_spares_trim(struct lm_heap *heap) {
   while (heap->spares.count > 0) give_spare(heap);
-  heap->spares.learnt_count = heap->spares.given_count = 0;
+  heap->spares = (struct lm_spares){0};
 }

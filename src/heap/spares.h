@@ -12,8 +12,9 @@
 #include "heap/heap.h"
 
 /* Keeps a span that is empty, on no list and not counted as the heap's any longer; or gives it or
- * another one back to the pool. */
-void lm_spares_give(struct lm_heap *heap, struct lm_span *span);
+ * another one back to the pool. Returns whether what is used has just fallen to a fraction of what
+ * it was. */
+bool lm_spares_give(struct lm_heap *heap, struct lm_span *span);
 
 /* A spare of the class, on no list, its blocks all on its free_list; NULL if there is none. */
 struct lm_span *lm_spares_take(struct lm_heap *heap, size_t class_index);
@@ -21,8 +22,16 @@ struct lm_span *lm_spares_take(struct lm_heap *heap, size_t class_index);
 /* A spare of any class with so many slices, on no list; NULL if there is none. */
 struct lm_span *lm_spares_take_any(struct lm_heap *heap, size_t slice_count);
 
+/* The heap has a span more. */
+void lm_spares_note_use(struct lm_heap *heap);
+
 /* The heap has had to ask the pool for so many slices. */
 void lm_spares_learn(struct lm_heap *heap, size_t slice_count);
+
+/* Whether the heap has learnt to keep most of its spans, so that what is freed may stay in bins. */
+LM_INLINE bool lm_spares_cover(const struct lm_heap *heap) {
+  return heap->spares.learnt_count >= lm_max(1, heap->slice_count / 2);
+}
 
 /* What the clock asks for; and a part of it, with each call of lm_heap_tick. */
 void lm_spares_tick(struct lm_heap *heap);

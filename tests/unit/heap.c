@@ -286,6 +286,24 @@ static void what_is_freed_altogether_leaves_no_span_in_whatever_order(void) {
   }
 }
 
+/* No uncounted class has a full span that could be a sentinel. */
+static void when_most_spans_are_gone_all_classes_are_counted(void) {
+  begin();
+  char *others[8];
+  for (size_t i = 0; i < 8; i++) others[i] = heap_take(heap, CLASS + 1 + i);
+  for (size_t i = 0; i < 3; i++) take_blocks(i * 2 * BLOCKS, (i + 1) * 2 * BLOCKS);
+  size_t big = lm_sizeclass_of(8192), count = 0;
+  static char *larger[100 * 8];
+  for (; count < 100 * 8; count++) larger[count] = heap_take(heap, big);
+  CHECK_EQ(heap->sentinel, NULL);
+  for (size_t i = 0; i < 8; i++) heap_give(heap, others[i]);
+  CHECK(!is_counted(others[0]));
+  for (size_t i = 0; i < count; i++) heap_give(heap, larger[i]);
+  give_blocks(0, 6 * BLOCKS);
+  CHECK_EQ(check_heap(heap), 0);
+  CHECK_EQ(spans_in_use(), 0);
+}
+
 static void a_sentinel_that_becomes_current_is_one_no_longer(void) {
   take_several();
   struct lm_span *sentinel = heap->sentinel;
@@ -631,6 +649,7 @@ int main(void) {
   RUN(however_many_are_freed_into_their_spans_the_room_stays_used_up);
   RUN(a_heap_of_more_than_eight_slices_has_a_sentinel);
   RUN(what_is_freed_altogether_leaves_no_span_in_whatever_order);
+  RUN(when_most_spans_are_gone_all_classes_are_counted);
   RUN(a_sentinel_that_becomes_current_is_one_no_longer);
   RUN(after_the_sentinels_alarm_classes_are_uncounted_as_malloc_asks_for_them);
   RUN(fresh_memory_is_carved_page_by_page);

@@ -158,8 +158,7 @@ static inline void check_middle(const struct lm_heap *heap) {
       cached += i + 1;
     }
   }
-  size_t limit = cache_limit(middle->used_count) + middle->learnt_count;
-  CHECK_EQ((ptrdiff_t)cached, (ptrdiff_t)limit - middle->cache_room);
+  CHECK_EQ((ptrdiff_t)cached, (ptrdiff_t)cache_limit(middle->used_count) - middle->cache_room);
   CHECK_EQ(used, middle->used_count);
   CHECK_EQ(dirty, middle->dirty_count);
   CHECK_EQ(empty, middle->empty_chunk_count);
