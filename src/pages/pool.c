@@ -326,7 +326,7 @@ static void *take_large_in(struct lm_region *region, const struct run *run) {
   if (region->run_limit < page_count) return NULL;
   size_t alignment_pages = lm_max(1, run->alignment >> lm_os.page_shift);
   size_t first = region->first_slice * lm_pages_per_slice();
-  size_t end = region->search_end[lm_min(page_count, LM_REGION_SEARCH_PAGES)];
+  size_t end = region->search_end[lm_runs_search_index(page_count)];
   size_t page = lm_bitmap_highest_run(region->used_pages, first, end, page_count, alignment_pages);
   if (alignment_pages == 1)
     lm_runs_narrow_search(region, page_count, page == LM_BITMAP_NONE ? 0 : page + page_count);

@@ -70,7 +70,7 @@ struct lm_region *lm_region_new(struct lm_pool *pool) {
   region->decommits = lm_provider_decommits(provider);
   region->first_slice = (uint32_t)(header_bytes >> LM_SLICE_SHIFT);
   region->run_limit = (uint32_t)(LM_REGION_BYTES >> lm_os.page_shift);
-  for (size_t n = 0; n <= LM_REGION_SEARCH_PAGES; n++)
+  for (size_t n = 0; n <= LM_REGION_SEARCH_LAST; n++)
     region->search_end[n] = (uint16_t)region->run_limit;
   lm_bitmap_set(region->used_slices, 0, region->first_slice);
   lm_bitmap_set(region->used_pages, 0, header_bytes >> lm_os.page_shift);

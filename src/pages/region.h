@@ -12,7 +12,10 @@
 
 #define LM_REGION_BYTES ((size_t)1 << LM_REGION_SHIFT)
 #define LM_REGION_SLICES (LM_REGION_BYTES >> LM_SLICE_SHIFT)
-#define LM_REGION_SEARCH_PAGES 64
+/* Lengths of runs that a search remembers: each up to 64 OS pages, then four per doubling. */
+#define LM_REGION_SEARCH_EXACT 64
+#define LM_REGION_SEARCH_MAX 1024
+#define LM_REGION_SEARCH_LAST (LM_REGION_SEARCH_EXACT + 4 * 4)
 #define LM_REGION_MAX_PAGES (LM_REGION_BYTES >> 12)
 
 /* Slices whose tags share a cache line: each group is for the spans of one heap, while there is
@@ -59,9 +62,9 @@ struct lm_region {
   uint32_t group_limit;      /* no group from here on was ever part of a span or chunk */
   uint32_t run_limit;        /* no longer run of free pages is here */
   uint64_t dirty_groups;     /* bit i: group i may have a free slice with dirty pages */
-  /* Every run of n or more free pages ends at or below page search_end[n]; falls as n grows. For
-   * longer runs than it has entries, the last one holds. */
-  uint16_t search_end[LM_REGION_SEARCH_PAGES + 1];
+  /* Every run of free pages as long as length i (lm_runs_search_index) or longer ends at or below
+   * page search_end[i]; falls as i grows. */
+  uint16_t search_end[LM_REGION_SEARCH_LAST + 1];
   uint32_t group_owners[LM_REGION_GROUPS]; /* tag of the heap that took a span there last, or 0 */
   uint64_t used_slices[LM_BITMAP_WORDS(LM_REGION_SLICES)];      /* any page of it is used */
   uint64_t committed_slices[LM_BITMAP_WORDS(LM_REGION_SLICES)]; /* writable */

@@ -70,22 +70,48 @@ bool lm_runs_take_bare(struct lm_region *region, size_t page, size_t count, bool
   return true;
 }
 
-/* Pages have become free: what is the end of a run now? Further than LM_REGION_SEARCH_PAGES it need
+size_t lm_runs_search_index(size_t count) {
+  if (count <= LM_REGION_SEARCH_EXACT) return count;
+  if (count >= LM_REGION_SEARCH_MAX) return LM_REGION_SEARCH_LAST;
+  unsigned doubling = lm_log2_floor(count); /* 6 to 9 */
+  return LM_REGION_SEARCH_EXACT + (doubling - 6) * 4 + ((count >> (doubling - 2)) & 3);
+}
+
+/* The length that has the index. */
+static size_t search_length(size_t index) {
+  if (index <= LM_REGION_SEARCH_EXACT) return index;
+  size_t step = index - LM_REGION_SEARCH_EXACT;
+  return (4 + step % 4) << (4 + step / 4);
+}
+
+/* Pages have become free: what is the end of a run now? Further than LM_REGION_SEARCH_MAX it need
  * not look, since a run that goes on for so long above is known already. */
 static void widen_search(struct lm_region *region, size_t page, size_t count) {
-  size_t most = LM_REGION_SEARCH_PAGES, end = page + count;
+  size_t most = LM_REGION_SEARCH_MAX, end = page + count;
   size_t from = lm_bitmap_find_last(region->used_pages, page > most ? page - most : 0, page, 0);
   size_t limit = lm_pages_per_region();
   size_t to = lm_bitmap_find_set(region->used_pages, end, lm_min(limit, end + most));
   region->run_limit = (uint32_t)limit;
-  for (size_t n = lm_min(to - from, most); n > 0 && region->search_end[n] < to; n--)
-    region->search_end[n] = (uint16_t)to;
+  for (size_t i = lm_runs_search_index(to - from); i > 0 && region->search_end[i] < to; i--)
+    region->search_end[i] = (uint16_t)to;
 }
 
 void lm_runs_narrow_search(struct lm_region *region, size_t count, size_t end) {
-  for (size_t n = count; n <= LM_REGION_SEARCH_PAGES && region->search_end[n] > end; n++)
-    region->search_end[n] = (uint16_t)end;
+  size_t i = lm_runs_search_index(count);
+  if (search_length(i) < count) i++;
+  for (; i <= LM_REGION_SEARCH_LAST && region->search_end[i] > end; i++)
+    region->search_end[i] = (uint16_t)end;
   if (end == 0) region->run_limit = (uint32_t)lm_min(region->run_limit, count - 1);
+}
+
+/* Marks slices as free that have no used page, when pages have become free. Only at the ends may
+ * others have some. */
+static void free_slices(struct lm_region *region, size_t page, size_t count) {
+  size_t per_slice = lm_pages_per_slice();
+  size_t from = page / per_slice, to = (page + count - 1) / per_slice + 1;
+  if (lm_bitmap_find_set(region->used_pages, from * per_slice, page) != page) from++;
+  if (lm_bitmap_find_set(region->used_pages, page + count, to * per_slice) != to * per_slice) to--;
+  if (from < to) lm_bitmap_clear(region->used_slices, from, to);
 }
 
 static void mark_dirty_groups(struct lm_region *region, size_t page, size_t count) {
@@ -99,12 +125,7 @@ void lm_runs_give(struct lm_region *region, size_t page, size_t count, size_t to
     region->aged_pages[w] |=
         region->dirty_pages[w] & lm_bitmap_mask(w, page + touched, page + count);
   lm_bitmap_clear(region->used_pages, page, page + count);
-  size_t per_slice = lm_pages_per_slice();
-  for (size_t s = page / per_slice; s <= (page + count - 1) / per_slice; s++) {
-    size_t from = s * per_slice;
-    if (lm_bitmap_find_set(region->used_pages, from, from + per_slice) == from + per_slice)
-      lm_bitmap_clear(region->used_slices, s, s + 1);
-  }
+  free_slices(region, page, count);
   region->used_page_count -= (uint32_t)count;
   region->pool->used_page_count -= count;
   widen_search(region, page, count);

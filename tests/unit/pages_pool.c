@@ -103,6 +103,30 @@ static void runs_do_not_overlap(void) {
   }
 }
 
+static void a_length_has_the_index_of_the_next_shorter_one(void) {
+  for (size_t count = 1; count <= 2 * LM_REGION_SEARCH_MAX; count++) {
+    size_t index = lm_runs_search_index(count);
+    CHECK_THAT(index, <=, LM_REGION_SEARCH_LAST);
+    CHECK_THAT(search_length(index), <=, count);
+    if (index < LM_REGION_SEARCH_LAST) CHECK_THAT(search_length(index + 1), >, count);
+  }
+  CHECK_EQ(search_length(LM_REGION_SEARCH_LAST), LM_REGION_SEARCH_MAX);
+}
+
+/* Of any lengths, so that searches learn where there is nothing, and frees where there is. */
+static void blocks_that_come_and_go_are_found_wherever_there_is_room(void) {
+  char *blocks[20] = {NULL};
+  uint32_t random = 1;
+  size_t most = lm_pages_per_region() / 24;
+  for (int i = 0; i < 400; i++) {
+    random = random * 1103515245 + 12345;
+    char **block = &blocks[(random >> 16) % 20];
+    if (*block != NULL) give(*block);
+    *block = take_some(1 + (random >> 8) % most);
+  }
+  CHECK_THAT(pool->region_count, <=, 2);
+}
+
 static void a_hole_is_filled_before_new_room_is_taken(void) {
   char *a = take_some(4), *b = take_some(4), *c = take_some(4);
   give(b);
@@ -435,6 +459,8 @@ static void growth_that_cannot_be_committed_fails_and_changes_nothing(void) {
   X(with_little_in_use_heaps_share_groups_rather_than_take_a_region) \
   X(with_much_in_use_a_heap_gets_groups_in_a_new_region) \
   X(runs_do_not_overlap) \
+  X(a_length_has_the_index_of_the_next_shorter_one) \
+  X(blocks_that_come_and_go_are_found_wherever_there_is_room) \
   X(a_hole_is_filled_before_new_room_is_taken) \
   X(above_a_block_that_grows_is_a_gap) \
   X(without_room_for_a_whole_gap_there_is_none) \
