@@ -77,7 +77,7 @@ static void add_span(struct lm_heap *heap, struct lm_span *span) {
   size_t class_index = span->class_index;
   heap->span_counts[class_index]++;
   heap->slice_count += span->slice_count;
-  lm_spares_note_use(heap);
+  lm_learning_note_used(&heap->spares.learning, heap->slice_count);
   if (!heap->counted[class_index] && slices_of(heap, class_index) > UNCOUNTED_SLICES)
     set_class_counted(heap, class_index, true);
   uint32_t counted = heap->counted[class_index] ? LM_TAG_COUNTED : 0;
@@ -126,7 +126,8 @@ static void drop_span(struct lm_heap *heap, struct lm_span *span) {
 static char *take_slices(struct lm_heap *heap, size_t slice_count, uint64_t *dirty_pages) {
   struct lm_span *spare = lm_spares_take_any(heap, slice_count);
   if (spare == NULL) {
-    lm_spares_learn(heap, slice_count);
+    size_t most = LM_LEARNING_MAX_BYTES / LM_SLICE_BYTES;
+    lm_learning_note_asked(&heap->spares.learning, slice_count, most);
     return lm_pool_take_slices(heap->pool, slice_count, heap->tag, dirty_pages);
   }
   size_t touched_pages = lm_pages_of(lm_span_touched_bytes(spare));

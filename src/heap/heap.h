@@ -10,6 +10,7 @@
 
 #include "base/atomic.h"
 #include "base/compiler.h"
+#include "heap/learning.h"
 #include "os/lock.h"
 #include "pages/chunk.h"
 #include "pages/pool.h"
@@ -50,10 +51,7 @@ struct lm_middle {
   uint64_t lengths; /* bit i: cached[i] has blocks */
   struct lm_cached *cached[LM_CHUNK_RUN_MAX]; /* by length */
   ptrdiff_t cache_room; /* how much more may be cached; used_count counts what is, too */
-  size_t live_peak;     /* what the program had at most in the last while */
-  bool fell;            /* to a fraction of that */
-  size_t surplus_count; /* what was too much for the cache since then, and not asked for again */
-  size_t learnt_count;  /* so much in blocks, in use or cached, is worth keeping */
+  struct lm_learning learning; /* of pages that the program has, and of what was not cached */
   uint32_t calls_to_tick; /* not 0 */
   uint64_t runs; /* bit n - 1: by_run[n] has chunks */
   struct lm_span_list by_run[LM_CHUNK_RUN_MAX + 1]; /* by run_limit */
@@ -73,10 +71,7 @@ struct lm_spares {
   size_t count;
   size_t lowest_count;  /* since the last tick */
   size_t surplus_count; /* was not needed between the last two ticks and goes back */
-  size_t used_peak;     /* slices in use at most since the last tick */
-  bool fell;            /* to a fraction of that */
-  size_t given_count;   /* given back since then, and not asked for again */
-  size_t learnt_count;  /* so many, in use or spare, are worth keeping */
+  struct lm_learning learning; /* of slices in spans that are no spares */
 };
 
 struct lm_heap {

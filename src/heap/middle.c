@@ -13,10 +13,6 @@
 /* The same for blocks that are free and cached. */
 #define CACHE_BYTES (64 * LM_KIB)
 #define CACHE_FRACTION 8
-/* What a heap may learn to keep, in use or cached, since it asks again for what it could not cache
- * when the program freed all but a fraction of its blocks. */
-#define LEARNT_MAX_BYTES (16 * LM_MIB)
-#define FALL_FRACTION 8
 #define CREDIT_BYTES (1 * LM_MIB)
 #define EARLY_PAGES 64 /* purged by one call, so that no call pays for all */
 /* Reading the clock costs as much as taking a block. */
@@ -53,39 +49,15 @@ static size_t live_count(const struct lm_middle *middle) {
                                        middle->cache_room);
 }
 
-/* Blocks have been released, since they were too much for the cache. */
-static void note_surplus(struct lm_middle *middle, size_t page_count) {
-  middle->surplus_count += page_count;
-  if (live_count(middle) < middle->live_peak / FALL_FRACTION) middle->fell = true;
-}
-
-/* A block has been taken out of a chunk: it would have been of use in the cache. What a program has
- * goes up and down a little at all times: nothing can be learnt from that. */
-static void learn(struct lm_middle *middle, size_t page_count) {
-  size_t live = live_count(middle);
-  if (live > middle->live_peak) {
-    middle->live_peak = live;
-    middle->surplus_count = 0;
-    middle->fell = false;
-  }
-  if (LM_LIKELY(!middle->fell)) return;
-  size_t again = lm_min(page_count, middle->surplus_count);
-  middle->surplus_count -= again;
-  middle->learnt_count = lm_min(middle->learnt_count + again, pages_in(LEARNT_MAX_BYTES));
-}
-
 void lm_middle_forget(struct lm_heap *heap) {
-  struct lm_middle *middle = &heap->middle;
-  middle->live_peak = middle->surplus_count = middle->learnt_count = 0;
-  middle->fell = false;
+  heap->middle.learning = (struct lm_learning){0};
 }
 
 /* If the program has had less than half of what was learnt, half will do. */
 static void unlearn(struct lm_middle *middle) {
-  if (middle->live_peak < middle->learnt_count / 2) middle->learnt_count /= 2;
-  middle->live_peak = live_count(middle);
-  middle->surplus_count = 0;
-  middle->fell = false;
+  struct lm_learning *learning = &middle->learning;
+  if (learning->used_peak < learning->learnt_count / 2) learning->learnt_count /= 2;
+  lm_learning_tick(learning, live_count(middle));
 }
 
 /* ---- The heap's chunks, by their longest free run ---- */
@@ -255,12 +227,13 @@ static void flush_all_cached(struct lm_heap *heap) {
 static void flush_surplus(struct lm_heap *heap) {
   struct lm_middle *middle = &heap->middle;
   size_t used_before = middle->used_count;
-  middle->live_peak = lm_max(middle->live_peak, live_count(middle));
+  middle->learning.used_peak = lm_max(middle->learning.used_peak, live_count(middle));
   for (int i = 0; i < 2; i++) {
-    if (middle->cache_room >= 0 || middle->used_count <= middle->learnt_count) break;
+    if (middle->cache_room >= 0 || middle->used_count <= middle->learning.learnt_count) break;
     flush_one_cached(heap);
   }
-  if (middle->used_count != used_before) note_surplus(middle, used_before - middle->used_count);
+  size_t given_count = used_before - middle->used_count;
+  if (given_count != 0) lm_learning_note_given(&middle->learning, live_count(middle), given_count);
 }
 
 /* NULL if the chunk turns out to have no such run. */
@@ -298,7 +271,8 @@ void *lm_middle_take(struct lm_heap *heap, size_t page_count, bool clear) {
     size_t run = page_count + (size_t)__builtin_ctzll(fitting);
     void *block = take_from(middle, middle->by_run[run].first, page_count, clear);
     if (LM_UNLIKELY(block == NULL)) continue;
-    learn(middle, page_count);
+    lm_learning_note_used(&middle->learning, live_count(middle));
+    lm_learning_note_asked(&middle->learning, page_count, pages_in(LM_LEARNING_MAX_BYTES));
     return block;
   }
 }

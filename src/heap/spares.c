@@ -5,8 +5,6 @@
 /* So many slices are kept in any case, and a part of what is in use. */
 #define SPARE_SLICES 1
 #define SPARE_FRACTION 16
-#define LEARNT_MAX_SLICES (16 * LM_MIB / LM_SLICE_BYTES)
-#define SPARE_FALL_FRACTION 8
 #define GIVEN_PER_CALL 2 /* spans, so that no call pays for all */
 
 /* Gives a spare back to its pool, of one class after the other; there is one. */
@@ -26,12 +24,9 @@ static void give_spare(struct lm_heap *heap) {
 static bool give_excess(struct lm_heap *heap) {
   struct lm_spares *spares = &heap->spares;
   size_t used = heap->slice_count, count_before = spares->count;
-  size_t limit = lm_max(used + SPARE_SLICES + used / SPARE_FRACTION, spares->learnt_count);
+  size_t limit = lm_max(used + SPARE_SLICES + used / SPARE_FRACTION, spares->learning.learnt_count);
   for (int i = 0; i < GIVEN_PER_CALL && used + spares->count > limit; i++) give_spare(heap);
-  spares->given_count += count_before - spares->count;
-  bool falls = !spares->fell && used < spares->used_peak / SPARE_FALL_FRACTION;
-  spares->fell |= falls;
-  return falls;
+  return lm_learning_note_given(&spares->learning, used, count_before - spares->count);
 }
 
 bool lm_spares_give(struct lm_heap *heap, struct lm_span *span) {
@@ -70,31 +65,13 @@ struct lm_span *lm_spares_take_any(struct lm_heap *heap, size_t slice_count) {
   return NULL;
 }
 
-void lm_spares_note_use(struct lm_heap *heap) {
-  struct lm_spares *spares = &heap->spares;
-  if (LM_LIKELY(heap->slice_count <= spares->used_peak)) return;
-  spares->used_peak = heap->slice_count;
-  spares->given_count = 0;
-  spares->fell = false;
-}
-
-void lm_spares_learn(struct lm_heap *heap, size_t slice_count) {
-  struct lm_spares *spares = &heap->spares;
-  /* What is in use goes up and down a little at all times: nothing can be learnt from that. */
-  if (!spares->fell) return;
-  size_t again = lm_min(spares->given_count, slice_count);
-  spares->given_count -= again;
-  spares->learnt_count = lm_min(spares->learnt_count + again, LEARNT_MAX_SLICES);
-}
-
 void lm_spares_tick(struct lm_heap *heap) {
   struct lm_spares *spares = &heap->spares;
+  struct lm_learning *learning = &spares->learning;
   spares->surplus_count = spares->lowest_count;
-  spares->learnt_count = lm_min(spares->learnt_count, spares->used_peak);
   spares->lowest_count = spares->count;
-  spares->given_count = 0;
-  spares->used_peak = heap->slice_count;
-  spares->fell = false;
+  learning->learnt_count = lm_min(learning->learnt_count, learning->used_peak);
+  lm_learning_tick(learning, heap->slice_count);
 }
 
 void lm_spares_give_surplus(struct lm_heap *heap) {

@@ -3,9 +3,8 @@
  * carved anew.
  *
  * Spares are a waste if the program rests after it has freed everything. So there are few, in
- * proportion to what is in use, until the heap has learnt: when most of what it had is given back,
- * and asked for again before the next tick, as much is kept the next time. What was not needed from
- * one tick to the next goes back, and that much is unlearnt. */
+ * proportion to what is in use, and as many as the heap has learnt to need (learning.h). What was
+ * not needed from one tick to the next goes back, and that much is unlearnt. */
 #ifndef LM_HEAP_SPARES_H
 #define LM_HEAP_SPARES_H
 
@@ -22,22 +21,16 @@ struct lm_span *lm_spares_take(struct lm_heap *heap, size_t class_index);
 /* A spare of any class with so many slices, on no list; NULL if there is none. */
 struct lm_span *lm_spares_take_any(struct lm_heap *heap, size_t slice_count);
 
-/* The heap has a span more. */
-void lm_spares_note_use(struct lm_heap *heap);
-
-/* The heap has had to ask the pool for so many slices. */
-void lm_spares_learn(struct lm_heap *heap, size_t slice_count);
-
 /* Whether the heap has learnt to keep most of its spans, so that what is freed may stay in bins. */
 LM_INLINE bool lm_spares_cover(const struct lm_heap *heap) {
-  return heap->spares.learnt_count >= lm_max(1, heap->slice_count / 2);
+  return heap->spares.learning.learnt_count >= lm_max(1, heap->slice_count / 2);
 }
 
 /* What the clock asks for; and a part of it, with each call of lm_heap_tick. */
 void lm_spares_tick(struct lm_heap *heap);
 void lm_spares_give_surplus(struct lm_heap *heap);
 
-/* Gives all back. */
+/* Gives all back, and forgets what was learnt. */
 void lm_spares_trim(struct lm_heap *heap);
 
 #endif

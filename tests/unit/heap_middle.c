@@ -266,9 +266,9 @@ static void what_was_too_much_for_the_cache_is_cached_the_next_time(void) {
   struct lm_heap *heap = new_heap();
   take_and_give(heap, 200, 1);
   CHECK_THAT(heap->middle.used_count, <=, 20 * 8);
-  CHECK_EQ(heap->middle.learnt_count, 0);
+  CHECK_EQ(heap->middle.learning.learnt_count, 0);
   take_and_give(heap, 200, 1);
-  CHECK_THAT(heap->middle.learnt_count, >=, 190 * 8);
+  CHECK_THAT(heap->middle.learning.learnt_count, >=, 190 * 8);
   take_and_give(heap, 200, 1);
   CHECK_THAT(heap->middle.used_count, >=, 190 * 8);
 }
@@ -283,17 +283,17 @@ static void nothing_is_learnt_from_a_little_up_and_down(void) {
   struct lm_heap *heap = new_heap();
   for (int i = 0; i < 40; i++) take_block(heap, 8);
   for (int i = 0; i < 4; i++) take_and_give(heap, 100, 1);
-  CHECK_EQ(heap->middle.learnt_count, 0);
+  CHECK_EQ(heap->middle.learning.learnt_count, 0);
 }
 
 static void half_of_what_was_learnt_goes_when_less_was_needed(void) {
   struct lm_heap *heap = new_heap();
   for (int i = 0; i < 2; i++) take_and_give(heap, 200, 1);
-  size_t learnt = heap->middle.learnt_count;
+  size_t learnt = heap->middle.learning.learnt_count;
   for (int i = 0; i < 2; i++) lm_middle_tick(heap, 1);
-  CHECK_EQ(heap->middle.learnt_count, learnt); /* all of it was needed before that tick */
+  CHECK_EQ(heap->middle.learning.learnt_count, learnt); /* all of it was needed before that tick */
   for (int i = 0; i < 2; i++) lm_middle_tick(heap, 1);
-  CHECK_EQ(heap->middle.learnt_count, learnt / 2);
+  CHECK_EQ(heap->middle.learning.learnt_count, learnt / 2);
   check_middle(heap);
 }
 

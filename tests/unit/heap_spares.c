@@ -21,6 +21,17 @@ static void give_spans(size_t from, size_t to) {
   check_heap(heap);
 }
 
+/* A heap with a span's blocks in use, and a spare. */
+static struct lm_span *begin_with_a_spare(void) {
+  heap = new_heap();
+  take_spans(2);
+  struct lm_span *span = lm_span_of(blocks[0]);
+  for (size_t i = 0; i < BLOCKS; i++) memset(blocks[i], 0xff, 64);
+  give_spans(0, 1);
+  CHECK_EQ(span->state, LM_SPAN_SPARE);
+  return span;
+}
+
 static void a_heap_keeps_one_span_and_a_sixteenth_of_what_it_uses(void) {
   heap = new_heap();
   take_spans(SPANS);
@@ -36,11 +47,7 @@ static void a_heap_keeps_one_span_and_a_sixteenth_of_what_it_uses(void) {
 }
 
 static void a_spare_serves_its_class_as_it_is(void) {
-  heap = new_heap();
-  take_spans(2);
-  struct lm_span *span = lm_span_of(blocks[0]);
-  give_spans(0, 1);
-  CHECK_EQ(span->state, LM_SPAN_SPARE);
+  struct lm_span *span = begin_with_a_spare();
   char *block = heap_take(heap, CLASS);
   CHECK_EQ(lm_span_of(block), span);
   CHECK_EQ(heap->current[CLASS], span);
@@ -49,11 +56,7 @@ static void a_spare_serves_its_class_as_it_is(void) {
 }
 
 static void a_spare_serves_another_class_when_that_needs_a_span(void) {
-  heap = new_heap();
-  take_spans(2);
-  struct lm_span *span = lm_span_of(blocks[0]);
-  for (size_t i = 0; i < BLOCKS; i++) memset(blocks[i], 0xff, 64);
-  give_spans(0, 1);
+  struct lm_span *span = begin_with_a_spare();
   bool zero;
   char *block = lm_heap_take_slow(heap, CLASS + 1, &zero);
   CHECK_EQ(lm_span_of(block), span);
@@ -64,10 +67,7 @@ static void a_spare_serves_another_class_when_that_needs_a_span(void) {
 }
 
 static void what_another_class_wrote_is_dirty_when_the_span_goes_back(void) {
-  heap = new_heap();
-  take_spans(2);
-  struct lm_span *span = lm_span_of(blocks[0]);
-  give_spans(0, 1);
+  struct lm_span *span = begin_with_a_spare();
   char *block = heap_take(heap, CLASS + 1);
   CHECK_EQ(lm_span_of(block), span);
   leave_no_room(heap, CLASS + 1);
@@ -80,9 +80,7 @@ static void what_another_class_wrote_is_dirty_when_the_span_goes_back(void) {
 }
 
 static void a_spare_of_another_length_is_of_no_use(void) {
-  heap = new_heap();
-  take_spans(2);
-  give_spans(0, 1);
+  begin_with_a_spare();
   CHECK_EQ(lm_classes[TWO_SLICES].slice_count, 2);
   heap_take(heap, TWO_SLICES);
   CHECK_EQ(heap->spares.count, 1);
@@ -107,15 +105,18 @@ static void nothing_is_learnt_from_a_little_up_and_down(void) {
     give_spans(0, SPANS / 3);
     for (size_t j = 0; j < SPANS / 3 * BLOCKS; j++) blocks[j] = heap_take(heap, CLASS);
   }
-  CHECK_EQ(heap->spares.learnt_count, 0);
+  CHECK_EQ(heap->spares.learning.learnt_count, 0);
 }
 
 static void no_more_is_learnt_than_16_mib(void) {
   heap = new_heap();
-  heap->spares.given_count = SIZE_MAX / 2;
-  heap->spares.fell = true;
-  lm_spares_learn(heap, SIZE_MAX / 4);
-  CHECK_EQ(heap->spares.learnt_count, 16 * LM_MIB / LM_SLICE_BYTES);
+  size_t most = 16 * LM_MIB / LM_SLICE_BYTES;
+  heap->spares.learning = (struct lm_learning){
+      .used_peak = SIZE_MAX, .fell = true, .given_count = 100, .learnt_count = most - 1};
+  heap_take(heap, CLASS);
+  CHECK_EQ(heap->spares.learning.learnt_count, most);
+  heap_take(heap, CLASS + 1);
+  CHECK_EQ(heap->spares.learning.learnt_count, most);
 }
 
 static void tick_once(void) {
@@ -137,16 +138,14 @@ static void what_is_not_needed_for_a_tick_goes_back_and_is_unlearnt(void) {
   give_spans(0, 10);
   tick_once();
   CHECK_THAT(heap->spares.count, <=, 11);
-  CHECK_EQ(heap->spares.learnt_count, 10);
+  CHECK_EQ(heap->spares.learning.learnt_count, 10);
   tick_once();
   tick_once();
   CHECK_EQ(slices(), 0);
 }
 
 static void a_block_of_a_spare_is_freed_twice_and_not_anybodys(void) {
-  heap = new_heap();
-  take_spans(2);
-  give_spans(0, 1);
+  begin_with_a_spare();
   CHECK_EQ(lm_raw_usable_bytes(blocks[0]), 0);
   CHECK(!lm_large_give(blocks[0]));
   CHECK(lm_large_is_free(blocks[0]));
