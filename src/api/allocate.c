@@ -188,21 +188,50 @@ size_t lm_raw_usable_bytes(const void *address) {
   return lm_large_usable_bytes(address);
 }
 
+/* ---- realloc ---- */
+
 /* A block up to this stays where it is however much it shrinks. */
 #define KEEP_MAX_BYTES 128
+/* One that moves to grow becomes longer by this part at least, for the next time. */
+#define GROWTH_FRACTION 8
 
-void *lm_raw_realloc(void *block, size_t size) {
-  size_t old_bytes = lm_raw_usable_bytes(block);
-  if (size > LM_REQUEST_MAX_BYTES) return NULL;
-  if (old_bytes > lm_classed_max_bytes && size > lm_classed_max_bytes) {
-    void *moved = lm_large_resize(heap_or_empty(), block, size);
-    if (moved != NULL) return moved;
-  } else if (size <= old_bytes && (size > old_bytes / 2 || old_bytes <= KEEP_MAX_BYTES)) {
-    return block;
-  }
-  void *copy = take_any(size, false);
-  if (copy == NULL) return size <= old_bytes ? block : NULL;
+/* For blocks with a class: whether one is good for the size as it is, and how many bytes to move it
+ * to if not. */
+LM_INLINE bool fits(size_t block_bytes, size_t size) {
+  return size <= block_bytes && (size > block_bytes / 2 || block_bytes <= KEEP_MAX_BYTES);
+}
+LM_INLINE size_t room_for(size_t old_bytes, size_t size) {
+  return size <= old_bytes ? size : lm_max(size, old_bytes + old_bytes / GROWTH_FRACTION);
+}
+
+LM_INLINE void *move(void *block, size_t old_bytes, size_t size, size_t room) {
+  /* A block that cannot shrink stays: errno must not tell. */
+  void *copy = size > old_bytes ? lm_raw_malloc(room) : take_any(size, false);
+  if (LM_UNLIKELY(copy == NULL)) return size > old_bytes ? NULL : block;
   memcpy(copy, block, lm_min(size, old_bytes));
   lm_raw_free(block);
   return copy;
+}
+
+/* A block of another heap, a middle or a large one, or no block. */
+static LM_NOINLINE void *realloc_other(void *block, size_t size, void *caller) {
+  size_t old_bytes = lm_raw_usable_bytes(block), room = size;
+  if (LM_UNLIKELY(old_bytes == 0)) return lm_foreign_realloc(block, size, caller);
+  if (size > LM_REQUEST_MAX_BYTES) return NULL;
+  if (old_bytes <= lm_classed_max_bytes) {
+    if (fits(old_bytes, size)) return block;
+    room = room_for(old_bytes, size);
+  } else if (size > lm_classed_max_bytes) {
+    void *resized = lm_large_resize(heap_or_empty(), block, size);
+    if (resized != NULL) return resized;
+  }
+  return move(block, old_bytes, size, room);
+}
+
+void *lm_raw_realloc(void *block, size_t size, void *caller) {
+  uint32_t difference = lm_tags_read(block) ^ LM_THREAD(lm_this_heap)->tag;
+  if (LM_UNLIKELY(difference >= LM_TAG_SMALL_LIMIT)) return realloc_other(block, size, caller);
+  size_t old_bytes = lm_classes[difference & LM_TAG_CLASS_MASK].block_bytes;
+  if (fits(old_bytes, size)) return block;
+  return move(block, old_bytes, size, room_for(old_bytes, size));
 }

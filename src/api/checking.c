@@ -217,7 +217,7 @@ void *lm_checked_realloc(void *block, size_t size, void *caller) {
    * move, so that whoever kept the old address is found out. */
   if (lm_min(old_size, size) > lm_classed_max_bytes) {
     is_live(block, true);
-    void *moved = lm_raw_realloc(block, size + TRAILER_BYTES);
+    void *moved = lm_raw_realloc(block, size + TRAILER_BYTES, caller);
     if (moved != NULL) return finish(moved, size);
     set_live(block);
     return NULL;

@@ -48,9 +48,7 @@ LM_INLINE void lm_checked_free_sized(void *block, size_t size, void *caller) {
   lm_raw_free(block);
 }
 LM_INLINE void *lm_checked_realloc(void *block, size_t size, void *caller) {
-  if (LM_UNLIKELY(lm_raw_usable_bytes(block) == 0))
-    return lm_foreign_realloc(block, size, caller);
-  return lm_raw_realloc(block, size);
+  return lm_raw_realloc(block, size, caller);
 }
 LM_INLINE size_t lm_checked_usable_bytes(void *block, void *caller) {
   size_t bytes = lm_raw_usable_bytes(block);

@@ -297,8 +297,10 @@ bool lm_middle_resize(struct lm_heap *heap, void *block, size_t page_count) {
   struct lm_span *span = lm_span_of_own(block);
   struct lm_chunk *chunk = lm_chunk_of_span(span);
   size_t run_before = chunk->run_limit, dirty_before = lm_load_relaxed(&chunk->dirty_count);
-  size_t used_before = span->used_count;
-  if (page_count > LM_CHUNK_RUN_MAX || !lm_chunk_resize(span, block, page_count)) return false;
+  size_t used_before = span->used_count, regretted;
+  if (page_count > LM_CHUNK_RUN_MAX || !lm_chunk_resize(span, block, page_count, &regretted))
+    return false;
+  middle->debt_count += regretted;
   set_used_count(middle, middle->used_count + span->used_count - used_before);
   middle->dirty_count += lm_load_relaxed(&chunk->dirty_count) - dirty_before;
   relist_chunk(middle, span, run_before);

@@ -225,14 +225,16 @@ size_t lm_chunk_give(struct lm_span *span, void *block) {
   return page_count;
 }
 
-bool lm_chunk_resize(struct lm_span *span, void *block, size_t page_count) {
+bool lm_chunk_resize(struct lm_span *span, void *block, size_t page_count, size_t *regretted) {
   struct lm_chunk *chunk = lm_chunk_of(block);
   size_t page = page_in_chunk(block), old_end = page + lm_region_block_pages(block);
   size_t end = page + page_count;
+  *regretted = 0;
   if (end > old_end) {
     if (end > lm_chunk_pages() || lm_bitmap_find_set(chunk->used_pages, old_end, end) != end ||
         !commit_free_pages(span, chunk, old_end, end))
       return false;
+    *regretted = lm_bitmap_count(chunk->early_pages, old_end, end);
     lm_bitmap_clear(chunk->early_pages, old_end, end);
     use_pages(span, chunk, old_end, end - old_end);
   } else if (end < old_end) {

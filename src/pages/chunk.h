@@ -34,8 +34,8 @@ void *lm_chunk_take(struct lm_span *span, size_t page_count, bool clear, size_t 
 size_t lm_chunk_give(struct lm_span *span, void *block);
 
 /* Changes the length of a block where it stands; false, with nothing changed, if pages behind it
- * are in use. */
-bool lm_chunk_resize(struct lm_span *span, void *block, size_t page_count);
+ * are in use. `*regretted` as above. */
+bool lm_chunk_resize(struct lm_span *span, void *block, size_t page_count, size_t *regretted);
 
 /* Purges free dirty pages, with `aged_only` those that were so when the chunk was last aged, until
  * `most` or more are purged. Returns how many were. */

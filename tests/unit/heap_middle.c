@@ -254,6 +254,17 @@ static void pages_purged_early_and_used_again_are_owed(void) {
   CHECK_EQ(heap->middle.debt_count, owed - lm_min(owed, CREDIT_BYTES / PAGE / 2));
 }
 
+static void pages_purged_early_that_a_block_grows_into_are_owed(void) {
+  struct lm_heap *heap = new_heap();
+  char *blocks[30];
+  for (int i = 0; i < 30; i++) blocks[i] = take_block(heap, 8);
+  for (int i = 1; i < 30; i++) give_back(heap, blocks[i]);
+  lm_middle_trim(heap);
+  CHECK_EQ(heap->middle.debt_count, 0);
+  CHECK(lm_middle_resize(heap, blocks[0], 16));
+  CHECK_EQ(heap->middle.debt_count, 8);
+}
+
 /* Takes and gives back `count` blocks of 8 to 8 + `lengths` - 1 pages. */
 static void take_and_give(struct lm_heap *heap, int count, int lengths) {
   char *blocks[200];
@@ -329,6 +340,7 @@ int main(void) {
   RUN(what_is_free_beyond_what_is_kept_is_purged_at_once);
   RUN(without_credit_only_the_clock_purges);
   RUN(pages_purged_early_and_used_again_are_owed);
+  RUN(pages_purged_early_that_a_block_grows_into_are_owed);
   RUN(what_was_too_much_for_the_cache_is_cached_the_next_time);
   RUN(the_same_with_blocks_of_many_lengths);
   RUN(nothing_is_learnt_from_a_little_up_and_down);

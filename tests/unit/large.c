@@ -275,7 +275,7 @@ static void a_block_of_which_parts_were_advised_grows_all_the_same(void) {
   char *block = take_bytes(4 * MIB);
   fill_ends(block, 4 * MIB, 5);
   madvise(block + MIB, MIB, MADV_DONTDUMP);
-  char *grown = lm_raw_realloc(block, 9 * MIB);
+  char *grown = lm_raw_realloc(block, 9 * MIB, NULL);
   CHECK(grown != NULL);
   check_ends(grown, 4 * MIB, 5);
   char *target = take_bytes(9 * MIB);
@@ -304,7 +304,7 @@ static void a_huge_block_that_came_out_of_a_region_grows(void) {
   fill_ends(block, LM_LARGE_MAX_BYTES, 8);
   char *moved = lm_large_resize(heap, block, LM_LARGE_MAX_BYTES + MIB);
   /* Its parts are of different mappings: the system may refuse to resize them as one. */
-  char *grown = lm_raw_realloc(moved, 3 * LM_LARGE_MAX_BYTES);
+  char *grown = lm_raw_realloc(moved, 3 * LM_LARGE_MAX_BYTES, NULL);
   CHECK(grown != NULL);
   check_ends(grown, LM_LARGE_MAX_BYTES, 8);
   touch(grown + LM_LARGE_MAX_BYTES, 2 * LM_LARGE_MAX_BYTES);

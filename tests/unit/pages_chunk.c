@@ -29,6 +29,13 @@ static char *take_clear(struct lm_span *span, size_t pages, bool clear) {
 
 static char *take_block(struct lm_span *span, size_t pages) { return take_clear(span, pages, false); }
 
+static bool resize_block(struct lm_span *span, char *block, size_t pages) {
+  size_t regretted;
+  bool resized = lm_chunk_resize(span, block, pages, &regretted);
+  check_chunk(span);
+  return resized;
+}
+
 static void give_back(struct lm_span *span, char *block) {
   lm_chunk_give(span, block);
   check_chunk(span);
@@ -99,15 +106,13 @@ static void any_order_of_calls_keeps_the_maps_right(void) {
 static void a_block_grows_into_free_pages_and_shrinks(void) {
   struct lm_span *span = take_chunk();
   char *block = take_block(span, 2), *wall = take_block(span, 3);
-  CHECK(!lm_chunk_resize(span, block, 3));
+  CHECK(!resize_block(span, block, 3));
   give_back(span, wall);
-  CHECK(lm_chunk_resize(span, block, 4));
-  check_chunk(span);
+  CHECK(resize_block(span, block, 4));
   CHECK_EQ(lm_region_live_pages(block), 4);
-  CHECK(lm_chunk_resize(span, block, 1));
-  check_chunk(span);
+  CHECK(resize_block(span, block, 1));
   CHECK_EQ(span->used_count, 1);
-  CHECK(!lm_chunk_resize(span, block, lm_chunk_pages() + 1));
+  CHECK(!resize_block(span, block, lm_chunk_pages() + 1));
 }
 
 static void a_block_at_the_end_does_not_grow_beyond(void) {
@@ -115,7 +120,7 @@ static void a_block_at_the_end_does_not_grow_beyond(void) {
   char *last = NULL;
   for (char *block; (block = take_block(span, 1)) != NULL;) last = block;
   CHECK_EQ(last, lm_span_start(span) + LM_CHUNK_BYTES - PAGE);
-  CHECK(!lm_chunk_resize(span, last, 2));
+  CHECK(!resize_block(span, last, 2));
 }
 
 /* ---- What memory holds ---- */
@@ -173,6 +178,20 @@ static void what_was_purged_early_is_regretted_when_it_is_used(void) {
   lm_chunk_age(span);
   CHECK(lm_chunk_take(span, 1, false, &reused, &regretted) != NULL);
   CHECK_EQ(regretted, 0); /* the time for regrets is over */
+}
+
+static void what_was_purged_early_is_regretted_when_a_block_grows_into_it(void) {
+  size_t regretted;
+  struct lm_span *span = take_chunk();
+  char *block = take_block(span, 1);
+  give_back(span, take_block(span, 3));
+  lm_chunk_purge(span, false, SIZE_MAX);
+  CHECK(lm_chunk_resize(span, block, 3, &regretted));
+  CHECK_EQ(regretted, 2);
+  CHECK(lm_chunk_resize(span, block, 1, &regretted));
+  CHECK_EQ(regretted, 0);
+  CHECK(lm_chunk_resize(span, block, 3, &regretted)); /* dirty, and not purged again */
+  CHECK_EQ(regretted, 0);
 }
 
 static void aged_pages_are_those_that_stay_free(void) {
@@ -239,6 +258,7 @@ static void run_all(void) {
   RUN(what_a_pool_knows_of_the_pages_passes_to_the_chunk_and_back);
   RUN(only_what_is_free_is_purged);
   RUN(what_was_purged_early_is_regretted_when_it_is_used);
+  RUN(what_was_purged_early_is_regretted_when_a_block_grows_into_it);
   RUN(aged_pages_are_those_that_stay_free);
   RUN(what_was_purged_early_is_regretted_when_the_chunk_is_taken_again);
   RUN(purging_ends_when_it_is_enough);
