@@ -54,7 +54,8 @@ void *lm_take(struct lm_heap *heap, size_t size, bool clear);
 void *lm_raw_calloc(size_t size);
 /* `alignment` is a power of two. */
 void *lm_raw_memalign(size_t alignment, size_t size);
-/* `size` is not 0; NULL, with the block kept, if out of memory. */
+/* `size` is not 0; NULL, with the block kept, if out of memory. An address that is no block is
+ * dealt with as foreign, and `caller` named. */
 void *lm_raw_realloc(void *block, size_t size, void *caller);
 
 /* Usable bytes if `address` is a block of loam's, else 0. In the fast build an address inside a
