@@ -175,8 +175,8 @@ static LM_NOINLINE void free_other(void *address, void *caller) {
 }
 
 LM_NOINLINE void lm_free_slow(void *block, uint32_t difference, void *caller) {
-  if (LM_UNLIKELY(difference >= LM_TAG_OWN_LIMIT)) free_other(block, caller);
-  else free_own_middle(block, caller);
+  if (LM_LIKELY(difference < LM_TAG_OWN_LIMIT)) free_own_middle(block, caller);
+  else if (!lm_remote_join(LM_THREAD(lm_this_heap), block)) free_other(block, caller);
 }
 
 /* ---- Sizes ---- */

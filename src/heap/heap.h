@@ -25,9 +25,10 @@
  * The block freed first is the chain's handle; from it one reaches the last, and so on back to it.
  * By slice, so that nothing of the span's has to be read to find the chain. */
 struct lm_chain {
-  uintptr_t slice; /* address >> LM_SLICE_SHIFT; 0: the chain is empty */
+  uintptr_t slice; /* lm_chain_slice_of its blocks; 0: the chain is empty */
   struct lm_block *handle, *newest;
   uint32_t count;
+  uint32_t weight; /* of each block; 0: they are middle blocks and differ */
 };
 #define LM_CHAIN_COUNT 64
 #define LM_FLUSH_PARTS 4 /* the chains are sent in so many parts */
@@ -84,7 +85,7 @@ struct lm_heap {
   uint32_t refill_count;
   uint32_t early_growths;      /* while messages waited, since the inbox was last found empty */
   size_t trim_class;           /* classes below have been looked at since the last tick */
-  size_t chained_bytes;        /* about what is in chains and parcels; 0: nothing */
+  size_t chained_weight;       /* about what is in chains and parcels; 0: nothing */
   size_t flush_chain;          /* the chain that is sent next */
   struct lm_pool *pool;
   struct lm_span *current[LM_CLASS_COUNT]; /* NULL if there is none */
@@ -93,7 +94,8 @@ struct lm_heap {
   bool counted[LM_CLASS_COUNT]; /* frees of the class's blocks are */
   size_t slice_count;           /* of all the heap's spans, but for chunks */
   struct lm_span *sentinel;     /* counted, of a class that is not; or NULL */
-  struct lm_chain chains[LM_CHAIN_COUNT];
+  uint64_t used_chains;         /* bit i: chains[i] has blocks */
+  LM_CACHE_ALIGNED struct lm_chain chains[LM_CHAIN_COUNT];
   struct lm_parcel parcels[LM_PARCEL_COUNT];
   struct lm_message *received; /* taken out of the inbox and not put back yet, newest first */
   struct lm_middle middle;

@@ -8,14 +8,24 @@
 
 #if LM_BITS_64
 #define ADDRESS_MASK (((uint64_t)1 << 48) - 1)
+#define COUNT_SHIFT 48
+#define HAS_AFTER_NEXT ((uint64_t)1 << 63)
+_Static_assert(LM_SLICE_BYTES / LM_GRANULE_BYTES < 1 << (63 - COUNT_SHIFT), "a slice's blocks");
 static struct lm_message *message_next(const struct lm_message *message) {
   return (struct lm_message *)(uintptr_t)(message->next_and_count & ADDRESS_MASK);
 }
 static size_t message_count(const struct lm_message *message) {
-  return (size_t)(message->next_and_count >> 48);
+  return (size_t)((message->next_and_count & ~HAS_AFTER_NEXT) >> COUNT_SHIFT);
 }
 static void message_set(struct lm_message *message, struct lm_message *next, size_t count) {
-  message->next_and_count = (uint64_t)(uintptr_t)next | (uint64_t)count << 48;
+  message->next_and_count = (uint64_t)(uintptr_t)next | (uint64_t)count << COUNT_SHIFT;
+}
+static struct lm_message *message_after_next(const struct lm_message *message) {
+  return (message->next_and_count & HAS_AFTER_NEXT) != 0 ? message->after_next : NULL;
+}
+static void message_set_after_next(struct lm_message *message, struct lm_message *after_next) {
+  message->after_next = after_next;
+  message->next_and_count |= HAS_AFTER_NEXT;
 }
 #else
 static struct lm_message *message_next(const struct lm_message *message) { return message->next; }
@@ -23,6 +33,13 @@ static size_t message_count(const struct lm_message *message) { return message->
 static void message_set(struct lm_message *message, struct lm_message *next, size_t count) {
   message->next = next;
   message->count = (uint32_t)count;
+  message->after_next = NULL;
+}
+static struct lm_message *message_after_next(const struct lm_message *message) {
+  return message->after_next;
+}
+static void message_set_after_next(struct lm_message *message, struct lm_message *after_next) {
+  message->after_next = after_next;
 }
 #endif
 
@@ -70,8 +87,6 @@ static void deliver_all(struct lm_message *message) {
 
 /* ---- The sender ---- */
 
-#define MIDDLE_WEIGHT_DIVISOR 4
-
 static void send_parcel(struct lm_parcel *parcel) {
   if (parcel->owner == NULL) return;
   if (!push(parcel->owner, parcel->first, parcel->last)) deliver_all(parcel->first);
@@ -99,18 +114,23 @@ static void deliver_to_orphan(struct lm_heap *heap, struct lm_message *message) 
   lm_heap_put_back(heap, span, message->newest, handle, message_count(message));
 }
 
+#define SMALLEST_CLASS 1 /* whose blocks have no room for all of a message */
+
 /* Closes the chain's ring and puts it into the parcel for the span's owner. */
 static void pack(struct lm_heap *heap, struct lm_chain *chain) {
   struct lm_message *message = (struct lm_message *)chain->handle;
   message->newest = chain->newest;
   message_set(message, NULL, chain->count);
-  struct lm_heap *owner = lm_load_acquire(&lm_span_of(message)->owner);
+  struct lm_span *span = lm_span_of(message);
+  struct lm_heap *owner = lm_load_acquire(&span->owner);
   chain->slice = 0;
+  heap->used_chains &= ~((uint64_t)1 << (chain - heap->chains));
   if (owner == NULL) {
     deliver_to_orphan(heap, message);
     return;
   }
-  size_t id = owner->tag >> LM_TAG_OWNER_SHIFT;
+  /* Not owner->tag, which is on a line that the owner writes all the time. */
+  size_t id = lm_load_relaxed(&span->tag) >> LM_TAG_OWNER_SHIFT;
   struct lm_parcel *parcel = &heap->parcels[id % LM_PARCEL_COUNT];
   if (parcel->owner != owner) {
     send_parcel(parcel);
@@ -118,6 +138,8 @@ static void pack(struct lm_heap *heap, struct lm_chain *chain) {
     parcel->last = message;
   } else {
     message_set(message, parcel->first, chain->count);
+    if (span->class_index != SMALLEST_CLASS)
+      message_set_after_next(message, message_next(parcel->first));
   }
   parcel->first = message;
 }
@@ -130,48 +152,65 @@ static void prefetch_chain(const struct lm_chain *chain) {
   __builtin_prefetch(&record->owner);
 }
 
-/* Sends the next part of the chains. A part at a time, so that no call pays for all. */
+/* Blocks above this count for a part of their bytes, so that some go together. */
+#define LIGHT_BYTES LM_KIB
+#define LIGHT_FRACTION 4
+/* Few blocks of orphans wait: what a thread has left is often freed at one go, by one that sleeps
+ * then, and each block that is not sent keeps a span. */
+#define ORPHAN_WEIGHT (LM_REMOTE_BATCH_WEIGHT / 8)
+
+#define PART_CHAINS (LM_CHAIN_COUNT / LM_FLUSH_PARTS)
+
+/* Sends the next part of the chains. A part at a time, so that no call pays for all. What pack
+ * brings about may send chains as well. */
 static void flush_part(struct lm_heap *heap) {
-  size_t end = heap->flush_chain + LM_CHAIN_COUNT / LM_FLUSH_PARTS;
-  for (size_t i = heap->flush_chain; i < end; i++)
-    if (heap->chains[i].slice != 0) prefetch_chain(&heap->chains[i]);
-  for (size_t i = heap->flush_chain; i < end; i++)
-    if (heap->chains[i].slice != 0) pack(heap, &heap->chains[i]);
-  heap->flush_chain = end % LM_CHAIN_COUNT;
+  uint64_t part = (((uint64_t)1 << PART_CHAINS) - 1) << heap->flush_chain;
+  for (uint64_t left = heap->used_chains & part; left != 0; left &= left - 1)
+    prefetch_chain(&heap->chains[__builtin_ctzll(left)]);
+  while ((heap->used_chains & part) != 0)
+    pack(heap, &heap->chains[__builtin_ctzll(heap->used_chains & part)]);
+  heap->flush_chain = (heap->flush_chain + PART_CHAINS) % LM_CHAIN_COUNT;
   for (size_t i = 0; i < LM_PARCEL_COUNT; i++) send_parcel(&heap->parcels[i]);
 }
 
+LM_NOINLINE void lm_remote_flush_part(struct lm_heap *heap) {
+  heap->chained_weight -= LM_REMOTE_BATCH_WEIGHT / LM_FLUSH_PARTS;
+  flush_part(heap);
+  lm_heap_tick(heap); /* a thread that only frees must see the clock too */
+}
+
 void lm_remote_flush(struct lm_heap *heap) {
-  if (heap->chained_bytes == 0) return;
-  heap->chained_bytes = 0;
+  if (heap->chained_weight == 0) return;
+  heap->chained_weight = 0;
   for (size_t i = 0; i < LM_FLUSH_PARTS; i++) flush_part(heap);
 }
 
-/* What a block counts for: a middle block for less, so that some go together. */
 static size_t weight_of(const struct lm_block *block, size_t class_index) {
-  if (LM_LIKELY(class_index != LM_CLASS_MIDDLE)) return lm_classes[class_index].block_bytes;
-  return (lm_region_block_pages(block) << lm_os.page_shift) / MIDDLE_WEIGHT_DIVISOR;
+  size_t bytes = class_index == LM_CLASS_MIDDLE ? lm_region_block_pages(block) << lm_os.page_shift
+                                                : lm_classes[class_index].block_bytes;
+  size_t weight = lm_min(bytes, lm_max(LIGHT_BYTES, bytes / LIGHT_FRACTION));
+  bool orphan = lm_tags_read(block) >> LM_TAG_OWNER_SHIFT == LM_OWNER_ORPHAN;
+  return orphan ? lm_max(weight, ORPHAN_WEIGHT) : weight;
+}
+
+/* An empty chain for the slice of `handle`; what the chain had before is packed. */
+static void begin_chain(struct lm_heap *heap, struct lm_chain *chain, struct lm_block *handle,
+                        size_t weight) {
+  if (chain->slice != 0) pack(heap, chain);
+  chain->slice = lm_chain_slice_of(handle);
+  chain->handle = handle;
+  chain->count = 0;
+  chain->weight = (uint32_t)weight;
+  heap->used_chains |= (uint64_t)1 << (chain - heap->chains);
 }
 
 void lm_remote_free(struct lm_heap *heap, struct lm_block *block, size_t class_index) {
-  uintptr_t slice = (uintptr_t)block >> LM_SLICE_SHIFT;
-  struct lm_chain *chain = &heap->chains[slice % LM_CHAIN_COUNT];
-  if (LM_LIKELY(chain->slice == slice)) {
-    block->next = chain->newest;
-    chain->count++;
-  } else {
-    if (chain->slice != 0) pack(heap, chain);
-    chain->slice = slice;
-    chain->handle = block;
-    chain->count = 1;
-  }
-  chain->newest = block;
-  heap->chained_bytes += weight_of(block, class_index);
-  if (LM_UNLIKELY(heap->chained_bytes >= LM_REMOTE_BATCH_BYTES)) {
-    heap->chained_bytes -= LM_REMOTE_BATCH_BYTES / LM_FLUSH_PARTS;
-    flush_part(heap);
-    lm_heap_tick(heap); /* a thread that only frees must see the clock too */
-  }
+  size_t weight = weight_of(block, class_index);
+  uintptr_t slice = lm_chain_slice_of(block);
+  struct lm_chain *chain = lm_chain_for(heap, slice);
+  if (chain->slice != slice)
+    begin_chain(heap, chain, block, class_index == LM_CLASS_MIDDLE ? 0 : weight);
+  lm_chain_push(heap, chain, block, weight);
 }
 
 void lm_remote_free_now(struct lm_block *block) {
@@ -214,6 +253,7 @@ static bool take_messages(struct lm_heap *heap, size_t most) {
   }
   for (struct lm_message *message; most > 0 && (message = heap->received) != NULL; most--) {
     heap->received = message_next(message);
+    __builtin_prefetch(message_after_next(message), 1);
     if (heap->received != NULL) prefetch_message(heap->received);
     take_message(heap, message);
   }

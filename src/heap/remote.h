@@ -2,8 +2,8 @@
  *
  * 1. A thread that frees another's block pushes it onto its chain for the slice (no atomics).
  * 2. When a chain has to make room, it becomes a message in the parcel for the span's owner; when
- *    the thread has collected LM_REMOTE_BATCH_BYTES, all chains do, and the parcels are sent: one
- *    compare-and-swap each onto the owner's inbox.
+ *    the thread has collected LM_REMOTE_BATCH_WEIGHT, a part of the chains do, and the parcels are
+ *    sent: one compare-and-swap each onto the owner's inbox.
  * 3. The owner takes the whole inbox with one exchange and puts each chain back on its span in
  *    constant time, some of them in each call of its slow path.
  *
@@ -14,19 +14,54 @@
 
 #include "heap/heap.h"
 
-#define LM_REMOTE_BATCH_BYTES (64 * LM_KIB)
+/* A block up to 1 KiB weighs its bytes, a larger one a quarter of them, but 1 KiB at least; an
+ * orphan's block an eighth of all at least. */
+#define LM_REMOTE_BATCH_WEIGHT (64 * LM_KIB)
 
 /* A chain as it is sent, in the memory of its handle, the block freed first. The smallest block
  * has 16 bytes, so that on 64 bit the count shares a word with the link. */
 struct lm_message {
   struct lm_block *newest; /* from it by `next` back to the handle: the ring */
 #if LM_BITS_64
-  uint64_t next_and_count; /* the next message's address, and above bit 48 the count */
+  uint64_t next_and_count; /* the next message's address, from bit 48 on the count, and bit 63 */
 #else
   struct lm_message *next;
   uint32_t count;
 #endif
+  /* A hint: the message to fetch while the next one is on its way. On 64 bit only if bit 63 says
+   * so, since it does not fit into the smallest block. */
+  struct lm_message *after_next;
 };
+
+/* Sends a part of what is collected, since that is enough. */
+void lm_remote_flush_part(struct lm_heap *heap);
+
+LM_INLINE uintptr_t lm_chain_slice_of(const void *address) {
+  return 1 + ((uintptr_t)address >> LM_SLICE_SHIFT);
+}
+LM_INLINE struct lm_chain *lm_chain_for(struct lm_heap *heap, uintptr_t slice) {
+  return &heap->chains[slice % LM_CHAIN_COUNT];
+}
+
+LM_INLINE void lm_chain_push(struct lm_heap *heap, struct lm_chain *chain, struct lm_block *block,
+                             size_t weight) {
+  block->next = chain->newest;
+  chain->newest = block;
+  chain->count++;
+  heap->chained_weight += weight;
+  if (LM_UNLIKELY(heap->chained_weight >= LM_REMOTE_BATCH_WEIGHT)) lm_remote_flush_part(heap);
+}
+
+/* Frees a block for whose slice there is a chain of blocks of one size; false, with nothing done,
+ * if there is none. While a chain has blocks their span cannot end, so that nothing else has to be
+ * known of an address in its slice. */
+LM_INLINE bool lm_remote_join(struct lm_heap *heap, void *address) {
+  uintptr_t slice = lm_chain_slice_of(address);
+  struct lm_chain *chain = lm_chain_for(heap, slice);
+  if (chain->slice != slice || chain->weight == 0) return false;
+  lm_chain_push(heap, chain, address, chain->weight);
+  return true;
+}
 
 /* Frees a block of a span that is not the heap's own and has the class. */
 void lm_remote_free(struct lm_heap *heap, struct lm_block *block, size_t class_index);

@@ -12,7 +12,7 @@ static uint32_t block_bytes_of(size_t class_index) {
 #define RUN_MIN_PAGES 4
 
 #define ROOM_BYTES 16384
-#define ROOM_MIN_BLOCKS 4
+#define ROOM_MIN_BLOCKS 16
 
 size_t lm_classed_max_bytes = LM_CLASSED_MAX_BYTES;
 

@@ -4,6 +4,9 @@
 The path is read from the disassembly: from the entry straight on, conditional branches not
 taken, jumps followed, to the first `ret`. A run under callgrind then confirms that this is the
 path that malloc(32) and the owner's free really take. No instruction on it may lock the bus.
+
+Another run counts what a block of 32 bytes costs that one thread takes and another frees, with all
+that this brings about.
 """
 import os
 import re
@@ -13,6 +16,7 @@ import tempfile
 
 LIMITS = {"malloc": 12, "free": 14} # including ret
 SLOW_PATHS = 1 # instructions per pair of calls, on average, outside of the fast paths
+REMOTE_LIMIT = 68 # instructions for malloc and a free by another thread
 PATH_MAX = 200
 
 LOOP = r"""
@@ -23,6 +27,31 @@ int main(int count, char **arguments) {
   for (long i = 0; i < n; i++) { void *volatile block = malloc(32); free(block); }
   free(keep);
   return 0;
+}
+"""
+
+REMOTE_LOOP = r"""
+#include <pthread.h>
+#include <stdlib.h>
+static void **blocks;
+static long n;
+static pthread_barrier_t barrier;
+static void *take(void *unused) {
+  for (long i = 0; i < n; i++) blocks[i] = malloc(32);
+  pthread_barrier_wait(&barrier); /* taken */
+  pthread_barrier_wait(&barrier); /* freed */
+  return unused;
+}
+int main(int count, char **arguments) {
+  n = count > 1 ? atol(arguments[1]) : 0;
+  blocks = calloc(n, sizeof *blocks);
+  pthread_t thread;
+  pthread_barrier_init(&barrier, NULL, 2);
+  pthread_create(&thread, NULL, take, NULL);
+  pthread_barrier_wait(&barrier);
+  for (long i = 0; i < n; i++) free(blocks[i]);
+  pthread_barrier_wait(&barrier);
+  return pthread_join(thread, NULL);
 }
 """
 
@@ -121,14 +150,14 @@ def self_costs(text, object_name):
     return costs
 
 
-def executed_counts(library):
-    """Instructions per call inside the library, by the difference of two runs."""
+def executed_counts(library, text):
+    """Instructions per turn of a program inside the library, by the difference of two runs."""
     few, many = 1000, 11000
     with tempfile.TemporaryDirectory() as folder:
         source, program = os.path.join(folder, "loop.c"), os.path.join(folder, "loop")
         with open(source, "w", encoding="utf-8") as file:
-            file.write(LOOP)
-        subprocess.run(["cc", "-O1", "-fno-builtin", source, "-o", program], check=True)
+            file.write(text)
+        subprocess.run(["cc", "-O1", "-fno-builtin", "-pthread", source, "-o", program], check=True)
         costs = []
         for count in (few, many):
             out = os.path.join(folder, f"out.{count}")
@@ -149,7 +178,7 @@ def measure(library):
     disassembly = subprocess.run(["objdump", "-d", "--no-show-raw-insn", "-M", "att", library],
                                  capture_output=True, text=True, check=True).stdout
     code, addresses = parse_disassembly(disassembly), symbol_addresses(library)
-    executed, found = executed_counts(library), []
+    executed, found = executed_counts(library, LOOP), []
     for name in LIMITS:
         try:
             path = straight_path(code, addresses[name])
@@ -167,6 +196,11 @@ def measure(library):
     excess = sum(executed.values()) - sum(LIMITS.values()) - SLOW_PATHS
     if excess > 0:
         found.append(f"{excess:.2f} instructions more than permitted per pair of malloc and free")
+    remote = executed_counts(library, REMOTE_LOOP)
+    print("per block that another thread frees:", remote)
+    if sum(remote.values()) > REMOTE_LIMIT:
+        found.append(f"{sum(remote.values()):.2f} instructions for malloc and a free by another "
+                     f"thread, at most {REMOTE_LIMIT}")
     print(*found, sep="\n")
     return 1 if found else 0
 

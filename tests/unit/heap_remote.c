@@ -49,7 +49,7 @@ static void remote_frees_wait_in_a_chain_unseen_by_the_owner(void) {
   take_blocks(0, 10);
   for (int i = 0; i < 5; i++) heap_give(other, blocks[i]);
   CHECK_EQ(inbox(owner), NULL);
-  CHECK_EQ(other->chained_bytes, 5 * 64);
+  CHECK_EQ(other->chained_weight, 5 * 64);
   CHECK_EQ(check_heap(owner), 10);
 }
 
@@ -60,7 +60,66 @@ static void a_chain_becomes_one_message_with_its_blocks_in_order(void) {
   lm_remote_flush(other);
   CHECK_EQ(inbox_length(owner), 1);
   check_ring(inbox(owner), blocks, 5);
-  CHECK_EQ(other->chained_bytes, 0);
+  CHECK_EQ(other->chained_weight, 0);
+}
+
+static void a_block_joins_the_chain_of_its_slice_if_there_is_one(void) {
+  begin();
+  take_blocks(0, 3);
+  CHECK(!lm_remote_join(other, blocks[0]));
+  heap_give(other, blocks[0]);
+  CHECK(lm_remote_join(other, blocks[1]));
+  CHECK(!lm_remote_join(other, NULL));
+  CHECK(!lm_remote_join(other, blocks[0] + LM_CHAIN_COUNT * LM_SLICE_BYTES));
+  CHECK_EQ(other->chained_weight, 2 * 64);
+  lm_remote_flush(other);
+  check_ring(inbox(owner), blocks, 2);
+  CHECK(!lm_remote_join(other, blocks[2]));
+}
+
+static void middle_blocks_do_not_join_since_each_has_to_be_marked(void) {
+  begin();
+  char *first = lm_middle_take(owner, 5, false), *second = lm_middle_take(owner, 5, false);
+  CHECK_EQ(lm_chain_slice_of(first), lm_chain_slice_of(second));
+  CHECK(lm_middle_send(first));
+  heap_give(other, first);
+  CHECK(!lm_remote_join(other, second));
+  CHECK(lm_middle_send(second));
+  heap_give(other, second);
+  lm_remote_flush(other);
+  CHECK_EQ(inbox_length(owner), 1);
+  check_ring(inbox(owner), (char *const[]){first, second}, 2);
+}
+
+static size_t weight_of_one(size_t size) {
+  char *block = size > lm_classed_max_bytes
+                    ? lm_middle_take(owner, lm_pages_of(size), false)
+                    : heap_take(owner, lm_sizeclass_of(size));
+  lm_remote_flush(other);
+  if (size > lm_classed_max_bytes) CHECK(lm_middle_send(block));
+  heap_give(other, block);
+  return other->chained_weight;
+}
+
+static void a_block_above_1_kib_weighs_a_quarter_but_no_less_than_1_kib(void) {
+  begin();
+  CHECK_EQ(weight_of_one(16), 16);
+  CHECK_EQ(weight_of_one(1024), 1024);
+  CHECK_EQ(weight_of_one(2048), 1024);
+  CHECK_EQ(weight_of_one(8192), 2048);
+  CHECK_EQ(weight_of_one(64 * LM_KIB), 16 * LM_KIB);
+}
+
+static void few_blocks_of_orphans_wait(void) {
+  begin();
+  take_blocks(0, 2 * BLOCKS);
+  end_heap(owner);
+  struct lm_span *span = lm_span_of(blocks[0]);
+  size_t most = LM_REMOTE_BATCH_WEIGHT / ORPHAN_WEIGHT + LM_FLUSH_PARTS * 2;
+  for (size_t i = 0; i < BLOCKS - 1; i++) {
+    heap_give(other, blocks[i]);
+    CHECK_THAT(span->used_count + i + 1, <=, BLOCKS + most);
+  }
 }
 
 static void a_message_of_one_block_is_its_own_ring(void) {
@@ -128,6 +187,67 @@ static void a_chain_that_makes_room_waits_in_a_parcel(void) {
   CHECK_EQ(parcel->owner, NULL);
 }
 
+static size_t part_of(uintptr_t slice) { return slice % LM_CHAIN_COUNT / PART_CHAINS; }
+
+/* A block in each of four slices of the class's spans, whose chains are sent together. */
+static void take_from_four_spans(size_t class_index, char *block[4]) {
+  for (uintptr_t count = 0, slice = 0; count < 4;) {
+    char *next = heap_take(owner, class_index);
+    uintptr_t next_slice = lm_chain_slice_of(next);
+    if (next_slice == slice || (count > 0 && part_of(next_slice) != part_of(slice))) continue;
+    slice = next_slice;
+    block[count++] = next;
+  }
+}
+
+static void send_four(size_t class_index) {
+  char *block[4];
+  begin();
+  take_from_four_spans(class_index, block);
+  for (int i = 0; i < 4; i++) heap_give(other, block[i]);
+  lm_remote_flush(other);
+  CHECK_EQ(inbox_length(owner), 4);
+}
+
+static void a_message_names_the_one_after_the_next_if_it_has_the_room(void) {
+  send_four(CLASS);
+  struct lm_message *first = inbox(owner), *second = message_next(first);
+  struct lm_message *third = message_next(second), *fourth = message_next(third);
+  CHECK_EQ(message_after_next(first), third);
+  CHECK_EQ(message_after_next(second), fourth);
+  CHECK_EQ(message_after_next(third), NULL);
+  CHECK_EQ(message_after_next(fourth), NULL);
+  for (struct lm_message *m = first; m != NULL; m = message_next(m))
+    check_ring(m, (char *const[]){(char *)m}, 1);
+}
+
+#if LM_BITS_64
+static void check_that_none_names_another(const struct lm_heap *heap) {
+  CHECK_EQ(inbox_length(heap), 4);
+  for (struct lm_message *m = inbox(heap); m != NULL; m = message_next(m))
+    CHECK_EQ(message_after_next(m), NULL);
+}
+
+static void the_smallest_blocks_have_no_room_to_name_a_message(void) {
+  send_four(1);
+  check_that_none_names_another(owner);
+}
+
+static void those_of_an_orphan_that_is_adopted_meanwhile_have_none_either(void) {
+  char *block[4];
+  begin();
+  take_from_four_spans(1, block);
+  end_heap(owner);
+  for (int i = 0; i < 4; i++) heap_give(other, block[i]);
+  for (int i = 0; i < 4; i++) {
+    CHECK(lm_orphan_adopt_span(third, lm_span_of(block[i])));
+    lm_heap_own(third, lm_span_of(block[i]));
+  }
+  lm_remote_flush(other);
+  check_that_none_names_another(third);
+}
+#endif
+
 static void owners_that_share_a_parcel_each_get_their_own(void) {
   begin();
   struct lm_heap *heaps[LM_PARCEL_COUNT + 1];
@@ -146,11 +266,11 @@ static void owners_that_share_a_parcel_each_get_their_own(void) {
 static void from_64_kib_on_a_part_is_sent_without_being_asked_for(void) {
   begin();
   take_blocks(0, 2 * BLOCKS);
-  size_t batch = LM_REMOTE_BATCH_BYTES / 64, part = batch / LM_FLUSH_PARTS, sent = batch;
+  size_t batch = LM_REMOTE_BATCH_WEIGHT / 64, part = batch / LM_FLUSH_PARTS, sent = batch;
   for (size_t i = 0; i < batch - 1; i++) heap_give(other, blocks[i]);
   CHECK_EQ(inbox(owner), NULL);
   heap_give(other, blocks[batch - 1]);
-  CHECK_EQ(other->chained_bytes, LM_REMOTE_BATCH_BYTES - LM_REMOTE_BATCH_BYTES / LM_FLUSH_PARTS);
+  CHECK_EQ(other->chained_weight, (batch - part) * 64);
   /* All is in one chain: after as many parts as there are, it has had its turn. */
   while (inbox(owner) == NULL) heap_give(other, blocks[sent++]);
   CHECK_THAT(sent, <=, batch + (LM_FLUSH_PARTS - 1) * part);
@@ -162,7 +282,8 @@ static void nothing_is_left_behind_when_all_is_sent(void) {
   take_blocks(0, 2 * BLOCKS);
   for (size_t i = 0; i < 2 * BLOCKS; i++) heap_give(other, blocks[i]);
   lm_remote_flush(other);
-  CHECK_EQ(other->chained_bytes, 0);
+  CHECK_EQ(other->chained_weight, 0);
+  CHECK_EQ(other->used_chains, 0);
   for (size_t i = 0; i < LM_CHAIN_COUNT; i++) CHECK_EQ(other->chains[i].slice, 0);
   for (size_t i = 0; i < LM_PARCEL_COUNT; i++) CHECK_EQ(other->parcels[i].owner, NULL);
   lm_remote_collect(owner);
@@ -429,7 +550,7 @@ static void a_heap_that_uses_the_class_adopts_the_orphan_whose_blocks_it_frees(v
   CHECK_EQ(check_heap(other), 4);
   leave_no_room(other, CLASS);
   heap_give(other, blocks[0]); /* one's own from here on */
-  CHECK_EQ(other->chained_bytes, 0);
+  CHECK_EQ(other->chained_weight, 0);
   CHECK_EQ(check_heap(other), 3);
   heap_give(other, blocks[3]);
   heap_give(other, blocks[4]);
@@ -460,11 +581,20 @@ static void a_heap_that_ends_sends_what_it_has_collected(void) {
 int main(void) {
   RUN(remote_frees_wait_in_a_chain_unseen_by_the_owner);
   RUN(a_chain_becomes_one_message_with_its_blocks_in_order);
+  RUN(a_block_joins_the_chain_of_its_slice_if_there_is_one);
+  RUN(middle_blocks_do_not_join_since_each_has_to_be_marked);
+  RUN(a_block_above_1_kib_weighs_a_quarter_but_no_less_than_1_kib);
+  RUN(few_blocks_of_orphans_wait);
   RUN(a_message_of_one_block_is_its_own_ring);
   RUN(the_smallest_blocks_hold_a_message);
   RUN(a_flush_with_nothing_collected_sends_nothing);
   RUN(chains_for_one_owner_arrive_with_one_push);
   RUN(a_chain_that_makes_room_waits_in_a_parcel);
+  RUN(a_message_names_the_one_after_the_next_if_it_has_the_room);
+#if LM_BITS_64
+  RUN(the_smallest_blocks_have_no_room_to_name_a_message);
+  RUN(those_of_an_orphan_that_is_adopted_meanwhile_have_none_either);
+#endif
   RUN(owners_that_share_a_parcel_each_get_their_own);
   RUN(from_64_kib_on_a_part_is_sent_without_being_asked_for);
   RUN(nothing_is_left_behind_when_all_is_sent);

@@ -27,6 +27,14 @@ static void a_span_has_at_least_seven_blocks_and_no_more_than_fit(void) {
   }
 }
 
+/* With fewer, blocks that a program replaces one by one, at random, do not find them there. */
+static void a_bin_has_room_for_16_blocks_and_for_16_kib(void) {
+  for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
+    const struct lm_class *class = &lm_classes[i];
+    CHECK_EQ(class->room, lm_max(16, 16 * LM_KIB / class->block_bytes));
+  }
+}
+
 static void natural_alignment_is_the_largest_power_of_two_in_the_size(void) {
   for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
     CHECK_EQ(lm_classes[i].block_bytes % lm_classes[i].natural_alignment, 0);
@@ -60,6 +68,7 @@ int main(void) {
   RUN(each_size_gets_the_smallest_class_that_holds_it);
   RUN(at_most_an_eighth_of_a_request_is_wasted);
   RUN(a_span_has_at_least_seven_blocks_and_no_more_than_fit);
+  RUN(a_bin_has_room_for_16_blocks_and_for_16_kib);
   RUN(natural_alignment_is_the_largest_power_of_two_in_the_size);
   RUN(aligned_requests_get_a_class_that_is_aligned_throughout);
   RUN(with_large_pages_there_are_more_classes_in_use);
