@@ -46,12 +46,24 @@ LM_INLINE bool lm_bitmap_test(const uint64_t *map, size_t bit) {
   return (map[bit / 64] >> (bit % 64)) & 1;
 }
 
+/* The bits of a word from `bit` on, 0 to 63; and those up to it. */
+LM_INLINE uint64_t lm_bits_from(size_t bit) { return ~(uint64_t)0 << bit % 64; }
+LM_INLINE uint64_t lm_bits_to(size_t bit) { return ~(uint64_t)0 >> (63 - bit % 64); }
+
 LM_INLINE void lm_bitmap_set(uint64_t *map, size_t from, size_t to) {
-  for (size_t w = from / 64; w * 64 < to; w++) map[w] |= lm_bitmap_mask(w, from, to);
+  if (from >= to) return;
+  size_t w = from / 64, last = (to - 1) / 64;
+  uint64_t mask = lm_bits_from(from);
+  for (; w < last; w++, mask = ~(uint64_t)0) map[w] |= mask;
+  map[w] |= mask & lm_bits_to(to - 1);
 }
 
 LM_INLINE void lm_bitmap_clear(uint64_t *map, size_t from, size_t to) {
-  for (size_t w = from / 64; w * 64 < to; w++) map[w] &= ~lm_bitmap_mask(w, from, to);
+  if (from >= to) return;
+  size_t w = from / 64, last = (to - 1) / 64;
+  uint64_t mask = lm_bits_from(from);
+  for (; w < last; w++, mask = ~(uint64_t)0) map[w] &= ~mask;
+  map[w] &= ~(mask & lm_bits_to(to - 1));
 }
 
 /* The `count` bits from `from` on, at most 64, as the lowest ones of a word. */
@@ -68,21 +80,28 @@ LM_INLINE void lm_bitmap_add_word(uint64_t *map, size_t from, size_t count, uint
   if (from % 64 + count > 64) map[from / 64 + 1] |= word >> (64 - from % 64);
 }
 
+/* How many bits are set: in maps of pages mostly none or all of them. */
+LM_INLINE size_t lm_bitmap_count_word(uint64_t word) {
+  if (word == 0) return 0;
+  return word == ~(uint64_t)0 ? 64 : lm_bit_count(word);
+}
+
 /* The number of set bits in [from, to). */
 LM_INLINE size_t lm_bitmap_count(const uint64_t *map, size_t from, size_t to) {
-  size_t count = 0;
-  for (size_t w = from / 64; w * 64 < to; w++)
-    count += lm_bit_count(map[w] & lm_bitmap_mask(w, from, to));
-  return count;
+  if (from >= to) return 0;
+  size_t count = 0, w = from / 64, last = (to - 1) / 64;
+  uint64_t mask = lm_bits_from(from);
+  for (; w < last; w++, mask = ~(uint64_t)0) count += lm_bitmap_count_word(map[w] & mask);
+  return count + lm_bitmap_count_word(map[w] & mask & lm_bits_to(to - 1));
 }
 
 /* The first set bit (or, with `invert` all ones, the first clear bit) in [from, to), or `to`. */
 LM_INLINE size_t lm_bitmap_find(const uint64_t *map, size_t from, size_t to, uint64_t invert) {
-  for (size_t w = from / 64; w * 64 < to; w++) {
-    uint64_t word = (map[w] ^ invert) & lm_bitmap_mask(w, from, to);
-    if (word != 0) return w * 64 + (size_t)__builtin_ctzll(word);
-  }
-  return to;
+  if (from >= to) return to;
+  size_t w = from / 64, last = (to - 1) / 64;
+  uint64_t word = (map[w] ^ invert) & lm_bits_from(from);
+  while (word == 0 && w < last) word = map[++w] ^ invert;
+  return word == 0 ? to : lm_min(w * 64 + (size_t)__builtin_ctzll(word), to);
 }
 LM_INLINE size_t lm_bitmap_find_set(const uint64_t *map, size_t from, size_t to) {
   return lm_bitmap_find(map, from, to, 0);
@@ -95,11 +114,10 @@ LM_INLINE size_t lm_bitmap_find_clear(const uint64_t *map, size_t from, size_t t
 LM_INLINE size_t lm_bitmap_find_last(const uint64_t *map, size_t from, size_t to,
                                      uint64_t invert) {
   if (from >= to) return from;
-  for (size_t w = (to - 1) / 64 + 1; w-- > from / 64;) {
-    uint64_t word = (map[w] ^ invert) & lm_bitmap_mask(w, from, to);
-    if (word != 0) return w * 64 + 64 - (size_t)__builtin_clzll(word);
-  }
-  return from;
+  size_t w = (to - 1) / 64, first = from / 64;
+  uint64_t word = (map[w] ^ invert) & lm_bits_to(to - 1);
+  while (word == 0 && w > first) word = map[--w] ^ invert;
+  return word == 0 ? from : lm_max(w * 64 + 64 - (size_t)__builtin_clzll(word), from);
 }
 
 #define LM_BITMAP_NONE ((size_t)-1)

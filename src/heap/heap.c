@@ -126,8 +126,8 @@ static void drop_span(struct lm_heap *heap, struct lm_span *span) {
 static char *take_slices(struct lm_heap *heap, size_t slice_count, uint64_t *dirty_pages) {
   struct lm_span *spare = lm_spares_take_any(heap, slice_count);
   if (spare == NULL) {
-    size_t most = LM_LEARNING_MAX_BYTES / LM_SLICE_BYTES;
-    lm_learning_note_asked(&heap->spares.learning, slice_count, most);
+    lm_learning_note_asked(&heap->spares.learning, slice_count, LM_SLICE_SHIFT,
+                           &lm_heap_live_count);
     return lm_pool_take_slices(heap->pool, slice_count, heap->tag, dirty_pages);
   }
   size_t touched_pages = lm_pages_of(lm_span_touched_bytes(spare));
@@ -287,6 +287,7 @@ static LM_NOINLINE bool notify(struct lm_heap *heap, struct lm_span *span) {
     span->notify_count = is_sentinel && span->used_count > few ? (uint32_t)few : 0;
     lm_span_list_push_front(usable, span);
   }
+  if (falls) heap->spares.learning.fell = true; /* bins hold much of what is free as yet */
   if (falls && !lm_spares_cover(heap)) count_all(heap);
   return ended;
 }

@@ -179,7 +179,8 @@ void lm_heap_end(struct lm_heap *heap);
 void lm_heap_end_kept(uint64_t before_ms);
 
 extern struct lm_lock lm_heaps_lock;
-/* Heaps that a thread has, and heaps ever made; under lm_heaps_lock. */
-extern size_t lm_heap_live_count, lm_heap_made_count;
+/* Heaps that a thread has. Written under lm_heaps_lock; read by heaps that learn, whenever. */
+extern _Atomic(size_t) lm_heap_live_count;
+extern size_t lm_heap_made_count; /* heaps ever made; under lm_heaps_lock */
 
 #endif

@@ -5,16 +5,20 @@
 #ifndef LM_HEAP_LEARNING_H
 #define LM_HEAP_LEARNING_H
 
+#include "base/atomic.h"
 #include "base/bits.h"
 #include "base/compiler.h"
 
 /* What is used has fallen when so small a part of the peak is left. */
 #define LM_LEARNING_FALL_FRACTION 8
-#define LM_LEARNING_MAX_BYTES (16 * LM_MIB)
+/* All heaps together may learn so much, one of them no more than that and no less. */
+#define LM_LEARNING_SHARED_BYTES (128 * LM_MIB)
+#define LM_LEARNING_MOST_BYTES (64 * LM_MIB)
+#define LM_LEARNING_LEAST_BYTES (16 * LM_MIB)
 
 struct lm_learning {
   size_t used_peak;    /* what was used at most in the last while */
-  bool fell;           /* to a fraction of that */
+  bool fell;           /* to a fraction of that, or the sentinel has said so */
   size_t given_count;  /* given back since then, and not asked for again */
   size_t learnt_count; /* so much, used or kept, is worth keeping */
 };
@@ -35,9 +39,17 @@ LM_INLINE bool lm_learning_note_given(struct lm_learning *learning, size_t used_
   return falls;
 }
 
-/* So much is asked for that was not kept. `most`: LM_LEARNING_MAX_BYTES as a count. */
-LM_INLINE void lm_learning_note_asked(struct lm_learning *learning, size_t count, size_t most) {
+/* What one of so many heaps may learn. */
+LM_INLINE size_t lm_learning_most_bytes(size_t heap_count) {
+  size_t share = LM_LEARNING_SHARED_BYTES / lm_max(heap_count, 1);
+  return lm_max(lm_min(share, LM_LEARNING_MOST_BYTES), LM_LEARNING_LEAST_BYTES);
+}
+
+/* So much is asked for that was not kept. A count stands for 1 << `shift` bytes. */
+LM_INLINE void lm_learning_note_asked(struct lm_learning *learning, size_t count, unsigned shift,
+                                      const _Atomic(size_t) *heap_count) {
   if (LM_LIKELY(!learning->fell)) return;
+  size_t most = lm_learning_most_bytes(lm_load_relaxed(heap_count)) >> shift;
   size_t again = lm_min(learning->given_count, count);
   learning->given_count -= again;
   learning->learnt_count = lm_min(learning->learnt_count + again, most);

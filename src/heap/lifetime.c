@@ -12,11 +12,20 @@
 #include "pages/meta.h"
 
 struct lm_lock lm_heaps_lock = LM_LOCK_INIT(LM_RANK_HEAPS);
-size_t lm_heap_live_count, lm_heap_made_count;
+_Atomic(size_t) lm_heap_live_count;
+size_t lm_heap_made_count;
 /* Heaps without a thread: kept as they were, and without spans. Under lm_heaps_lock. */
 static struct lm_heap *kept_heaps, *bare_heaps;
 static size_t kept_bytes;  /* of all kept heaps */
 static size_t reuse_count; /* heaps taken over since one was kept in vain */
+
+/* So many heaps more have a thread, or fewer; lm_heaps_lock is held. */
+static void add_live(size_t count) {
+  lm_store_relaxed(&lm_heap_live_count, lm_load_relaxed(&lm_heap_live_count) + count);
+}
+static void remove_live(size_t count) {
+  lm_store_relaxed(&lm_heap_live_count, lm_load_relaxed(&lm_heap_live_count) - count);
+}
 
 /* ---- A thread's begin and end ---- */
 
@@ -47,7 +56,7 @@ static struct lm_heap *reuse_heap(void) {
   else heap = pop_heap(&bare_heaps);
   if (heap != NULL) {
     reuse_count++;
-    lm_heap_live_count++;
+    add_live(1);
   }
   lm_lock_free(&lm_heaps_lock);
   return heap;
@@ -59,7 +68,7 @@ struct lm_heap *lm_heap_begin(void) {
     heap = make_heap();
     if (heap == NULL) return NULL;
     lm_lock_take(&lm_heaps_lock);
-    lm_heap_live_count++;
+    add_live(1);
     lm_lock_free(&lm_heaps_lock);
   }
   heap->trim_class = LM_CLASS_COUNT;
@@ -151,7 +160,7 @@ static bool keep_heap(struct lm_heap *heap) {
     heap->kept_ms = now_ms;
     heap->next = kept_heaps;
     kept_heaps = heap;
-    lm_heap_live_count--;
+    remove_live(1);
   }
   lm_lock_free(&lm_heaps_lock);
   return room;
@@ -161,7 +170,7 @@ static void push_bare_heap(struct lm_heap *heap, size_t live_count) {
   lm_lock_take(&lm_heaps_lock);
   heap->next = bare_heaps;
   bare_heaps = heap;
-  lm_heap_live_count -= live_count;
+  remove_live(live_count);
   lm_lock_free(&lm_heaps_lock);
 }
 

@@ -12,13 +12,13 @@
 #define KEEP_FRACTION 16
 /* The same for blocks that are free and cached. */
 #define CACHE_BYTES (64 * LM_KIB)
-#define CACHE_FRACTION 8
+#define CACHE_FRACTION 4
 #define CREDIT_BYTES (1 * LM_MIB)
 #define EARLY_PAGES 64 /* purged by one call, so that no call pays for all */
 /* Reading the clock costs as much as taking a block. */
 #define CALLS_PER_TICK 32
 
-#define FITTING(index) ((((uint64_t)2 << ((index) + 1) / 8) - 1) << (index))
+#define FITTING(index) ((((uint64_t)2 << ((index) + 1) / 5) - 1) << (index))
 #define FITTING_4(i) FITTING(i), FITTING((i) + 1), FITTING((i) + 2), FITTING((i) + 3)
 #define FITTING_16(i) FITTING_4(i), FITTING_4((i) + 4), FITTING_4((i) + 8), FITTING_4((i) + 12)
 const uint64_t lm_middle_fitting[] = {FITTING_16(0), FITTING_16(16), FITTING_16(32),
@@ -272,7 +272,7 @@ void *lm_middle_take(struct lm_heap *heap, size_t page_count, bool clear) {
     void *block = take_from(middle, middle->by_run[run].first, page_count, clear);
     if (LM_UNLIKELY(block == NULL)) continue;
     lm_learning_note_used(&middle->learning, live_count(middle));
-    lm_learning_note_asked(&middle->learning, page_count, pages_in(LM_LEARNING_MAX_BYTES));
+    lm_learning_note_asked(&middle->learning, page_count, lm_os.page_shift, &lm_heap_live_count);
     return block;
   }
 }

@@ -16,7 +16,7 @@
 #define LM_MIDDLE_MAX_BYTES (256 * LM_KIB)
 
 /* Bits of lm_middle.lengths that will do for each length: a cached block may be longer than what is
- * asked for by an eighth. */
+ * asked for by a fifth. */
 extern const uint64_t lm_middle_fitting[LM_CHUNK_RUN_MAX];
 
 /* The cached block of `index` + 1 pages that was freed last; there is one. */

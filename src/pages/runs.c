@@ -129,7 +129,9 @@ void lm_runs_give(struct lm_region *region, size_t page, size_t count, size_t to
   region->used_page_count -= (uint32_t)count;
   region->pool->used_page_count -= count;
   widen_search(region, page, count);
-  size_t dirty = lm_bitmap_count(region->dirty_pages, page, page + count);
+  size_t dirty = touched == count
+                     ? count
+                     : lm_bitmap_count(region->dirty_pages, page, page + count);
   if (dirty > 0) mark_dirty_groups(region, page, count);
   add_dirty(region, dirty);
 }

@@ -5,8 +5,9 @@ The path is read from the disassembly: from the entry straight on, conditional b
 taken, jumps followed, to the first `ret`. A run under callgrind then confirms that this is the
 path that malloc(32) and the owner's free really take. No instruction on it may lock the bus.
 
-Another run counts what a block of 32 bytes costs that one thread takes and another frees, with all
-that this brings about.
+More runs count what other patterns cost with all that they bring about: blocks of 32 bytes that one
+thread takes and another frees, blocks of random lengths that are replaced one by one, and blocks
+that are taken and freed many at a time.
 """
 import os
 import re
@@ -16,7 +17,6 @@ import tempfile
 
 LIMITS = {"malloc": 12, "free": 14} # including ret
 SLOW_PATHS = 1 # instructions per pair of calls, on average, outside of the fast paths
-REMOTE_LIMIT = 68 # instructions for malloc and a free by another thread
 PATH_MAX = 200
 
 LOOP = r"""
@@ -54,6 +54,47 @@ int main(int count, char **arguments) {
   return pthread_join(thread, NULL);
 }
 """
+
+REPLACING_LOOP = r"""
+#include <stdlib.h>
+int main(int count, char **arguments) {
+  static char *blocks[200];
+  unsigned long long random = 88172645463325252u;
+  for (long n = count > 1 ? atol(arguments[1]) : 0; n > 0; n--) {
+    random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+    char **block = &blocks[random %% %(live)d];
+    free(*block);
+    *block = malloc(%(least)d + (random >> 32) %% %(range)d);
+    **block = 1;
+  }
+  return 0;
+}
+"""
+
+BATCHES_LOOP = r"""
+#include <stdlib.h>
+int main(int count, char **arguments) {
+  static char *blocks[300];
+  unsigned long long random = 88172645463325252u;
+  for (long n = count > 1 ? atol(arguments[1]) : 0; n > 0; n -= 300) {
+    for (int i = 0; i < 300; i++) {
+      random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+      blocks[i] = malloc(1000 + random % 15000);
+      *blocks[i] = 1;
+    }
+    for (int i = 0; i < 300; i++) free(blocks[i]);
+  }
+  return 0;
+}
+"""
+
+# What is counted, the program, and how many instructions per turn are permitted.
+PATTERNS = [
+    ("malloc and a free by another thread", REMOTE_LOOP, 68),
+    ("a middle block replaced", REPLACING_LOOP % dict(live=200, least=10000, range=240000), 170),
+    ("a large block replaced", REPLACING_LOOP % dict(live=30, least=300000, range=2700000), 2050),
+    ("a block of a batch", BATCHES_LOOP, 70),
+]
 
 INSTRUCTION = re.compile(r"^\s*([0-9a-f]+):\s+(.*)$")
 PREFIXES = ("bnd ", "notrack ", "repz ", "data16 ", "cs ")
@@ -196,11 +237,11 @@ def measure(library):
     excess = sum(executed.values()) - sum(LIMITS.values()) - SLOW_PATHS
     if excess > 0:
         found.append(f"{excess:.2f} instructions more than permitted per pair of malloc and free")
-    remote = executed_counts(library, REMOTE_LOOP)
-    print("per block that another thread frees:", remote)
-    if sum(remote.values()) > REMOTE_LIMIT:
-        found.append(f"{sum(remote.values()):.2f} instructions for malloc and a free by another "
-                     f"thread, at most {REMOTE_LIMIT}")
+    for name, text, limit in PATTERNS:
+        counts = executed_counts(library, text)
+        print(f"{name}: {sum(counts.values()):.1f} instructions,", counts)
+        if sum(counts.values()) > limit:
+            found.append(f"{name}: {sum(counts.values()):.1f} instructions, at most {limit}")
     print(*found, sep="\n")
     return 1 if found else 0
 

@@ -329,9 +329,11 @@ static void after_the_sentinels_alarm_classes_are_uncounted_as_malloc_asks_for_t
   size_t few = sentinel->capacity / SENTINEL_FRACTION;
   for (size_t i = 0; sentinel->used_count > few; i++) {
     CHECK(!is_counted(several[0][0]));
+    CHECK(!heap->spares.learning.fell);
     if (lm_span_of(several[class][i]) == sentinel) heap_give(heap, several[class][i]);
   }
   CHECK_EQ(heap->sentinel, NULL);
+  CHECK(heap->spares.learning.fell);
   for (size_t i = 0; i < SEVERAL; i++) CHECK(is_counted(several[i][0]));
   for (size_t i = 0; i < BLOCKS && is_counted(several[0][0]); i++) heap_take(heap, CLASS);
   CHECK(!is_counted(several[0][0]));
