@@ -48,7 +48,7 @@ bench: all ## Compare with the other allocators: the quick suite
 	  --html $(BUILD)/bench-quick.html
 
 # The results that README and docs/benchmarks.md are made from: the newest full measurement.
-RESULTS ?= $(lastword $(sort $(wildcard bench/results/*-full.json)))
+RESULTS ?= $(lastword $(sort $(wildcard bench/results/*-full*.json)))
 report: cli ## Write README's table, docs/benchmarks.md and its plots from RESULTS
 	$(BUILD)/bin/loam bench report $(RESULTS) --update-docs . > /dev/null
 
