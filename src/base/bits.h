@@ -46,7 +46,7 @@ LM_INLINE bool lm_bitmap_test(const uint64_t *map, size_t bit) {
   return (map[bit / 64] >> (bit % 64)) & 1;
 }
 
-/* The bits of a word from `bit` on, 0 to 63; and those up to it. */
+/* The bits of the word that has `bit`, from that on; and up to it, with it. */
 LM_INLINE uint64_t lm_bits_from(size_t bit) { return ~(uint64_t)0 << bit % 64; }
 LM_INLINE uint64_t lm_bits_to(size_t bit) { return ~(uint64_t)0 >> (63 - bit % 64); }
 

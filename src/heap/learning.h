@@ -11,7 +11,8 @@
 
 /* What is used has fallen when so small a part of the peak is left. */
 #define LM_LEARNING_FALL_FRACTION 8
-/* All heaps together may learn so much, one of them no more than that and no less. */
+/* Each heap may learn its share of the first, but no more than the second and no less than the
+ * third: of spans so much, and of middle blocks. */
 #define LM_LEARNING_SHARED_BYTES (128 * LM_MIB)
 #define LM_LEARNING_MOST_BYTES (64 * LM_MIB)
 #define LM_LEARNING_LEAST_BYTES (16 * LM_MIB)
