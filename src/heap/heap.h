@@ -30,8 +30,9 @@ struct lm_chain {
   uint32_t count;
   uint32_t weight; /* of each block; 0: they are middle blocks and differ */
 };
-#define LM_CHAIN_COUNT 64
-#define LM_FLUSH_PARTS 4 /* the chains are sent in so many parts */
+#define LM_PART_CHAINS 16 /* so many are sent by one call */
+#define LM_CHAIN_PARTS 16
+#define LM_CHAIN_COUNT (LM_PART_CHAINS * LM_CHAIN_PARTS)
 
 /* Chains on their way to one owner. */
 struct lm_parcel {
@@ -86,7 +87,7 @@ struct lm_heap {
   uint32_t early_growths;      /* while messages waited, since the inbox was last found empty */
   size_t trim_class;           /* classes below have been looked at since the last tick */
   size_t chained_weight;       /* about what is in chains and parcels; 0: nothing */
-  size_t flush_chain;          /* the chain that is sent next */
+  size_t flush_part;           /* the chains that are sent next */
   struct lm_pool *pool;
   struct lm_span *current[LM_CLASS_COUNT]; /* NULL if there is none */
   struct lm_span_list usable[LM_CLASS_COUNT];
@@ -94,7 +95,7 @@ struct lm_heap {
   bool counted[LM_CLASS_COUNT]; /* frees of the class's blocks are */
   size_t slice_count;           /* of all the heap's spans, but for chunks */
   struct lm_span *sentinel;     /* counted, of a class that is not; or NULL */
-  uint64_t used_chains;         /* bit i: chains[i] has blocks */
+  uint16_t used_chains[LM_CHAIN_PARTS]; /* bit i of a part: its chain i has blocks */
   LM_CACHE_ALIGNED struct lm_chain chains[LM_CHAIN_COUNT];
   struct lm_parcel parcels[LM_PARCEL_COUNT];
   struct lm_message *received; /* taken out of the inbox and not put back yet, newest first */

@@ -114,6 +114,14 @@ static void deliver_to_orphan(struct lm_heap *heap, struct lm_message *message) 
   lm_heap_put_back(heap, span, message->newest, handle, message_count(message));
 }
 
+_Static_assert(LM_PART_CHAINS == 16, "the bits of one of used_chains");
+LM_INLINE void set_used(struct lm_heap *heap, const struct lm_chain *chain, bool used) {
+  size_t index = (size_t)(chain - heap->chains);
+  uint16_t *part = &heap->used_chains[index / LM_PART_CHAINS];
+  uint16_t bit = (uint16_t)(1u << index % LM_PART_CHAINS);
+  *part = (uint16_t)(used ? *part | bit : *part & ~bit);
+}
+
 #define SMALLEST_CLASS 1 /* whose blocks have no room for all of a message */
 
 /* Closes the chain's ring and puts it into the parcel for the span's owner. */
@@ -124,7 +132,7 @@ static void pack(struct lm_heap *heap, struct lm_chain *chain) {
   struct lm_span *span = lm_span_of(message);
   struct lm_heap *owner = lm_load_acquire(&span->owner);
   chain->slice = 0;
-  heap->used_chains &= ~((uint64_t)1 << (chain - heap->chains));
+  set_used(heap, chain, false);
   if (owner == NULL) {
     deliver_to_orphan(heap, message);
     return;
@@ -157,32 +165,35 @@ static void prefetch_chain(const struct lm_chain *chain) {
 #define LIGHT_FRACTION 4
 /* Few blocks of orphans wait: what a thread has left is often freed at one go, by one that sleeps
  * then, and each block that is not sent keeps a span. */
-#define ORPHAN_WEIGHT (LM_REMOTE_BATCH_WEIGHT / 8)
+#define ORPHAN_WEIGHT LM_REMOTE_PART_WEIGHT
 
-#define PART_CHAINS (LM_CHAIN_COUNT / LM_FLUSH_PARTS)
+/* Packs the next part of the chains. A part at a time, so that no call pays for all. What pack
+ * brings about may pack and send chains as well. */
+static void pack_part(struct lm_heap *heap) {
+  const uint16_t *used = &heap->used_chains[heap->flush_part];
+  struct lm_chain *chains = &heap->chains[heap->flush_part * LM_PART_CHAINS];
+  for (unsigned left = *used; left != 0; left &= left - 1)
+    prefetch_chain(&chains[__builtin_ctz(left)]);
+  while (*used != 0) pack(heap, &chains[__builtin_ctz(*used)]);
+  heap->flush_part = (heap->flush_part + 1) % LM_CHAIN_PARTS;
+}
 
-/* Sends the next part of the chains. A part at a time, so that no call pays for all. What pack
- * brings about may send chains as well. */
-static void flush_part(struct lm_heap *heap) {
-  uint64_t part = (((uint64_t)1 << PART_CHAINS) - 1) << heap->flush_chain;
-  for (uint64_t left = heap->used_chains & part; left != 0; left &= left - 1)
-    prefetch_chain(&heap->chains[__builtin_ctzll(left)]);
-  while ((heap->used_chains & part) != 0)
-    pack(heap, &heap->chains[__builtin_ctzll(heap->used_chains & part)]);
-  heap->flush_chain = (heap->flush_chain + PART_CHAINS) % LM_CHAIN_COUNT;
+static void send_parcels(struct lm_heap *heap) {
   for (size_t i = 0; i < LM_PARCEL_COUNT; i++) send_parcel(&heap->parcels[i]);
 }
 
 LM_NOINLINE void lm_remote_flush_part(struct lm_heap *heap) {
-  heap->chained_weight -= LM_REMOTE_BATCH_WEIGHT / LM_FLUSH_PARTS;
-  flush_part(heap);
+  heap->chained_weight -= LM_REMOTE_PART_WEIGHT;
+  pack_part(heap);
+  send_parcels(heap);
   lm_heap_tick(heap); /* a thread that only frees must see the clock too */
 }
 
 void lm_remote_flush(struct lm_heap *heap) {
   if (heap->chained_weight == 0) return;
   heap->chained_weight = 0;
-  for (size_t i = 0; i < LM_FLUSH_PARTS; i++) flush_part(heap);
+  for (size_t i = 0; i < LM_CHAIN_PARTS; i++) pack_part(heap);
+  send_parcels(heap);
 }
 
 static size_t weight_of(const struct lm_block *block, size_t class_index) {
@@ -201,7 +212,7 @@ static void begin_chain(struct lm_heap *heap, struct lm_chain *chain, struct lm_
   chain->handle = handle;
   chain->count = 0;
   chain->weight = (uint32_t)weight;
-  heap->used_chains |= (uint64_t)1 << (chain - heap->chains);
+  set_used(heap, chain, true);
 }
 
 void lm_remote_free(struct lm_heap *heap, struct lm_block *block, size_t class_index) {

@@ -15,8 +15,9 @@
 #include "heap/heap.h"
 
 /* A block up to 1 KiB weighs its bytes, a larger one a quarter of them, but 1 KiB at least; an
- * orphan's block an eighth of all at least. */
-#define LM_REMOTE_BATCH_WEIGHT (64 * LM_KIB)
+ * orphan's block as much as a part of the chains, at least. */
+#define LM_REMOTE_PART_WEIGHT (16 * LM_KIB)
+#define LM_REMOTE_BATCH_WEIGHT (LM_CHAIN_PARTS * LM_REMOTE_PART_WEIGHT)
 
 /* A chain as it is sent, in the memory of its handle, the block freed first. The smallest block
  * has 16 bytes, so that on 64 bit the count shares a word with the link. */

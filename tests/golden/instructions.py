@@ -55,6 +55,43 @@ int main(int count, char **arguments) {
 }
 """
 
+# Two threads take turns, so that each run is the same; before it is counted, blocks of both are
+# everywhere.
+EXCHANGING_LOOP = r"""
+#include <pthread.h>
+#include <stdlib.h>
+enum { PLACES = 20000, TURNS = 500, BEFORE = 200000 };
+static char *blocks[PLACES];
+static unsigned long long random_state = 88172645463325252u;
+static long turns;
+static pthread_barrier_t barrier;
+static unsigned long long next_random(void) {
+  random_state ^= random_state << 13, random_state ^= random_state >> 7;
+  return random_state ^= random_state << 17;
+}
+static void *run(void *other) {
+  for (long turn = 0; turn < turns; turn += TURNS) {
+    for (int i = 0; i < TURNS && (turn / TURNS % 2 != 0) == (other != NULL); i++) {
+      char *block = malloc(16 + next_random() % 985);
+      *block = 1;
+      char **place = &blocks[next_random() % PLACES];
+      free(*place);
+      *place = block;
+    }
+    pthread_barrier_wait(&barrier);
+  }
+  return NULL;
+}
+int main(int count, char **arguments) {
+  turns = BEFORE + (count > 1 ? atol(arguments[1]) : 0);
+  pthread_t thread;
+  pthread_barrier_init(&barrier, NULL, 2);
+  pthread_create(&thread, NULL, run, blocks);
+  run(NULL);
+  return pthread_join(thread, NULL);
+}
+"""
+
 REPLACING_LOOP = r"""
 #include <stdlib.h>
 int main(int count, char **arguments) {
@@ -91,6 +128,7 @@ int main(int count, char **arguments) {
 # What is counted, the program, and how many instructions per turn are permitted.
 PATTERNS = [
     ("malloc and a free by another thread", REMOTE_LOOP, 68),
+    ("a block exchanged", EXCHANGING_LOOP, 88),
     ("a middle block replaced", REPLACING_LOOP % dict(live=200, least=10000, range=240000), 170),
     ("a large block replaced", REPLACING_LOOP % dict(live=30, least=300000, range=2700000), 2050),
     ("a block of a batch", BATCHES_LOOP, 70),

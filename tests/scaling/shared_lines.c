@@ -140,7 +140,7 @@ static const struct pattern patterns[] = {
     {"local, 16 to 512 bytes", 16, 512, run_local, {0.0005, 0.0005}},
     {"local, 16 to 4096 bytes", 16, 4096, run_local, {0.002, 0.006}}, /* spans that come and go */
     {"local, 8 to 128 KiB", 8192, 131072, run_local, {0.002, 0.006}},
-    {"remote, 16 to 512 bytes", 16, 512, run_remote, {0.05, 0.2}},
+    {"remote, 16 to 512 bytes", 16, 512, run_remote, {0.03, 0.2}},
 };
 
 static void *work(void *data) {
