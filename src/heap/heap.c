@@ -101,11 +101,12 @@ static void set_sentinel(struct lm_heap *heap, struct lm_span *span) {
 /* Lets a bin be put back into its spans, some blocks in each call. */
 static void start_draining(struct lm_heap *heap, size_t class_index) {
   lm_bitmap_set(heap->draining, class_index, class_index + 1);
+  if (!heap->drains) heap->drained_class = class_index;
   heap->drains = true;
 }
 
 /* Most of the sentinel has been freed: what is in the bins of uncounted classes goes into spans,
- * and so do the frees that follow. */
+ * and so do the frees that follow. Faster than other bins, since all may be freed before long. */
 static void count_all(struct lm_heap *heap) {
   for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
     if (heap->counted[i] || heap->span_counts[i] == 0) continue;
@@ -113,6 +114,7 @@ static void count_all(struct lm_heap *heap) {
     heap->rooms[i] = NO_ROOM;
     start_draining(heap, i);
   }
+  heap->drains_fast = heap->drains;
 }
 
 /* An empty span of the heap's, on no list, is no longer counted as its own. */
@@ -414,36 +416,43 @@ LM_INLINE bool give_to_span(struct lm_heap *heap, struct lm_block *block) {
 
 #define GIVEN_AT_ONCE 8 /* blocks whose spans' records are fetched at the same time */
 
-/* Puts up to GIVEN_AT_ONCE blocks of a bin back, or of its reserve once the bin is empty. False if
- * both are. */
-static LM_NOINLINE bool give_some(struct lm_heap *heap, size_t class_index) {
+/* Puts up to `most` blocks of a bin back, GIVEN_AT_ONCE of them at most, or of its reserve once the
+ * bin is empty. Returns how many: 0 if both are. */
+static LM_NOINLINE size_t give_some(struct lm_heap *heap, size_t class_index, size_t most) {
   bool bin = heap->bins[class_index] != NULL;
   struct lm_block **list = bin ? &heap->bins[class_index] : &heap->reserves[class_index];
   struct lm_block *blocks[GIVEN_AT_ONCE], *block = *list;
   size_t count = 0;
-  for (; block != NULL && count < GIVEN_AT_ONCE; block = block->next) {
+  for (; block != NULL && count < lm_min(most, GIVEN_AT_ONCE); block = block->next) {
     __builtin_prefetch(lm_span_record_of(block), 1);
     blocks[count++] = block;
   }
   *list = block;
   for (size_t i = 0; i < count; i++) give_to_span(heap, blocks[i]);
-  return count != 0;
+  return count;
 }
 
 void lm_heap_flush_bin(struct lm_heap *heap, size_t class_index) {
-  while (give_some(heap, class_index)) {}
+  while (give_some(heap, class_index, GIVEN_AT_ONCE) != 0) {}
 }
 
-/* Each block costs a cache miss or two; no call should pay for a bin of thousands. */
-#define DRAINED_BY_CALL 16
+/* Each block costs a cache miss or two; no call should pay for a bin of thousands. More at a time
+ * while all may be freed before long, and in a tick, which not many calls have. */
+#define DRAINED_BY_CALL 4
+#define DRAINED_FAST 16
 
-static LM_NOINLINE void drain(struct lm_heap *heap) {
-  for (size_t given = 0; given < DRAINED_BY_CALL;) {
-    size_t class_index = lm_bitmap_find_set(heap->draining, 0, LM_CLASS_COUNT);
-    heap->drains = class_index != LM_CLASS_COUNT;
-    if (!heap->drains) return;
-    if (give_some(heap, class_index)) given += GIVEN_AT_ONCE;
-    else lm_bitmap_clear(heap->draining, class_index, class_index + 1);
+static LM_NOINLINE void drain(struct lm_heap *heap, size_t most) {
+  while (most > 0) {
+    size_t given = give_some(heap, heap->drained_class, most);
+    most -= given;
+    if (given != 0) continue;
+    lm_bitmap_clear(heap->draining, heap->drained_class, heap->drained_class + 1);
+    size_t next = lm_bitmap_find_set(heap->draining, 0, LM_CLASS_COUNT);
+    if (next == LM_CLASS_COUNT) {
+      heap->drains = heap->drains_fast = false;
+      return;
+    }
+    heap->drained_class = next;
   }
 }
 
@@ -475,8 +484,9 @@ void lm_heap_free_beyond(struct lm_heap *heap, size_t class_index, struct lm_blo
   }
   if (LM_UNLIKELY(room == INT16_MIN)) heap->rooms[class_index] = NO_ROOM;
   bool ended = give_to_span(heap, block);
-  if (LM_UNLIKELY(heap->drains)) drain(heap);
-  if (LM_UNLIKELY(ended)) lm_heap_tick(heap); /* a thread that only frees must see the clock, too */
+  if (LM_UNLIKELY(heap->drains)) drain(heap, heap->drains_fast ? DRAINED_FAST : DRAINED_BY_CALL);
+  /* A thread that only frees must see the clock, too. */
+  if (LM_UNLIKELY(ended)) lm_heap_tick_after_work(heap);
 }
 
 void lm_heap_put_back(struct lm_heap *heap, struct lm_span *span, struct lm_block *first,
@@ -554,15 +564,18 @@ static LM_NOINLINE void tick_slow(struct lm_heap *heap, uint64_t now_ms) {
 
 #define TRIM_CLASSES_PER_TICK 32
 
-void lm_heap_tick(struct lm_heap *heap) {
+static void tick_and_drain(struct lm_heap *heap, size_t most_drained) {
   uint64_t now_ms = lm_os_clock_ms();
   if (now_ms - heap->tick_ms >= 1 + lm_options.purge_delay_ms / 4) tick_slow(heap, now_ms);
   /* A few classes at a time, so that no single call pays for all of them. */
   for (int i = 0; i < TRIM_CLASSES_PER_TICK && heap->trim_class < LM_CLASS_COUNT; i++)
     trim_class(heap, heap->trim_class++);
-  if (heap->drains) drain(heap);
+  if (heap->drains) drain(heap, most_drained);
   lm_spares_give_surplus(heap);
 }
+
+void lm_heap_tick(struct lm_heap *heap) { tick_and_drain(heap, DRAINED_FAST); }
+void lm_heap_tick_after_work(struct lm_heap *heap) { tick_and_drain(heap, DRAINED_BY_CALL); }
 
 void lm_heap_trim(struct lm_heap *heap) {
   lm_remote_flush(heap);

@@ -30,8 +30,8 @@ struct lm_chain {
   uint32_t count;
   uint32_t weight; /* of each block; 0: they are middle blocks and differ */
 };
-#define LM_PART_CHAINS 16 /* so many are sent by one call */
-#define LM_CHAIN_PARTS 16
+#define LM_PART_CHAINS 8 /* so many are sent by one call */
+#define LM_CHAIN_PARTS 32
 #define LM_CHAIN_COUNT (LM_PART_CHAINS * LM_CHAIN_PARTS)
 
 /* Chains on their way to one owner. */
@@ -95,7 +95,7 @@ struct lm_heap {
   bool counted[LM_CLASS_COUNT]; /* frees of the class's blocks are */
   size_t slice_count;           /* of all the heap's spans, but for chunks */
   struct lm_span *sentinel;     /* counted, of a class that is not; or NULL */
-  uint16_t used_chains[LM_CHAIN_PARTS]; /* bit i of a part: its chain i has blocks */
+  uint8_t used_chains[LM_CHAIN_PARTS]; /* bit i of a part: its chain i has blocks */
   LM_CACHE_ALIGNED struct lm_chain chains[LM_CHAIN_COUNT];
   struct lm_parcel parcels[LM_PARCEL_COUNT];
   struct lm_message *received; /* taken out of the inbox and not put back yet, newest first */
@@ -109,7 +109,8 @@ struct lm_heap {
   struct lm_block *bins_seen[LM_CLASS_COUNT]; /* as they were at the last tick */
   /* Classes whose bins are being put back into their spans, some blocks in each call. */
   uint64_t draining[LM_BITMAP_WORDS(LM_CLASS_COUNT)];
-  bool drains; /* there are such */
+  size_t drained_class; /* the one whose turn it is */
+  bool drains, drains_fast; /* there are such; more blocks in each call */
   struct lm_heap *next; /* this and the next two: while it has no thread, under the lists' lock */
   size_t kept_bytes;    /* what it was kept with when its thread ended; 0: nothing */
   uint64_t kept_ms;     /* when that was */
@@ -164,6 +165,8 @@ void lm_heap_flush_bin(struct lm_heap *heap, size_t class_index);
 /* Does what the passing of time asks for, if it has passed: sends chains, empties bins that are not
  * used, gives empty spans back, turns the purge clock. Called from slow paths. */
 void lm_heap_tick(struct lm_heap *heap);
+/* The same at the end of a call that has had work already: empties less. */
+void lm_heap_tick_after_work(struct lm_heap *heap);
 
 /* Sends chains, takes messages and gives back all empty spans, now. */
 void lm_heap_trim(struct lm_heap *heap);

@@ -114,12 +114,12 @@ static void deliver_to_orphan(struct lm_heap *heap, struct lm_message *message) 
   lm_heap_put_back(heap, span, message->newest, handle, message_count(message));
 }
 
-_Static_assert(LM_PART_CHAINS == 16, "the bits of one of used_chains");
+_Static_assert(LM_PART_CHAINS == 8, "the bits of one of used_chains");
 LM_INLINE void set_used(struct lm_heap *heap, const struct lm_chain *chain, bool used) {
   size_t index = (size_t)(chain - heap->chains);
-  uint16_t *part = &heap->used_chains[index / LM_PART_CHAINS];
-  uint16_t bit = (uint16_t)(1u << index % LM_PART_CHAINS);
-  *part = (uint16_t)(used ? *part | bit : *part & ~bit);
+  uint8_t *part = &heap->used_chains[index / LM_PART_CHAINS];
+  uint8_t bit = (uint8_t)(1u << index % LM_PART_CHAINS);
+  *part = (uint8_t)(used ? *part | bit : *part & ~bit);
 }
 
 #define SMALLEST_CLASS 1 /* whose blocks have no room for all of a message */
@@ -165,17 +165,19 @@ static void prefetch_chain(const struct lm_chain *chain) {
 #define LIGHT_FRACTION 4
 /* Few blocks of orphans wait: what a thread has left is often freed at one go, by one that sleeps
  * then, and each block that is not sent keeps a span. */
-#define ORPHAN_WEIGHT LM_REMOTE_PART_WEIGHT
+#define ORPHAN_WEIGHT (4 * LM_REMOTE_PART_WEIGHT)
 
-/* Packs the next part of the chains. A part at a time, so that no call pays for all. What pack
- * brings about may pack and send chains as well. */
-static void pack_part(struct lm_heap *heap) {
-  const uint16_t *used = &heap->used_chains[heap->flush_part];
+/* Packs the next part of the chains, and says how many that were. A part at a time, so that no call
+ * pays for all. What pack brings about may pack and send chains as well. */
+static size_t pack_part(struct lm_heap *heap) {
+  const uint8_t *used = &heap->used_chains[heap->flush_part];
+  size_t count = (size_t)__builtin_popcount(*used);
   struct lm_chain *chains = &heap->chains[heap->flush_part * LM_PART_CHAINS];
   for (unsigned left = *used; left != 0; left &= left - 1)
     prefetch_chain(&chains[__builtin_ctz(left)]);
   while (*used != 0) pack(heap, &chains[__builtin_ctz(*used)]);
   heap->flush_part = (heap->flush_part + 1) % LM_CHAIN_PARTS;
+  return count;
 }
 
 static void send_parcels(struct lm_heap *heap) {
@@ -183,10 +185,15 @@ static void send_parcels(struct lm_heap *heap) {
 }
 
 LM_NOINLINE void lm_remote_flush_part(struct lm_heap *heap) {
-  heap->chained_weight -= LM_REMOTE_PART_WEIGHT;
-  pack_part(heap);
+  size_t packed = 0;
+  do {
+    heap->chained_weight -= LM_REMOTE_PART_WEIGHT;
+    packed += pack_part(heap);
+  } while (heap->chained_weight >= LM_REMOTE_BATCH_WEIGHT && packed < LM_PART_CHAINS / 2);
+  /* More is left if what waits weighs much and is many chains: the next free goes on. */
+  heap->chained_weight = lm_min(heap->chained_weight, LM_REMOTE_BATCH_WEIGHT);
   send_parcels(heap);
-  lm_heap_tick(heap); /* a thread that only frees must see the clock too */
+  lm_heap_tick_after_work(heap); /* a thread that only frees must see the clock too */
 }
 
 void lm_remote_flush(struct lm_heap *heap) {

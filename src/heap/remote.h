@@ -15,8 +15,8 @@
 #include "heap/heap.h"
 
 /* A block up to 1 KiB weighs its bytes, a larger one a quarter of them, but 1 KiB at least; an
- * orphan's block as much as a part of the chains, at least. */
-#define LM_REMOTE_PART_WEIGHT (16 * LM_KIB)
+ * orphan's block as much as four parts of the chains, at least. */
+#define LM_REMOTE_PART_WEIGHT (8 * LM_KIB)
 #define LM_REMOTE_BATCH_WEIGHT (LM_CHAIN_PARTS * LM_REMOTE_PART_WEIGHT)
 
 /* A chain as it is sent, in the memory of its handle, the block freed first. The smallest block
@@ -34,7 +34,8 @@ struct lm_message {
   struct lm_message *after_next;
 };
 
-/* Sends a part of what is collected, since that is enough. */
+/* Sends a part of what is collected, since that is enough; more parts if there are few chains in
+ * them and they weigh too much still. */
 void lm_remote_flush_part(struct lm_heap *heap);
 
 LM_INLINE uintptr_t lm_chain_slice_of(const void *address) {

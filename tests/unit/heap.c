@@ -341,6 +341,31 @@ static void after_the_sentinels_alarm_classes_are_uncounted_as_malloc_asks_for_t
   check_heap(heap);
 }
 
+static size_t count_in_bins(void) {
+  size_t count = 0;
+  for (size_t i = 0; i < LM_CLASS_COUNT; i++)
+    count += unit_list_length(heap->bins[i]) + unit_list_length(heap->reserves[i]);
+  return count;
+}
+
+static void after_the_sentinels_alarm_bins_drain_faster(void) {
+  take_several();
+  struct lm_span *sentinel = heap->sentinel;
+  size_t class = sentinel->class_index - CLASS;
+  for (size_t i = 0; heap->sentinel != NULL; i++) heap_give(heap, several[class][i]);
+  CHECK(heap->drains_fast);
+  size_t other = (class + 1) % SEVERAL, before = count_in_bins();
+  CHECK_THAT(before, >, 0);
+  for (size_t i = 0; before > 0; i++) {
+    heap_give(heap, several[other][i]);
+    CHECK_EQ(count_in_bins(), before - lm_min(before, DRAINED_FAST));
+    before = count_in_bins();
+  }
+  heap_give(heap, several[other][several_count(CLASS + other) - 1]);
+  CHECK(!heap->drains_fast);
+  check_heap(heap);
+}
+
 /* ---- Extension ---- */
 
 static void fresh_memory_is_carved_page_by_page(void) {
@@ -654,6 +679,7 @@ int main(void) {
   RUN(when_most_spans_are_gone_all_classes_are_counted);
   RUN(a_sentinel_that_becomes_current_is_one_no_longer);
   RUN(after_the_sentinels_alarm_classes_are_uncounted_as_malloc_asks_for_them);
+  RUN(after_the_sentinels_alarm_bins_drain_faster);
   RUN(fresh_memory_is_carved_page_by_page);
   RUN(used_memory_is_carved_some_pages_at_a_time);
   RUN(pages_that_were_not_used_before_are_carved_as_fresh_ones);

@@ -115,7 +115,8 @@ static void few_blocks_of_orphans_wait(void) {
   take_blocks(0, 2 * BLOCKS);
   end_heap(owner);
   struct lm_span *span = lm_span_of(blocks[0]);
-  size_t most = LM_REMOTE_BATCH_WEIGHT / ORPHAN_WEIGHT + LM_CHAIN_PARTS;
+  size_t most = LM_REMOTE_BATCH_WEIGHT / ORPHAN_WEIGHT;
+  most += LM_CHAIN_PARTS / (ORPHAN_WEIGHT / LM_REMOTE_PART_WEIGHT);
   for (size_t i = 0; i < BLOCKS - 1; i++) {
     heap_give(other, blocks[i]);
     CHECK_THAT(span->used_count + i + 1, <=, BLOCKS + most);
@@ -274,6 +275,34 @@ static void from_a_batch_on_a_part_is_sent_without_being_asked_for(void) {
   /* The chains follow each other; after as many parts as there are, all have had their turn. */
   while (inbox(owner) == NULL) heap_give(other, blocks[sent++]);
   CHECK_THAT(sent, <=, batch + (LM_CHAIN_PARTS - 1) * part);
+}
+
+static size_t count_chains(const struct lm_heap *heap) {
+  size_t count = 0;
+  for (size_t i = 0; i < LM_CHAIN_PARTS; i++)
+    count += (size_t)__builtin_popcount(heap->used_chains[i]);
+  return count;
+}
+
+/* Chains of one block, of a heap that lives, whose parts are full before much is collected; then
+ * blocks of orphans among them, each of which asks for several parts. */
+static void no_call_packs_more_chains_than_one_part_and_a_half_have(void) {
+  size_t large = lm_sizeclass_of(16 * LM_KIB), most = 0;
+  begin();
+  for (size_t i = 0; i < 4 * LM_CHAIN_COUNT; i++) {
+    if (i == 2 * LM_CHAIN_COUNT) end_heap(owner);
+    char *block = heap_take(i < 2 * LM_CHAIN_COUNT ? owner : third, large);
+    blocks[i] = block;
+  }
+  for (size_t i = 0; i < 4 * LM_CHAIN_COUNT; i++) {
+    size_t before = count_chains(other);
+    heap_give(other, blocks[(i * 641) % (4 * LM_CHAIN_COUNT)]);
+    size_t after = count_chains(other);
+    most = lm_max(most, before - lm_min(before, after));
+    CHECK_THAT(other->chained_weight, <=, LM_REMOTE_BATCH_WEIGHT);
+  }
+  CHECK_THAT(most, >, 0);
+  CHECK_THAT(most, <, LM_PART_CHAINS + LM_PART_CHAINS / 2);
 }
 
 static void nothing_is_left_behind_when_all_is_sent(void) {
@@ -596,6 +625,7 @@ int main(void) {
 #endif
   RUN(owners_that_share_a_parcel_each_get_their_own);
   RUN(from_a_batch_on_a_part_is_sent_without_being_asked_for);
+  RUN(no_call_packs_more_chains_than_one_part_and_a_half_have);
   RUN(nothing_is_left_behind_when_all_is_sent);
   RUN(a_tick_sends_what_is_collected);
   RUN(blocks_of_the_current_span_come_back_into_the_bin);
