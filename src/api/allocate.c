@@ -175,8 +175,10 @@ static LM_NOINLINE void free_other(void *address, void *caller) {
 }
 
 LM_NOINLINE void lm_free_slow(void *block, uint32_t difference, void *caller) {
+  struct lm_heap *heap = LM_THREAD(lm_this_heap);
   if (LM_LIKELY(difference < LM_TAG_OWN_LIMIT)) free_own_middle(block, caller);
-  else if (!lm_remote_join(LM_THREAD(lm_this_heap), block)) free_other(block, caller);
+  else if (!lm_heap_keep_guest(heap, block, difference ^ heap->tag) && !lm_remote_join(heap, block))
+    free_other(block, caller);
 }
 
 /* ---- Sizes ---- */

@@ -70,6 +70,33 @@ static size_t slices_of(const struct lm_heap *heap, size_t class_index) {
   return heap->span_counts[class_index] * lm_classes[class_index].slice_count;
 }
 
+/* ---- Guests ---- */
+
+/* Smaller blocks have so many others in their slice that to send one home costs little, while one
+ * that stays is no longer found on the fast path of free. */
+#define FIRST_GUEST_CLASS (512 / LM_GRANULE_BYTES)
+#define GUESTS_PER_REFILL 32
+/* A guest that goes home costs as much as so many of the heap's own blocks. */
+#define GUEST_COST 2
+
+/* The class's bin and reserve are empty. */
+static void end_guests(struct lm_heap *heap, size_t class_index) {
+  heap->guest_rooms[class_index] = 0;
+}
+
+/* The class's bin and reserve are empty, and malloc asks for its blocks: it may have guests. Who
+ * only frees never gets here, and sends all blocks home. */
+static void admit_guests(struct lm_heap *heap, size_t class_index) {
+  heap->parts_since_refill = 0;
+  if (class_index >= FIRST_GUEST_CLASS) heap->guest_rooms[class_index] = GUESTS_PER_REFILL + 1;
+}
+
+/* Whether there may be some in the bin or in the reserve. */
+static bool has_guests(const struct lm_heap *heap, size_t class_index) {
+  uint8_t room = heap->guest_rooms[class_index];
+  return room != 0 && room != GUESTS_PER_REFILL + 1;
+}
+
 /* ---- A span's life ---- */
 
 /* A span, on none of the heap's lists, is its own from here on. */
@@ -388,6 +415,7 @@ void *lm_heap_take_slow(struct lm_heap *heap, size_t class_index, bool *zero) {
   *zero = false;
   if (heap->reserves[class_index] != NULL) return take_reserve(heap, class_index);
   heap->rooms[class_index] = room_of(heap, class_index);
+  admit_guests(heap, class_index);
   if (heap->early_growths != 0) collect_some(heap);
   struct lm_span *span = heap->current[class_index];
   if (span != NULL && span->extended_count < span->carve_limit) return carve(heap, span, zero);
@@ -416,6 +444,16 @@ LM_INLINE bool give_to_span(struct lm_heap *heap, struct lm_block *block) {
 
 #define GIVEN_AT_ONCE 8 /* blocks whose spans' records are fetched at the same time */
 
+/* Puts blocks of a bin that has guests back. */
+static LM_NOINLINE void give_home(struct lm_heap *heap, struct lm_block **blocks, size_t count) {
+  for (size_t i = 0; i < count; i++) __builtin_prefetch(&lm_span_record_of(blocks[i])->owner);
+  for (size_t i = 0; i < count; i++) {
+    const struct lm_span *span = lm_span_of(blocks[i]);
+    if (lm_load_relaxed(&span->owner) == heap) give_to_span(heap, blocks[i]);
+    else lm_remote_free(heap, blocks[i], span->class_index);
+  }
+}
+
 /* Puts up to `most` blocks of a bin back, GIVEN_AT_ONCE of them at most, or of its reserve once the
  * bin is empty. Returns how many: 0 if both are. */
 static LM_NOINLINE size_t give_some(struct lm_heap *heap, size_t class_index, size_t most) {
@@ -428,12 +466,31 @@ static LM_NOINLINE size_t give_some(struct lm_heap *heap, size_t class_index, si
     blocks[count++] = block;
   }
   *list = block;
-  for (size_t i = 0; i < count; i++) give_to_span(heap, blocks[i]);
+  if (LM_UNLIKELY(has_guests(heap, class_index))) give_home(heap, blocks, count);
+  else
+    for (size_t i = 0; i < count; i++) give_to_span(heap, blocks[i]);
+  if (count == 0) end_guests(heap, class_index);
   return count;
 }
 
 void lm_heap_flush_bin(struct lm_heap *heap, size_t class_index) {
   while (give_some(heap, class_index, GIVEN_AT_ONCE) != 0) {}
+}
+
+void lm_heap_send_guests(struct lm_heap *heap) {
+  for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
+    if (has_guests(heap, i)) {
+      heap->guest_rooms[i] = 1;
+      start_draining(heap, i);
+    } else {
+      end_guests(heap, i);
+    }
+  }
+}
+
+void lm_heap_flush_guests(struct lm_heap *heap) {
+  for (size_t i = 1; i < LM_CLASS_COUNT; i++)
+    if (has_guests(heap, i)) lm_heap_flush_bin(heap, i);
 }
 
 /* Each block costs a cache miss or two; no call should pay for a bin of thousands. More at a time
@@ -443,8 +500,9 @@ void lm_heap_flush_bin(struct lm_heap *heap, size_t class_index) {
 
 static LM_NOINLINE void drain(struct lm_heap *heap, size_t most) {
   while (most > 0) {
-    size_t given = give_some(heap, heap->drained_class, most);
-    most -= given;
+    size_t cost = has_guests(heap, heap->drained_class) ? GUEST_COST : 1;
+    size_t given = give_some(heap, heap->drained_class, lm_max(most / cost, 1));
+    most -= lm_min(most, given * cost);
     if (given != 0) continue;
     lm_bitmap_clear(heap->draining, heap->drained_class, heap->drained_class + 1);
     size_t next = lm_bitmap_find_set(heap->draining, 0, LM_CLASS_COUNT);
@@ -546,7 +604,8 @@ static void trim_current(struct lm_heap *heap, size_t class_index) {
 static void trim_class(struct lm_heap *heap, size_t class_index) {
   if (heap->bins[class_index] == NULL) load_reserve(heap, class_index);
   struct lm_block *first = heap->bins[class_index];
-  if (first != NULL && first == heap->bins_seen[class_index]) start_draining(heap, class_index);
+  if (first == NULL) end_guests(heap, class_index);
+  else if (first == heap->bins_seen[class_index]) start_draining(heap, class_index);
   heap->bins_seen[class_index] = first;
   trim_current(heap, class_index);
 }
@@ -578,6 +637,7 @@ void lm_heap_tick(struct lm_heap *heap) { tick_and_drain(heap, DRAINED_FAST); }
 void lm_heap_tick_after_work(struct lm_heap *heap) { tick_and_drain(heap, DRAINED_BY_CALL); }
 
 void lm_heap_trim(struct lm_heap *heap) {
+  lm_heap_flush_guests(heap);
   lm_remote_flush(heap);
   lm_remote_collect(heap);
   for (size_t i = 1; i < LM_CLASS_COUNT; i++) {

@@ -3,7 +3,8 @@
  * malloc pops from the bin of the size class, and free pushes onto it if the block is the heap's
  * own. In a class of more than a few spans frees are counted: the bin takes so many, and the
  * others go onto their spans' own lists. Blocks of other heaps are collected in chains, one per
- * span, and sent to their owners' inboxes in batches (remote.c). A heap whose thread has ended
+ * span, and sent to their owners' inboxes in batches (remote.c); but of the larger ones bins take
+ * some as guests, which malloc hands out as it does the heap's own. A heap whose thread has ended
  * leaves its spans as orphans (orphan.c). */
 #ifndef LM_HEAP_HEAP_H
 #define LM_HEAP_HEAP_H
@@ -107,6 +108,10 @@ struct lm_heap {
   /* What was in the bin when it had no more room. malloc takes it once the bin is empty. */
   struct lm_block *reserves[LM_CLASS_COUNT];
   struct lm_block *bins_seen[LM_CLASS_COUNT]; /* as they were at the last tick */
+  /* One more than the guests that the bin still takes; 0: it takes none and has none. Small blocks
+   * and middle ones are never guests. */
+  uint8_t guest_rooms[LM_CLASS_MIDDLE + 1];
+  uint32_t parts_since_refill; /* parts of the chains sent since malloc last found a bin empty */
   /* Classes whose bins are being put back into their spans, some blocks in each call. */
   uint64_t draining[LM_BITMAP_WORDS(LM_CLASS_COUNT)];
   size_t drained_class; /* the one whose turn it is */
@@ -148,6 +153,19 @@ LM_INLINE void lm_heap_push(struct lm_heap *heap, size_t class_index, struct lm_
   heap->bins[class_index] = block;
 }
 
+/* Frees a block of another heap by keeping it, if its tag is that of a thread's span and the bin
+ * takes a guest; false, with nothing done, if not. Nothing of the span's is read or written: to its
+ * owner the block is one that the program still has. */
+LM_INLINE bool lm_heap_keep_guest(struct lm_heap *heap, struct lm_block *block, uint32_t tag) {
+  const uint32_t first = LM_OWNER_FIRST_HEAP << LM_TAG_OWNER_SHIFT;
+  const uint32_t limit = LM_OWNER_FIRST_SHARED << LM_TAG_OWNER_SHIFT;
+  size_t class_index = tag & LM_TAG_CLASS_MASK;
+  if (LM_LIKELY(heap->guest_rooms[class_index] <= 1) || tag - first >= limit - first) return false;
+  heap->guest_rooms[class_index]--;
+  lm_heap_push(heap, class_index, block);
+  return true;
+}
+
 /* Frees a block of the heap's own whose bin has no room: rooms[class_index] has just fallen below
  * 0, or was there. */
 void lm_heap_free_beyond(struct lm_heap *heap, size_t class_index, struct lm_block *block);
@@ -161,6 +179,13 @@ void lm_heap_own(struct lm_heap *heap, struct lm_span *span);
 
 /* Puts the blocks of a bin and of its reserve back into their spans. */
 void lm_heap_flush_bin(struct lm_heap *heap, size_t class_index);
+
+/* No bin takes guests until malloc finds it empty, and those that have some are put back, some
+ * blocks in each call. */
+void lm_heap_send_guests(struct lm_heap *heap);
+
+/* Puts the blocks of all bins that have guests back now. */
+void lm_heap_flush_guests(struct lm_heap *heap);
 
 /* Does what the passing of time asks for, if it has passed: sends chains, empties bins that are not
  * used, gives empty spans back, turns the purge clock. Called from slow paths. */

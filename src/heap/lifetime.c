@@ -175,6 +175,7 @@ static void push_bare_heap(struct lm_heap *heap, size_t live_count) {
 }
 
 void lm_heap_end(struct lm_heap *heap) {
+  lm_heap_flush_guests(heap);
   lm_remote_flush(heap);
   lm_remote_collect(heap);
   lm_spares_trim(heap);

@@ -184,8 +184,12 @@ static void send_parcels(struct lm_heap *heap) {
   for (size_t i = 0; i < LM_PARCEL_COUNT; i++) send_parcel(&heap->parcels[i]);
 }
 
+/* A thread that has sent so much since malloc last found a bin empty does nothing but free. */
+#define PARTS_OF_BULK 16
+
 LM_NOINLINE void lm_remote_flush_part(struct lm_heap *heap) {
   size_t packed = 0;
+  if (++heap->parts_since_refill == PARTS_OF_BULK) lm_heap_send_guests(heap);
   do {
     heap->chained_weight -= LM_REMOTE_PART_WEIGHT;
     packed += pack_part(heap);

@@ -9,7 +9,8 @@
  *                       + blocks in the heap's bin + blocks on free_list
  *     used_count      = extended_count - blocks on free_list
  *
- * A bin has blocks of any of the heap's spans of its class. */
+ * A bin has blocks of any of the heap's spans of its class, and guests of other heaps: to the
+ * equations of these they are blocks that the program has. */
 #ifndef LM_PAGES_SPAN_H
 #define LM_PAGES_SPAN_H
 

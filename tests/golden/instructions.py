@@ -60,7 +60,7 @@ int main(int count, char **arguments) {
 EXCHANGING_LOOP = r"""
 #include <pthread.h>
 #include <stdlib.h>
-enum { PLACES = 20000, TURNS = 500, BEFORE = 200000 };
+enum { PLACES = %(places)d, TURNS = 500, BEFORE = 200000 };
 static char *blocks[PLACES];
 static unsigned long long random_state = 88172645463325252u;
 static long turns;
@@ -71,10 +71,10 @@ static unsigned long long next_random(void) {
 }
 static void *run(void *other) {
   for (long turn = 0; turn < turns; turn += TURNS) {
-    for (int i = 0; i < TURNS && (turn / TURNS % 2 != 0) == (other != NULL); i++) {
-      char *block = malloc(16 + next_random() % 985);
+    for (int i = 0; i < TURNS && (turn / TURNS %% 2 != 0) == (other != NULL); i++) {
+      char *block = malloc(%(least)d + next_random() %% %(range)d);
       *block = 1;
-      char **place = &blocks[next_random() % PLACES];
+      char **place = &blocks[next_random() %% PLACES];
       free(*place);
       *place = block;
     }
@@ -127,8 +127,9 @@ int main(int count, char **arguments) {
 
 # What is counted, the program, and how many instructions per turn are permitted.
 PATTERNS = [
-    ("malloc and a free by another thread", REMOTE_LOOP, 68),
-    ("a block exchanged", EXCHANGING_LOOP, 88),
+    ("malloc and a free by another thread", REMOTE_LOOP, 72),
+    ("a block exchanged", EXCHANGING_LOOP % dict(places=20000, least=16, range=985), 66),
+    ("a larger one", EXCHANGING_LOOP % dict(places=1000, least=1000, range=15000), 110),
     ("a middle block replaced", REPLACING_LOOP % dict(live=200, least=10000, range=240000), 170),
     ("a large block replaced", REPLACING_LOOP % dict(live=30, least=300000, range=2700000), 2050),
     ("a block of a batch", BATCHES_LOOP, 70),

@@ -165,12 +165,17 @@ static inline void check_middle(const struct lm_heap *heap) {
   CHECK_EQ(empty, middle->empty_chunk_count);
 }
 
-/* How many blocks are in a bin, or in its reserve. */
+/* How many blocks of the heap's own are in a bin, or in its reserve. */
 static inline size_t check_bin(const struct lm_heap *heap, size_t class_index,
                                struct lm_block *first) {
-  for (struct lm_block *block = first; block != NULL; block = block->next)
-    CHECK_EQ(lm_tag_of(block) & ~LM_TAG_COUNTED, heap->tag | class_index);
-  return unit_list_length(first);
+  size_t own = 0;
+  for (struct lm_block *block = first; block != NULL; block = block->next) {
+    uint32_t tag = lm_tag_of(block) & ~LM_TAG_COUNTED;
+    CHECK_EQ(tag & (LM_TAG_OWN_LIMIT - 1), class_index);
+    if (tag == (heap->tag | class_index)) own++;
+    else CHECK(has_guests(heap, class_index));
+  }
+  return own;
 }
 
 static inline void check_spares(const struct lm_heap *heap) {

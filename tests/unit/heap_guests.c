@@ -1,0 +1,227 @@
+/* Guests: blocks of another heap that a bin keeps. */
+#include "unit.h"
+
+#define CLASS FIRST_GUEST_CLASS
+enum { BLOCKS = 1024 };
+
+static struct lm_heap *owner, *host;
+static char *blocks[BLOCKS];
+
+static void begin(void) {
+  owner = new_heap();
+  host = new_heap();
+}
+
+static void take_blocks(size_t count) {
+  for (size_t i = 0; i < count; i++) blocks[i] = heap_take(owner, CLASS);
+}
+
+/* Frees a block by the host's thread, which keeps it or not. */
+static bool keep(void *block) { return lm_heap_keep_guest(host, block, lm_tag_of(block)); }
+
+/* Empties the host's bin of the class, so that it takes guests from here on. */
+static void admit(void) {
+  heap_take(host, CLASS);
+  while (lm_heap_pop(host, CLASS) != NULL) {}
+}
+
+/* The host has so many guests. */
+static void keep_blocks(size_t count) {
+  admit();
+  for (size_t i = 0; i < count; i++) CHECK(keep(blocks[i]));
+}
+
+/* The owner has the blocks back once it has taken what was sent. */
+static void check_that_owner_gets(size_t count) {
+  size_t before = check_heap(owner);
+  CHECK(lm_load_relaxed(&owner->inbox) != NULL);
+  lm_remote_collect(owner);
+  CHECK_EQ(check_heap(owner), before - count);
+}
+
+/* ---- Who may be one ---- */
+
+static void a_bin_takes_guests_once_malloc_has_found_it_empty(void) {
+  begin();
+  take_blocks(GUESTS_PER_REFILL + 1);
+  CHECK(!keep(blocks[0]));
+  keep_blocks(GUESTS_PER_REFILL);
+  CHECK(!keep(blocks[GUESTS_PER_REFILL]));
+  CHECK_EQ(check_heap(owner), GUESTS_PER_REFILL + 1);
+}
+
+static void malloc_hands_out_the_guest_that_was_freed_last(void) {
+  begin();
+  take_blocks(2);
+  keep_blocks(2);
+  CHECK_EQ(heap_take(host, CLASS), blocks[1]);
+  CHECK_EQ(heap_take(host, CLASS), blocks[0]);
+  CHECK_EQ(check_heap(owner), 2);
+}
+
+static void nothing_waits_in_chains_for_a_guest(void) {
+  begin();
+  take_blocks(1);
+  keep_blocks(1);
+  CHECK_EQ(host->chained_weight, 0);
+}
+
+static void small_blocks_are_none(void) {
+  begin();
+  void *block = heap_take(owner, CLASS - 1);
+  heap_take(host, CLASS - 1);
+  CHECK(!keep(block));
+}
+
+static void neither_are_middle_blocks(void) {
+  begin();
+  void *block = lm_middle_take(owner, 5, false);
+  lm_middle_take(host, 5, false);
+  CHECK(!keep(block));
+}
+
+static void blocks_of_orphans_are_none(void) {
+  begin();
+  take_blocks(1);
+  admit();
+  end_heap(owner);
+  CHECK(!keep(blocks[0]));
+}
+
+static void what_is_in_no_span_is_none(void) {
+  begin();
+  admit();
+  CHECK(!lm_heap_keep_guest(host, NULL, 0));
+  CHECK(!lm_heap_keep_guest(host, NULL, LM_TAG_LARGE));
+  CHECK(!lm_heap_keep_guest(host, NULL, LM_OWNER_FIRST_SHARED << LM_TAG_OWNER_SHIFT | CLASS));
+}
+
+static void the_empty_heap_takes_none(void) {
+  begin();
+  take_blocks(1);
+  CHECK(!lm_heap_keep_guest(&lm_empty_heap, (void *)blocks[0], lm_tag_of(blocks[0])));
+}
+
+/* ---- How they go home ---- */
+
+static void a_heap_that_ends_sends_its_guests_home(void) {
+  begin();
+  take_blocks(3);
+  keep_blocks(2);
+  lm_heap_end(host); /* and is kept for the next thread */
+  CHECK_EQ(host->bins[CLASS], NULL);
+  check_that_owner_gets(2);
+}
+
+static void a_trim_does(void) {
+  begin();
+  take_blocks(3);
+  keep_blocks(2);
+  lm_heap_trim(host);
+  check_that_owner_gets(2);
+}
+
+static void those_in_a_reserve_go_home_as_well(void) {
+  begin();
+  take_blocks(3);
+  keep_blocks(2);
+  host->reserves[CLASS] = host->bins[CLASS];
+  host->bins[CLASS] = NULL;
+  lm_heap_trim(host);
+  check_that_owner_gets(2);
+}
+
+/* All classes are looked at, and what drains does. */
+static void tick_host(void) {
+  host->tick_ms = lm_os_clock_ms() - lm_options.purge_delay_ms;
+  for (int i = 0; i < 8; i++) lm_heap_tick(host);
+}
+
+static void ticks_send_those_of_a_bin_that_is_not_used(void) {
+  begin();
+  take_blocks(3);
+  keep_blocks(2);
+  tick_host();
+  CHECK_EQ(check_heap(owner), 3);
+  tick_host();
+  tick_host();
+  check_that_owner_gets(2);
+  CHECK(!keep(blocks[2]));
+}
+
+static void a_tick_finds_an_empty_bin_and_it_takes_none_any_longer(void) {
+  begin();
+  take_blocks(1);
+  admit();
+  tick_host();
+  CHECK(!keep(blocks[0]));
+}
+
+static void a_thread_that_does_nothing_but_free_sends_them(void) {
+  begin();
+  take_blocks(BLOCKS);
+  keep_blocks(4);
+  size_t sent = 4;
+  while (host->parts_since_refill < PARTS_OF_BULK) heap_give(host, blocks[sent++]);
+  CHECK(!keep(blocks[sent]));
+  CHECK(host->drains);
+  while (host->bins[CLASS] != NULL) heap_give(host, blocks[sent++]);
+  CHECK_THAT(sent, <, BLOCKS);
+  lm_remote_flush(host);
+  check_that_owner_gets(sent);
+}
+
+static void each_time_that_malloc_finds_a_bin_empty_it_starts_counting_again(void) {
+  begin();
+  take_blocks(BLOCKS);
+  admit();
+  size_t sent = 0;
+  while (host->parts_since_refill < PARTS_OF_BULK - 1) heap_give(host, blocks[sent++]);
+  admit();
+  CHECK_EQ(host->parts_since_refill, 0);
+  CHECK(keep(blocks[sent]));
+}
+
+static void what_has_become_ones_own_goes_into_its_span(void) {
+  begin();
+  take_blocks(3);
+  keep_blocks(2);
+  end_heap(owner);
+  CHECK(lm_orphan_adopt_span(host, lm_span_of(blocks[0])));
+  lm_heap_own(host, lm_span_of(blocks[0]));
+  size_t before = check_heap(host);
+  lm_heap_flush_guests(host);
+  CHECK_EQ(host->bins[CLASS], NULL);
+  CHECK_EQ(check_heap(host), before);
+  CHECK_EQ(host->chained_weight, 0);
+}
+
+static void a_guest_costs_two_of_the_blocks_that_a_call_puts_back(void) {
+  begin();
+  take_blocks(BLOCKS);
+  keep_blocks(8);
+  lm_heap_send_guests(host);
+  drain(host, DRAINED_BY_CALL);
+  CHECK_EQ(unit_list_length(host->bins[CLASS]), 8 - DRAINED_BY_CALL / GUEST_COST);
+}
+
+int main(void) {
+  RUN(a_bin_takes_guests_once_malloc_has_found_it_empty);
+  RUN(malloc_hands_out_the_guest_that_was_freed_last);
+  RUN(nothing_waits_in_chains_for_a_guest);
+  RUN(small_blocks_are_none);
+  RUN(neither_are_middle_blocks);
+  RUN(blocks_of_orphans_are_none);
+  RUN(what_is_in_no_span_is_none);
+  RUN(the_empty_heap_takes_none);
+  RUN(a_heap_that_ends_sends_its_guests_home);
+  RUN(a_trim_does);
+  RUN(those_in_a_reserve_go_home_as_well);
+  RUN(ticks_send_those_of_a_bin_that_is_not_used);
+  RUN(a_tick_finds_an_empty_bin_and_it_takes_none_any_longer);
+  RUN(a_thread_that_does_nothing_but_free_sends_them);
+  RUN(each_time_that_malloc_finds_a_bin_empty_it_starts_counting_again);
+  RUN(what_has_become_ones_own_goes_into_its_span);
+  RUN(a_guest_costs_two_of_the_blocks_that_a_call_puts_back);
+  return UNIT_RESULT();
+}
