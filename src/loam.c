@@ -38,6 +38,7 @@
 #include "heap/remote.c"
 #include "heap/shared.c"
 #include "heap/spares.c"
+#include "heap/watch.c"
 
 #include "large/huge.c"
 #include "large/large.c"

@@ -9,17 +9,24 @@
 #include "heap/orphan.h"
 #include "heap/remote.h"
 #include "heap/shared.h"
+#include "heap/watch.h"
 #include "large/large.h"
 #include "os/os.h"
 
 LM_THREAD_LOCAL struct lm_heap *lm_this_heap = &lm_empty_heap;
+LM_THREAD_LOCAL struct lm_heap *lm_malloc_heap = &lm_empty_heap;
 /* This thread's heap has been ended by the thread's end, and the thread still runs. */
 LM_THREAD_LOCAL bool lm_thread_ended = false;
 
 /* ---- A thread's begin and end ---- */
 
+static void set_heap(struct lm_heap *heap) {
+  LM_THREAD(lm_this_heap) = heap;
+  LM_THREAD(lm_malloc_heap) = heap;
+}
+
 void lm_thread_end(void *heap) {
-  LM_THREAD(lm_this_heap) = &lm_empty_heap;
+  set_heap(&lm_empty_heap);
   LM_THREAD(lm_thread_ended) = true;
   lm_heap_end(heap);
 }
@@ -32,7 +39,7 @@ static struct lm_heap *this_heap(void) {
   if (LM_THREAD(lm_thread_ended)) return NULL;
   heap = lm_heap_begin();
   if (heap == NULL) return NULL;
-  LM_THREAD(lm_this_heap) = heap;
+  set_heap(heap);
   lm_os_thread_end_arm(heap); /* may allocate, which by now works */
   return heap;
 }
@@ -68,6 +75,10 @@ static void *take_any(size_t size, bool clear) {
   if (LM_UNLIKELY(size > LM_REQUEST_MAX_BYTES)) return NULL;
   struct lm_heap *heap = this_heap();
   if (LM_UNLIKELY(heap == NULL)) return take_after_end(size, clear);
+  if (LM_UNLIKELY(LM_THREAD(lm_malloc_heap) != heap)) {
+    LM_THREAD(lm_malloc_heap) = heap;
+    lm_watch_malloc(heap);
+  }
   return lm_take(heap, size, clear);
 }
 
@@ -77,14 +88,19 @@ static LM_NOINLINE void *malloc_any(size_t size) {
   return block;
 }
 
+/* Apart, so that malloc_slow need not save what calls change. */
+static LM_NOINLINE void *malloc_when_empty(struct lm_heap *heap, size_t class_index, size_t size) {
+  void *block = lm_heap_is_empty(heap) ? NULL : lm_heap_borrow(heap, class_index);
+  return block != NULL ? block : malloc_any(size);
+}
+
 LM_NOINLINE void *lm_malloc_slow(size_t size) {
-  struct lm_heap *heap = LM_THREAD(lm_this_heap);
+  struct lm_heap *heap = LM_THREAD(lm_malloc_heap);
   if (LM_LIKELY(size - 1 < lm_classed_max_bytes)) {
     size_t class_index = lm_sizeclass_of(size);
     void *block = lm_heap_pop(heap, class_index);
     if (LM_LIKELY(block != NULL)) return block;
-    block = lm_heap_borrow(heap, class_index);
-    if (block != NULL) return block;
+    return malloc_when_empty(heap, class_index, size);
   } else if (LM_LIKELY(size - 1 < LM_MIDDLE_MAX_BYTES)) {
     void *block = lm_middle_take_cached(heap, (size - 1) >> lm_os.page_shift);
     if (LM_LIKELY(block != NULL)) return block;
@@ -93,7 +109,7 @@ LM_NOINLINE void *lm_malloc_slow(size_t size) {
 }
 
 void *lm_raw_calloc(size_t size) {
-  struct lm_heap *heap = LM_THREAD(lm_this_heap);
+  struct lm_heap *heap = LM_THREAD(lm_malloc_heap);
   if (LM_LIKELY(size <= LM_SMALL_MAX_BYTES)) {
     void *block = lm_heap_pop(heap, (size + LM_GRANULE_BYTES - 1) / LM_GRANULE_BYTES);
     if (LM_LIKELY(block != NULL)) return memset(block, 0, size);
@@ -108,7 +124,7 @@ void *lm_raw_memalign(size_t alignment, size_t size) {
    * none is borrowed from another class. */
   size_t rounded = lm_align_up(size == 0 ? 1 : size, alignment);
   if (LM_LIKELY(rounded <= LM_SMALL_MAX_BYTES)) {
-    void *block = lm_heap_pop(LM_THREAD(lm_this_heap), rounded / LM_GRANULE_BYTES);
+    void *block = lm_heap_pop(LM_THREAD(lm_malloc_heap), rounded / LM_GRANULE_BYTES);
     return LM_LIKELY(block != NULL) ? block : take_any(rounded, false);
   }
   size_t class_index = lm_sizeclass_of_aligned(alignment, size);
@@ -174,10 +190,32 @@ static LM_NOINLINE void free_other(void *address, void *caller) {
   }
 }
 
+/* Any address, while the heap watches the clock. */
+static void free_watched(struct lm_heap *heap, void *address, void *caller) {
+  struct lm_block *block = address;
+  uint32_t tag = lm_tags_read(block), difference = tag ^ heap->tag;
+  if (difference < LM_TAG_UNCOUNTED_LIMIT) lm_heap_push(heap, difference, block);
+  else if (difference < LM_TAG_SMALL_LIMIT)
+    lm_heap_free_counted(heap, difference - LM_TAG_COUNTED, block);
+  else if (difference < LM_TAG_OWN_LIMIT) free_own_middle(block, caller);
+  else if (!lm_heap_keep_guest(heap, block, tag) && !lm_remote_join(heap, block))
+    free_other(block, caller);
+  if (!lm_watch_free(heap)) LM_THREAD(lm_malloc_heap) = &lm_empty_heap;
+}
+
+static LM_NOINLINE void free_rare(struct lm_heap *heap, void *block, void *caller) {
+  if (lm_watches(heap)) free_watched(heap, block, caller);
+  else free_other(block, caller);
+}
+
+/* The difference's highest bit is set if the heap watches the clock, but for blocks of first-class
+ * heaps, and for these if it does not. */
 LM_NOINLINE void lm_free_slow(void *block, uint32_t difference, void *caller) {
   struct lm_heap *heap = LM_THREAD(lm_this_heap);
   if (LM_LIKELY(difference < LM_TAG_OWN_LIMIT)) free_own_middle(block, caller);
-  else if (!lm_heap_keep_guest(heap, block, difference ^ heap->tag) && !lm_remote_join(heap, block))
+  else if (LM_UNLIKELY(difference >> 31 != 0)) free_rare(heap, block, caller);
+  else if (!lm_heap_keep_guest(heap, block, difference ^ heap->free_tag) &&
+           !lm_remote_join(heap, block))
     free_other(block, caller);
 }
 

@@ -7,6 +7,9 @@
 
 /* The calling thread's heap; never NULL. Reading it takes no call unless LM_TLS_DYNAMIC. */
 extern LM_THREAD_LOCAL struct lm_heap *lm_this_heap LM_TLS_MODEL;
+/* The heap whose bins malloc looks into: the same, or for one call the empty heap, so that it takes
+ * the slow path, which looks at the clock. */
+extern LM_THREAD_LOCAL struct lm_heap *lm_malloc_heap LM_TLS_MODEL;
 
 /* Sets errno if it returns NULL. */
 void *lm_malloc_slow(size_t size);
@@ -15,7 +18,7 @@ void lm_free_slow(void *block, uint32_t difference, void *caller);
 
 /* malloc, from the first instruction to the last for all but the first call of a batch. */
 LM_INLINE void *lm_raw_malloc(size_t size) {
-  struct lm_heap *heap = LM_THREAD(lm_this_heap);
+  struct lm_heap *heap = LM_THREAD(lm_malloc_heap);
   if (LM_LIKELY(size <= LM_SMALL_MAX_BYTES)) {
     struct lm_block **bin = &heap->bins[(size + LM_GRANULE_BYTES - 1) / LM_GRANULE_BYTES];
     struct lm_block *block = *bin;
@@ -33,13 +36,11 @@ LM_INLINE void *lm_raw_malloc(size_t size) {
 LM_INLINE void lm_raw_free(void *address) {
   struct lm_heap *heap = LM_THREAD(lm_this_heap);
   struct lm_block *block = address;
-  uint32_t difference = lm_tags_read(block) ^ heap->tag;
+  uint32_t difference = lm_tags_read(block) ^ heap->free_tag;
   if (LM_LIKELY(difference < LM_TAG_UNCOUNTED_LIMIT)) {
     lm_heap_push(heap, difference, block);
   } else if (LM_LIKELY(difference < LM_TAG_SMALL_LIMIT)) {
-    size_t class_index = difference - LM_TAG_COUNTED;
-    if (LM_LIKELY(--heap->rooms[class_index] >= 0)) lm_heap_push(heap, class_index, block);
-    else lm_heap_free_beyond(heap, class_index, block);
+    lm_heap_free_counted(heap, difference - LM_TAG_COUNTED, block);
   } else {
     lm_free_slow(address, difference, LM_CALLER());
   }

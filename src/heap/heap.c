@@ -7,8 +7,10 @@
 #include "heap/remote.h"
 #include "heap/span.h"
 #include "heap/spares.h"
+#include "heap/watch.h"
 
-struct lm_heap lm_empty_heap = {.tag = LM_TAG_NO_HEAP, .pool = &lm_pools[0]};
+struct lm_heap lm_empty_heap = {
+    .tag = LM_TAG_NO_HEAP, .free_tag = LM_TAG_NO_HEAP, .pool = &lm_pools[0]};
 
 /* Reading the clock costs as much as the rest of a refill, so that only some look at it. */
 #define REFILLS_PER_TICK 8
@@ -39,6 +41,8 @@ struct lm_heap lm_empty_heap = {.tag = LM_TAG_NO_HEAP, .pool = &lm_pools[0]};
  * frees are counted in all classes until malloc asks for them. */
 #define SENTINEL_SLICES 8
 #define SENTINEL_FRACTION 4
+
+#define HUGE_MIN_SLICES (LM_POOL_HUGE_MIN_BYTES >> LM_SLICE_SHIFT)
 
 /* ---- Counted frees ---- */
 
@@ -103,7 +107,10 @@ static bool has_guests(const struct lm_heap *heap, size_t class_index) {
 static void add_span(struct lm_heap *heap, struct lm_span *span) {
   size_t class_index = span->class_index;
   heap->span_counts[class_index]++;
+  size_t slices_before = heap->slice_count;
   heap->slice_count += span->slice_count;
+  if (LM_UNLIKELY(slices_before < HUGE_MIN_SLICES && heap->slice_count >= HUGE_MIN_SLICES))
+    lm_pool_accept_huge(heap->pool);
   lm_learning_note_used(&heap->spares.learning, heap->slice_count);
   if (!heap->counted[class_index] && slices_of(heap, class_index) > UNCOUNTED_SLICES)
     set_class_counted(heap, class_index, true);
@@ -170,23 +177,25 @@ static struct lm_span *new_span(struct lm_heap *heap, size_t class_index) {
   uint64_t dirty_pages;
   char *start = take_slices(heap, class->slice_count, &dirty_pages);
   if (start == NULL) return NULL;
+  uint64_t written_pages = lm_span_written_pages(lm_span_record_of(start)); /* by the last one */
   struct lm_span *span = lm_span_begin(start, heap, class_index, class->slice_count);
   span->capacity = class->block_count;
   span->dirty_pages = dirty_pages;
+  span->written_pages = dirty_pages & written_pages;
   add_span(heap, span);
   return span;
 }
 
-/* Whether the page at `offset` was used before. */
-static bool is_dirty_at(const struct lm_span *span, size_t offset) {
-  return (span->dirty_pages >> (offset >> lm_os.page_shift) & 1) != 0;
+/* Whether the page at `offset` was written to before, so that it costs no fault. */
+static bool is_written_at(const struct lm_span *span, size_t offset) {
+  return (span->written_pages >> (offset >> lm_os.page_shift) & 1) != 0;
 }
 
-/* How many bytes from there on are in such pages. */
-static size_t dirty_bytes_at(const struct lm_span *span, size_t offset) {
+/* How many bytes from there on are in pages of the set. */
+static size_t bytes_in_pages(uint64_t pages, size_t offset) {
   size_t page = offset >> lm_os.page_shift;
-  uint64_t clean_pages = ~span->dirty_pages >> page;
-  size_t end = clean_pages == 0 ? 64 : page + (size_t)__builtin_ctzll(clean_pages);
+  uint64_t others = ~pages >> page;
+  size_t end = others == 0 ? 64 : page + (size_t)__builtin_ctzll(others);
   return end == page ? 0 : (end << lm_os.page_shift) - offset;
 }
 
@@ -196,18 +205,17 @@ static bool reads_as_zero(const struct lm_span *span, size_t offset, size_t byte
   return (span->dirty_pages & lm_bitmap_mask(0, from, to)) == 0;
 }
 
-/* How many blocks to carve next, at `offset`: of pages that were used before what is left up to
- * carve_limit, a part at a time. A fresh page costs a fault when it is written to for the first
+/* How many blocks to carve next, at `offset`: of pages that were written to before what is left up
+ * to carve_limit, a part at a time. Another page costs a fault when it is written to for the first
  * time: the first block in it goes alone and the others up to its end with the next call, so that
- * not malloc but who uses the block has the fault. In a span's first page all go together: a class
- * with few blocks lends the others. */
+ * not malloc but who uses the block has the fault. */
 static size_t carve_count(const struct lm_span *span, size_t offset, size_t block_bytes) {
-  if (is_dirty_at(span, offset)) {
+  if (is_written_at(span, offset)) {
     size_t part = lm_max(CARVE_AT_ONCE_BYTES / block_bytes, 1);
     return lm_min(span->carve_limit - span->extended_count, part);
   }
   size_t offset_in_page = offset & (CARVE_FRESH_BYTES - 1);
-  if (offset_in_page < block_bytes && offset != 0) return 1;
+  if (offset_in_page < block_bytes) return 1;
   size_t count = lm_max((CARVE_FRESH_BYTES - offset_in_page) / block_bytes, 1);
   return lm_min(count, (size_t)(span->capacity - span->extended_count));
 }
@@ -216,7 +224,7 @@ static size_t carve_count(const struct lm_span *span, size_t offset, size_t bloc
 static void *carve(struct lm_heap *heap, struct lm_span *span, bool *zero) {
   size_t block_bytes = lm_classes[span->class_index].block_bytes;
   size_t offset = span->extended_count * block_bytes;
-  *zero = !is_dirty_at(span, offset) && reads_as_zero(span, offset, block_bytes);
+  *zero = !is_written_at(span, offset) && reads_as_zero(span, offset, block_bytes);
   char *first = lm_span_start(span) + offset;
   size_t count = carve_count(span, offset, block_bytes);
   struct lm_block **link = &heap->bins[span->class_index];
@@ -246,10 +254,13 @@ static bool commit_blocks(struct lm_span *span, size_t limit) {
 /* Lets the current span grow, and returns a block; NULL if its memory cannot be committed. */
 static void *extend(struct lm_heap *heap, struct lm_span *span, bool *zero) {
   size_t block_bytes = lm_classes[span->class_index].block_bytes;
-  size_t dirty_count = dirty_bytes_at(span, span->extended_count * block_bytes) / block_bytes;
+  size_t offset = span->extended_count * block_bytes;
+  /* Longer blocks get no link, and cost malloc no fault. */
+  uint64_t pages = block_bytes <= CARVE_FRESH_BYTES ? span->written_pages : span->dirty_pages;
+  size_t used_count = bytes_in_pages(pages, offset) / block_bytes;
   size_t more = span->extended_count / EXTEND_FRACTION;
-  if (dirty_count != 0)
-    more = lm_min(lm_max(more, CARVE_USED_BYTES / block_bytes), dirty_count - 1);
+  if (used_count != 0)
+    more = lm_min(lm_max(more, CARVE_USED_BYTES / block_bytes), used_count - 1);
   size_t limit = lm_min(span->extended_count + 1 + more, span->capacity);
   if (!commit_blocks(span, limit)) return NULL;
   span->carve_limit = (uint16_t)limit;
@@ -318,6 +329,7 @@ static LM_NOINLINE bool notify(struct lm_heap *heap, struct lm_span *span) {
   }
   if (falls) heap->spares.learning.fell = true; /* bins hold much of what is free as yet */
   if (falls && !lm_spares_cover(heap)) count_all(heap);
+  if (heap->spares.learning.fell) lm_watch_fall(heap);
   return ended;
 }
 
@@ -341,14 +353,24 @@ static void *take_from_usable(struct lm_heap *heap, size_t class_index) {
   return load_bin(heap, span);
 }
 
-/* The first class with a free block in its bin whose blocks are up to a quarter or a granule
+/* Whether the span has blocks to carve in a page that one was carved of already. */
+static bool has_begun_page(const struct lm_span *span) {
+  if (span == NULL || span->extended_count == span->capacity) return false;
+  size_t block_bytes = lm_classes[span->class_index].block_bytes;
+  size_t offset = span->extended_count * block_bytes;
+  size_t offset_in_page = offset & (CARVE_FRESH_BYTES - 1);
+  return offset_in_page >= block_bytes && offset_in_page + block_bytes <= CARVE_FRESH_BYTES &&
+         !is_written_at(span, offset);
+}
+
+/* The first class with free blocks that cost no page whose blocks are up to a quarter or a granule
  * larger; `class_index` if there is none. */
 static size_t find_lender(const struct lm_heap *heap, size_t class_index) {
   size_t block_bytes = lm_classes[class_index].block_bytes;
   size_t most_bytes = block_bytes + lm_max(block_bytes / 4, LM_GRANULE_BYTES);
   for (size_t lender = class_index + 1; lender < LM_CLASS_COUNT; lender++) {
     if (lm_classes[lender].block_bytes > most_bytes) break;
-    if (heap->bins[lender] != NULL) return lender;
+    if (heap->bins[lender] != NULL || has_begun_page(heap->current[lender])) return lender;
   }
   return class_index;
 }
@@ -360,7 +382,9 @@ void *lm_heap_borrow(struct lm_heap *heap, size_t class_index) {
   size_t most = lm_max(BORROW_BYTES / lm_classes[class_index].block_bytes, BORROW_MIN_COUNT);
   if (heap->borrowed_counts[class_index] >= lm_min(most, UINT8_MAX)) return NULL;
   heap->borrowed_counts[class_index]++;
-  return lm_heap_pop(heap, lender);
+  void *block = lm_heap_pop(heap, lender);
+  bool zero;
+  return block != NULL ? block : carve(heap, heap->current[lender], &zero);
 }
 
 /* Moves the class's reserve, if there is one, into its bin, which is empty. */
@@ -583,7 +607,9 @@ static void purge_unused(struct lm_span *span) {
   if ((span->dirty_pages & ~used_pages) == 0) return;
   if (lm_region_of(span)->decommits) span->carve_limit = span->extended_count;
   char *start = lm_span_start(span), *end = start + ((size_t)span->slice_count << LM_SLICE_SHIFT);
-  if (lm_pool_purge_unused(start + used, end)) span->dirty_pages &= used_pages;
+  if (!lm_pool_purge_unused(start + used, end)) return;
+  span->dirty_pages &= used_pages;
+  span->written_pages &= used_pages;
 }
 
 /* Gives the class's current span back if all its blocks are free, else what it does not use. */
@@ -621,20 +647,54 @@ static LM_NOINLINE void tick_slow(struct lm_heap *heap, uint64_t now_ms) {
   lm_pool_tick(now_ms);
 }
 
+/* How much one tick may do, so that no single call pays for all. */
+struct effort {
+  size_t class_count;   /* looked through */
+  size_t drained_count; /* blocks put back into their spans */
+  size_t spare_count;   /* spans given back */
+  bool lets_watch;      /* frees, though time stands still */
+};
 #define TRIM_CLASSES_PER_TICK 32
+#define SPARES_PER_TICK 2
+/* Some 40 nanoseconds for each block, and 1 microsecond for each span. */
+#define DRAINED_PER_REST_MS 128
+#define SPARES_PER_REST_MS 2
+#define REST_MS_MAX 64
 
-static void tick_and_drain(struct lm_heap *heap, size_t most_drained) {
+static void tick_and_drain(struct lm_heap *heap, const struct effort *effort) {
   uint64_t now_ms = lm_os_clock_ms();
   if (now_ms - heap->tick_ms >= 1 + lm_options.purge_delay_ms / 4) tick_slow(heap, now_ms);
-  /* A few classes at a time, so that no single call pays for all of them. */
-  for (int i = 0; i < TRIM_CLASSES_PER_TICK && heap->trim_class < LM_CLASS_COUNT; i++)
+  for (size_t i = 0; i < effort->class_count && heap->trim_class < LM_CLASS_COUNT; i++)
     trim_class(heap, heap->trim_class++);
-  if (heap->drains) drain(heap, most_drained);
-  lm_spares_give_surplus(heap);
+  if (heap->drains) drain(heap, effort->drained_count);
+  lm_spares_give_surplus(heap, effort->spare_count);
+  if (effort->lets_watch || now_ms != heap->watch.seen_ms) lm_watch_clock(heap, now_ms);
 }
 
-void lm_heap_tick(struct lm_heap *heap) { tick_and_drain(heap, DRAINED_FAST); }
-void lm_heap_tick_after_work(struct lm_heap *heap) { tick_and_drain(heap, DRAINED_BY_CALL); }
+#define EFFORT(drained_count, lets_watch) \
+  {TRIM_CLASSES_PER_TICK, drained_count, SPARES_PER_TICK, lets_watch}
+
+void lm_heap_tick(struct lm_heap *heap) {
+  static const struct effort effort = EFFORT(DRAINED_FAST, true);
+  tick_and_drain(heap, &effort);
+}
+
+void lm_heap_tick_after_work(struct lm_heap *heap) {
+  static const struct effort effort = EFFORT(DRAINED_BY_CALL, true);
+  tick_and_drain(heap, &effort);
+}
+
+void lm_heap_tick_often(struct lm_heap *heap) {
+  static const struct effort effort = EFFORT(DRAINED_FAST, false);
+  tick_and_drain(heap, &effort);
+}
+
+void lm_heap_tick_at_rest(struct lm_heap *heap, uint64_t rest_ms) {
+  size_t ms = (size_t)lm_min(rest_ms, REST_MS_MAX);
+  const struct effort effort = {LM_CLASS_COUNT, ms * DRAINED_PER_REST_MS, ms * SPARES_PER_REST_MS,
+                                true};
+  tick_and_drain(heap, &effort);
+}
 
 void lm_heap_trim(struct lm_heap *heap) {
   lm_heap_flush_guests(heap);

@@ -77,12 +77,25 @@ struct lm_spares {
   struct lm_learning learning; /* of slices in spans that are no spares */
 };
 
+/* watch.h */
+struct lm_watch {
+  uint64_t seen_ms;    /* when the clock was last seen */
+  bool worth_it;       /* the heap held much then */
+  uint64_t fell_ms;    /* the same, of when what is used fell further */
+  uint32_t free_count; /* so many frees more may look at it; not 0 while the heap watches */
+  uint32_t turn_count; /* so often a malloc that has seen no time pass lets the next free look */
+};
+
 struct lm_heap {
   struct lm_block *bins[LM_BIN_COUNT];
   /* How many counted frees the bin takes until it is looked at again; negative: none, until malloc
    * finds it and its reserve empty. */
   int16_t rooms[LM_BIN_COUNT];
   uint32_t tag; /* the tag of its spans, but for the class and the counted bit */
+  /* What the fast path of free compares with: the same, or, while the heap watches the clock,
+   * LM_TAG_NO_HEAP, so that every free takes the slow path. */
+  uint32_t free_tag;
+  struct lm_watch watch;
   uint64_t tick_ms;            /* when the slow path last looked at the clock's purposes */
   uint32_t refill_count;
   uint32_t early_growths;      /* while messages waited, since the inbox was last found empty */
@@ -170,6 +183,12 @@ LM_INLINE bool lm_heap_keep_guest(struct lm_heap *heap, struct lm_block *block, 
  * 0, or was there. */
 void lm_heap_free_beyond(struct lm_heap *heap, size_t class_index, struct lm_block *block);
 
+LM_INLINE void lm_heap_free_counted(struct lm_heap *heap, size_t class_index,
+                                    struct lm_block *block) {
+  if (LM_LIKELY(--heap->rooms[class_index] >= 0)) lm_heap_push(heap, class_index, block);
+  else lm_heap_free_beyond(heap, class_index, block);
+}
+
 /* Puts `count` blocks of one own span back, linked from `first` to `last`. */
 void lm_heap_put_back(struct lm_heap *heap, struct lm_span *span, struct lm_block *first,
                       struct lm_block *last, size_t count);
@@ -192,6 +211,11 @@ void lm_heap_flush_guests(struct lm_heap *heap);
 void lm_heap_tick(struct lm_heap *heap);
 /* The same at the end of a call that has had work already: empties less. */
 void lm_heap_tick_after_work(struct lm_heap *heap);
+/* The same in calls of a kind of which each does it. */
+void lm_heap_tick_often(struct lm_heap *heap);
+/* The same in a thread that has seen no clock for so long: empties more, for a hundredth of that
+ * time at most. */
+void lm_heap_tick_at_rest(struct lm_heap *heap, uint64_t rest_ms);
 
 /* Sends chains, takes messages and gives back all empty spans, now. */
 void lm_heap_trim(struct lm_heap *heap);

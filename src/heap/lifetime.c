@@ -73,6 +73,8 @@ struct lm_heap *lm_heap_begin(void) {
   }
   heap->trim_class = LM_CLASS_COUNT;
   heap->tick_ms = lm_os_clock_ms();
+  heap->free_tag = heap->tag;
+  heap->watch = (struct lm_watch){.seen_ms = heap->tick_ms};
   /* Opens the inbox, unless it has stayed open; pairs with the acquiring load of whoever sends
    * next. */
   if (heap->kept_bytes == 0) lm_store_release(&heap->inbox, NULL);

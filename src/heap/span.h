@@ -26,6 +26,7 @@ LM_INLINE struct lm_span *lm_span_begin(char *start, struct lm_heap *owner, size
   span->class_index = (uint8_t)class_index;
   span->slice_count = (uint8_t)slice_count;
   span->dirty_pages = 0;
+  span->written_pages = 0;
   lm_store_release(&span->owner, owner);
   return span;
 }
@@ -35,6 +36,16 @@ LM_INLINE size_t lm_span_touched_bytes(const struct lm_span *span) {
   size_t count = span->extended_count;
   if (lm_region_of(span)->decommits) count = lm_max(count, span->carve_limit);
   return count * lm_classes[span->class_index].block_bytes;
+}
+
+/* Of a span, or of what ended there: the pages that have been written to. Carved blocks of up to a
+ * page have a link or were used; of longer ones that is not known, nor of what is in a chunk. */
+LM_INLINE uint64_t lm_span_written_pages(const struct lm_span *span) {
+  if (span->class_index == LM_CLASS_MIDDLE) return 0;
+  size_t block_bytes = lm_classes[span->class_index].block_bytes;
+  if (block_bytes > lm_os.page_bytes) return span->written_pages;
+  size_t carved_pages = lm_pages_of(span->extended_count * block_bytes);
+  return span->written_pages | lm_bitmap_mask(0, 0, carved_pages);
 }
 
 /* Gives an empty span's slices back; it is on no list. */

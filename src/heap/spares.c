@@ -5,7 +5,7 @@
 /* So many slices are kept in any case, and a part of what is in use. */
 #define SPARE_SLICES 1
 #define SPARE_FRACTION 16
-#define GIVEN_PER_CALL 2 /* spans, so that no call pays for all */
+#define GIVEN_PER_FREE 2 /* spans, so that no call pays for all */
 
 /* Gives a spare back to its pool, of one class after the other; there is one. */
 static void give_spare(struct lm_heap *heap) {
@@ -25,7 +25,7 @@ static bool give_excess(struct lm_heap *heap) {
   struct lm_spares *spares = &heap->spares;
   size_t used = heap->slice_count, count_before = spares->count;
   size_t limit = lm_max(used + SPARE_SLICES + used / SPARE_FRACTION, spares->learning.learnt_count);
-  for (int i = 0; i < GIVEN_PER_CALL && used + spares->count > limit; i++) give_spare(heap);
+  for (int i = 0; i < GIVEN_PER_FREE && used + spares->count > limit; i++) give_spare(heap);
   return lm_learning_note_given(&spares->learning, used, count_before - spares->count);
 }
 
@@ -74,8 +74,8 @@ void lm_spares_tick(struct lm_heap *heap) {
   lm_learning_tick(learning, heap->slice_count);
 }
 
-void lm_spares_give_surplus(struct lm_heap *heap) {
-  for (int i = 0; i < GIVEN_PER_CALL && heap->spares.surplus_count > 0; i++) give_spare(heap);
+void lm_spares_give_surplus(struct lm_heap *heap, size_t most) {
+  for (; most > 0 && heap->spares.surplus_count > 0; most--) give_spare(heap);
 }
 
 void lm_spares_trim(struct lm_heap *heap) {

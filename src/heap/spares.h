@@ -28,7 +28,7 @@ LM_INLINE bool lm_spares_cover(const struct lm_heap *heap) {
 
 /* What the clock asks for; and a part of it, with each call of lm_heap_tick. */
 void lm_spares_tick(struct lm_heap *heap);
-void lm_spares_give_surplus(struct lm_heap *heap);
+void lm_spares_give_surplus(struct lm_heap *heap, size_t most);
 
 /* Gives all back, and forgets what was learnt. */
 void lm_spares_trim(struct lm_heap *heap);

@@ -24,7 +24,7 @@ void *lm_large_take(struct lm_heap *heap, size_t size, size_t alignment, bool cl
     void *block = lm_middle_take(heap, page_count, clear);
     if (LM_LIKELY(block != NULL)) return block;
   } else if (has_heap) {
-    lm_heap_tick(heap);
+    lm_heap_tick_often(heap);
   }
   void *block = lm_pool_take_large(heap->pool, page_count, alignment, &zero);
   /* Where no whole region is to be had any more, there may be room for one block. */
@@ -100,7 +100,7 @@ static void *move_to_mapping(struct lm_heap *heap, void *block, size_t old_bytes
 static void *take_grown(struct lm_heap *heap, size_t old_bytes, size_t size) {
   size_t page_count = lm_pages_of(size), growth = page_count - lm_pages_of(old_bytes);
   if (size <= LM_LARGE_MAX_BYTES && growth <= lm_pages_of(old_bytes) / 2 + 1) {
-    if (!lm_heap_is_empty(heap)) lm_heap_tick(heap);
+    if (!lm_heap_is_empty(heap)) lm_heap_tick_often(heap);
     void *block = lm_pool_take_growing(heap->pool, page_count, page_count / 2);
     if (block != NULL) return block;
   }

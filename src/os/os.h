@@ -49,6 +49,11 @@ int lm_os_purge(void *address, size_t size);
  * take. lm_os_remap and lm_os_move_pages take it along. */
 void lm_os_advise_huge(void *address, size_t size);
 
+/* Asks for no huge pages there, not even where the system gives them to everybody. */
+void lm_os_refuse_huge(void *address, size_t size);
+/* Takes that back: from here on the system gives huge pages if it gives them to everybody. */
+void lm_os_accept_huge(void *address, size_t size);
+
 /* Readable and writable zero memory. */
 int lm_os_map(size_t size, size_t alignment, void **result);
 

@@ -47,16 +47,18 @@ static bool is_error(long result) { return (unsigned long)result > (unsigned lon
 
 /* ---- Start ---- */
 
-/* vm.overcommit_memory is 2 where memory counts against a limit as soon as it is writable. */
-static bool find_overcommit(void) {
-  char mode = '0';
-  long fd = lm_syscall6(SYS_openat, AT_FDCWD, (long)"/proc/sys/vm/overcommit_memory",
-                        O_RDONLY | O_CLOEXEC, 0, 0, 0);
-  if (is_error(fd)) return true;
-  lm_syscall6(SYS_read, fd, (long)&mode, 1, 0, 0, 0);
+/* The first character of a setting of the kernel's, or 0. */
+static char read_setting(const char *path) {
+  char first = 0;
+  long fd = lm_syscall6(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
+  if (is_error(fd)) return 0;
+  lm_syscall6(SYS_read, fd, (long)&first, 1, 0, 0, 0);
   lm_syscall6(SYS_close, fd, 0, 0, 0, 0, 0);
-  return mode != '2';
+  return first;
 }
+
+/* vm.overcommit_memory is 2 where memory counts against a limit as soon as it is writable. */
+static bool find_overcommit(void) { return read_setting("/proc/sys/vm/overcommit_memory") != '2'; }
 
 static unsigned find_cpu_count(void) {
   uint64_t mask[16] = {0};
@@ -135,6 +137,17 @@ int lm_os_purge(void *address, size_t size) {
 
 void lm_os_advise_huge(void *address, size_t size) {
   lm_syscall6(SYS_madvise, (long)address, (long)size, MADV_HUGEPAGE, 0, 0, 0);
+}
+
+void lm_os_refuse_huge(void *address, size_t size) {
+  lm_syscall6(SYS_madvise, (long)address, (long)size, MADV_NOHUGEPAGE, 0, 0, 0);
+}
+
+/* No advice takes MADV_NOHUGEPAGE back, but MADV_HUGEPAGE, which is the same where the setting is
+ * "[always] madvise never". */
+void lm_os_accept_huge(void *address, size_t size) {
+  if (read_setting("/sys/kernel/mm/transparent_hugepage/enabled") == '[')
+    lm_os_advise_huge(address, size);
 }
 
 int lm_os_map(size_t size, size_t alignment, void **result) {

@@ -118,6 +118,8 @@ int lm_os_purge(void *address, size_t size) {
 
 /* Large pages need a privilege, are committed at once and cannot be given back in parts. */
 void lm_os_advise_huge(void *address, size_t size) { (void)address, (void)size; }
+void lm_os_refuse_huge(void *address, size_t size) { (void)address, (void)size; }
+void lm_os_accept_huge(void *address, size_t size) { (void)address, (void)size; }
 
 int lm_os_map(size_t size, size_t alignment, void **result) {
   if (lm_fault_here()) return ENOMEM;

@@ -37,6 +37,20 @@ void lm_pool_advise_huge(void) {
   }
 }
 
+/* The lock is held. */
+static void accept_huge(struct lm_pool *pool) {
+  if (pool->accepts_huge) return;
+  pool->accepts_huge = true;
+  for (struct lm_region *region = pool->regions; region != NULL; region = region->next)
+    lm_provider_accept_huge(region->provider, region, LM_REGION_BYTES);
+}
+
+void lm_pool_accept_huge(struct lm_pool *pool) {
+  lm_lock_take(&pool->lock);
+  accept_huge(pool);
+  lm_lock_free(&pool->lock);
+}
+
 void lm_pool_release(struct lm_pool *pool) {
   lm_lock_take(&pool->lock);
   while (pool->regions != NULL) {
@@ -345,6 +359,7 @@ static void *take_large_in(struct lm_region *region, const struct run *run) {
 static void *take_large_run(struct lm_pool *pool, struct run *run) {
   lm_lock_take(&pool->lock);
   void *start = take_run(pool, run, take_large_in);
+  if (pool->large_page_count << lm_os.page_shift >= LM_POOL_HUGE_MIN_BYTES) accept_huge(pool);
   lm_lock_free(&pool->lock);
   return start;
 }

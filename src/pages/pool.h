@@ -28,6 +28,9 @@
 #define LM_POOL_KEEP_BYTES (512 * LM_KIB) /* over all pools */
 #define LM_POOL_CREDIT_BYTES (4 * LM_MIB)
 #define LM_POOL_CREDIT_MS 1000
+/* So much must be in spans of one heap, or in large blocks, before a pool's regions take huge pages
+ * from a system that gives them to everybody: what is thinly spread would cost 2 MiB each time. */
+#define LM_POOL_HUGE_MIN_BYTES (16 * LM_MIB)
 #define LM_POOL_EARLY_RUNS 8 /* purged by one call, so that no call pays for all */
 
 struct lm_pool {
@@ -38,6 +41,7 @@ struct lm_pool {
   struct lm_pool *next; /* of a heap's own: the next of these; never changes */
   struct lm_region *regions; /* the newest last */
   uint32_t region_count;
+  bool accepts_huge; /* lm_pool_accept_huge */
   size_t used_page_count; /* sums over the regions */
   size_t span_slice_count; /* slices in spans */
   size_t chunk_count;
@@ -84,6 +88,9 @@ void lm_pool_provide(struct lm_pool *pool, const struct loam_page_provider *prov
 
 /* Asks for huge pages, if the option says so, in regions that were made before it was read. */
 void lm_pool_advise_huge(void);
+
+/* Lets the pool's regions have the huge pages that the system gives to everybody. */
+void lm_pool_accept_huge(struct lm_pool *pool);
 
 /* Gives all regions of a heap's own pool back. Nobody uses anything in them. */
 void lm_pool_release(struct lm_pool *pool);

@@ -76,6 +76,18 @@ void lm_provider_advise_huge(const struct loam_page_provider *provider, void *ad
     lm_os_advise_huge(address, size);
 }
 
+void lm_provider_refuse_huge(const struct loam_page_provider *provider, void *address,
+                             size_t size) {
+  if (provider == NULL && lm_options.huge_pages == LM_HUGE_PAGES_OFF)
+    lm_os_refuse_huge(address, size);
+}
+
+void lm_provider_accept_huge(const struct loam_page_provider *provider, void *address,
+                             size_t size) {
+  if (provider == NULL && lm_options.huge_pages == LM_HUGE_PAGES_OFF)
+    lm_os_accept_huge(address, size);
+}
+
 int lm_provider_purge(const struct loam_page_provider *provider, void *address, size_t size) {
   if (provider == NULL) return lm_os_purge(address, size);
   if (provider->purge == NULL) return ENOSYS;

@@ -31,6 +31,9 @@ int lm_provider_map(const struct loam_page_provider *provider, size_t size, size
 
 /* Asks for huge pages if the option says so and the memory is the system's. */
 void lm_provider_advise_huge(const struct loam_page_provider *provider, void *address, size_t size);
+/* If not, lm_os_refuse_huge and lm_os_accept_huge. */
+void lm_provider_refuse_huge(const struct loam_page_provider *provider, void *address, size_t size);
+void lm_provider_accept_huge(const struct loam_page_provider *provider, void *address, size_t size);
 
 /* As lm_os_purge. */
 int lm_provider_purge(const struct loam_page_provider *provider, void *address, size_t size);

@@ -64,6 +64,7 @@ struct lm_region *lm_region_new(struct lm_pool *pool) {
   }
   struct lm_region *region = address;
   lm_provider_advise_huge(provider, region, LM_REGION_BYTES);
+  if (!pool->accepts_huge) lm_provider_refuse_huge(provider, region, LM_REGION_BYTES);
   if (region->pool != NULL) fail_not_zero(address);
   region->pool = pool;
   region->provider = provider;

@@ -52,6 +52,9 @@ struct lm_span {
   /* Bit i: OS page i had been used before the span began, and has not been given back since, so
    * that it need not read as zero. The others cost a fault when they are first written to. */
   uint64_t dirty_pages;
+  /* Those of them that surely have been written to. Of the others that is not known: they may be of
+   * a large block that was hardly used. */
+  uint64_t written_pages;
 
   /* On a line of their own, since other threads read them when they free blocks of the span: they
    * change only when the span begins, ends, is orphaned or adopted.

@@ -1,6 +1,7 @@
 /* With huge_pages=on the system is asked for huge pages in regions, also in those of before the
  * options were known, and in huge blocks, also where they have grown; never in memory of a page
- * provider's. Without the option it is not asked at all.
+ * provider's. Without the option it is not asked at all, and the regions of a program with little
+ * in use refuse them, where the system gives them to everybody.
  *
  * Arguments: none, or `on` if LOAM_OPTIONS has it, as the program starts itself anew. */
 #include "provider.h"
@@ -9,33 +10,56 @@ static void *early; /* of before the C library has its environment */
 static void allocate_early(void) { early = opaque(malloc(1000)); }
 __attribute__((section(".preinit_array"), used)) static void (*preinit)(void) = allocate_early;
 
-/* Whether the mapping of the address is marked as one that shall have huge pages: "hg" among the
- * flags of proc_pid_smaps(5). */
-static int is_advised(const void *address) {
+/* Whether the flags of the address's mapping, in proc_pid_smaps(5), have this one: "hg" if it shall
+ * have huge pages, "nh" if it shall not. */
+static int has_flag(const void *address, const char *flag) {
   char line[4096];
   unsigned long start, end;
-  int within = 0, advised = -1;
+  int within = 0, found = -1;
   FILE *file = fopen("/proc/self/smaps", "r");
   CHECK(file != NULL);
-  while (advised < 0 && fgets(line, sizeof line, file) != NULL) {
+  while (found < 0 && fgets(line, sizeof line, file) != NULL) {
     if (sscanf(line, "%lx-%lx ", &start, &end) == 2)
       within = start <= (uintptr_t)address && (uintptr_t)address < end;
     else if (within && strncmp(line, "VmFlags:", 8) == 0)
-      advised = strstr(line, " hg") != NULL;
+      found = strstr(line, flag) != NULL;
   }
   fclose(file);
-  CHECK(advised >= 0);
-  return advised;
+  CHECK(found >= 0);
+  return found;
 }
 
-static void check_regions(int on) {
+static int is_advised(const void *address) { return has_flag(address, " hg"); }
+static int refuses(const void *address) { return has_flag(address, " nh"); }
+
+/* Whether the system gives huge pages to everybody. */
+static int system_gives_them(void) {
+  char setting[8] = "";
+  FILE *file = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "r");
+  CHECK(file != NULL && fgets(setting, sizeof setting, file) != NULL);
+  fclose(file);
+  return strncmp(setting, "[always", 7) == 0;
+}
+
+static void check_regions_with_option(void) {
   char *blocks[3]; /* which no region has room for together */
-  CHECK_EQ(is_advised(early), on);
+  CHECK(is_advised(early));
   for (size_t i = 0; i < 3; i++) {
     blocks[i] = opaque(malloc(30 * MIB));
-    CHECK_EQ(is_advised(blocks[i]), on);
-    CHECK_EQ(is_advised(blocks[i] + 30 * MIB - 1), on);
+    CHECK(is_advised(blocks[i]) && is_advised(blocks[i] + 30 * MIB - 1));
   }
+  for (size_t i = 0; i < 3; i++) free(blocks[i]);
+}
+
+static void check_regions_without(void) {
+  char *blocks[3];
+  CHECK(refuses(early));
+  blocks[0] = opaque(malloc(10 * MIB));
+  CHECK(refuses(early) && refuses(blocks[0])); /* it is little yet */
+  for (size_t i = 1; i < 3; i++) blocks[i] = opaque(malloc(30 * MIB));
+  CHECK_EQ(refuses(early), !system_gives_them());
+  CHECK_EQ(is_advised(early), system_gives_them());
+  CHECK(!refuses(blocks[2]) && !is_advised(blocks[2])); /* a region of later: as the system likes */
   for (size_t i = 0; i < 3; i++) free(blocks[i]);
 }
 
@@ -65,7 +89,8 @@ int main(int count, char **arguments) {
     printf("skipped: the system has no transparent huge pages\n");
     return 77;
   }
-  check_regions(on);
+  if (on) check_regions_with_option();
+  else check_regions_without();
   check_huge_block(on);
   check_providers_memory();
   if (on) return 0;

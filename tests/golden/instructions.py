@@ -127,9 +127,9 @@ int main(int count, char **arguments) {
 
 # What is counted, the program, and how many instructions per turn are permitted.
 PATTERNS = [
-    ("malloc and a free by another thread", REMOTE_LOOP, 72),
+    ("malloc and a free by another thread", REMOTE_LOOP, 74),
     ("a block exchanged", EXCHANGING_LOOP % dict(places=20000, least=16, range=985), 66),
-    ("a larger one", EXCHANGING_LOOP % dict(places=1000, least=1000, range=15000), 110),
+    ("a larger one", EXCHANGING_LOOP % dict(places=1000, least=1000, range=15000), 130),
     ("a middle block replaced", REPLACING_LOOP % dict(live=200, least=10000, range=240000), 170),
     ("a large block replaced", REPLACING_LOOP % dict(live=30, least=300000, range=2700000), 2050),
     ("a block of a batch", BATCHES_LOOP, 70),

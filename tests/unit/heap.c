@@ -372,8 +372,10 @@ static void fresh_memory_is_carved_page_by_page(void) {
   begin();
   take_blocks(0, 1);
   struct lm_span *span = lm_span_of(blocks[0]);
+  CHECK_EQ(span->extended_count, 1); /* nor is the first */
+  take_blocks(1, 2);
   CHECK_EQ(span->extended_count, CARVE_FRESH_BYTES / 64);
-  take_blocks(1, 64);
+  take_blocks(2, 64);
   CHECK_EQ(span->extended_count, 64);
   take_blocks(64, 65); /* the next page is not written to before its first block has been taken */
   CHECK_EQ(span->extended_count, 65);
@@ -411,6 +413,35 @@ static void pages_that_were_not_used_before_are_carved_as_fresh_ones(void) {
   lm_heap_take_slow(heap, CLASS, &zero);
   CHECK(zero);
   CHECK_EQ(span->extended_count, dirty + CARVE_FRESH_BYTES / 64);
+}
+
+/* Pages of a large block, or of one of several pages, may be dirty and yet never written to. */
+static void pages_that_need_not_have_been_written_to_are_carved_as_fresh_ones(void) {
+  begin();
+  size_t several = lm_sizeclass_of(4 * PAGE);
+  char *former = heap_take(heap, several);
+  heap_give(heap, former);
+  lm_heap_trim(heap);
+  take_blocks(0, 1);
+  struct lm_span *span = lm_span_of(blocks[0]);
+  CHECK_EQ(blocks[0], former);
+  CHECK((span->dirty_pages & 1) != 0 && span->written_pages == 0);
+  CHECK_EQ(span->extended_count, 1);
+  bool zero = true;
+  lm_heap_take_slow(heap, CLASS, &zero);
+  CHECK(!zero);
+  CHECK_EQ(span->extended_count, CARVE_FRESH_BYTES / 64);
+}
+
+static void a_class_lends_what_is_left_of_a_page_it_has_begun(void) {
+  begin();
+  char *lender = heap_take(heap, CLASS + 1);
+  CHECK_EQ(heap->bins[CLASS + 1], NULL);
+  CHECK_EQ((char *)lm_heap_borrow(heap, CLASS), lender + 80);
+  CHECK(heap->bins[CLASS + 1] != NULL);
+  /* None of the next page, which nobody has begun. */
+  for (size_t left = 4096 / 80 - 2; left > 0; left--) heap_take(heap, CLASS + 1);
+  CHECK_EQ(lm_heap_borrow(heap, CLASS), NULL);
 }
 
 static void blocks_larger_than_a_page_are_carved_one_by_one(void) {
@@ -452,10 +483,10 @@ static void a_full_span_waits_until_an_eighth_of_it_is_free(void) {
 
 static void a_usable_span_is_used_before_the_current_one_is_extended(void) {
   begin();
-  take_blocks(0, BLOCKS + 1);
+  take_blocks(0, BLOCKS + 2);
   give_to_spans(0, EIGHTH);
   struct lm_span *old = lm_span_of(blocks[0]), *current = heap->current[CLASS];
-  take_blocks(BLOCKS + 1, BLOCKS + 64); /* the rest of the current one's first page */
+  take_blocks(BLOCKS + 2, BLOCKS + 64); /* the rest of the current one's first page */
   CHECK_EQ(heap->current[CLASS], current);
   take_blocks(0, EIGHTH);
   CHECK_EQ(heap->current[CLASS], old);
@@ -683,6 +714,8 @@ int main(void) {
   RUN(fresh_memory_is_carved_page_by_page);
   RUN(used_memory_is_carved_some_pages_at_a_time);
   RUN(pages_that_were_not_used_before_are_carved_as_fresh_ones);
+  RUN(pages_that_need_not_have_been_written_to_are_carved_as_fresh_ones);
+  RUN(a_class_lends_what_is_left_of_a_page_it_has_begun);
   RUN(blocks_larger_than_a_page_are_carved_one_by_one);
   RUN(a_fresh_spans_first_block_is_known_to_be_zero_and_a_used_ones_is_not);
   RUN(a_full_span_waits_until_an_eighth_of_it_is_free);

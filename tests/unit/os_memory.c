@@ -98,7 +98,10 @@ static void advice_that_is_refused_changes_nothing(void) {
   long points = lm_fault_points;
   errno = 77;
   lm_fault_countdown = 0;
-  lm_os_advise_huge((void *)(uintptr_t)PAGE, PAGE); /* where nothing is mapped */
+  void *unmapped = (void *)(uintptr_t)PAGE;
+  lm_os_advise_huge(unmapped, PAGE);
+  lm_os_refuse_huge(unmapped, PAGE);
+  lm_os_accept_huge(unmapped, PAGE);
   CHECK_EQ(errno, 77);
   CHECK_EQ(lm_fault_points, points);
   CHECK_EQ(lm_fault_countdown, 0);

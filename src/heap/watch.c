@@ -1,0 +1,63 @@
+#include "heap/watch.h"
+
+/* A heap that holds less, with what is free in its pool, does not watch. */
+#define WATCH_MIN_BYTES (512 * LM_KIB)
+/* Frees that may look at the clock: with the slow path that costs some 20 nanoseconds, so that all
+ * of them take a ten-thousandth of the time. */
+#define FREES_PER_MS 4
+#define FREES_MAX 1024
+/* A thread that has not seen the clock for so long rests, since it goes on by up to 10 at a time. */
+#define REST_MIN_MS 12
+/* When spans of a heap that has fallen end, once as long as the clock stands still: the program may
+ * be about to rest. */
+#define TURNS 32
+
+static bool holds_much(const struct lm_heap *heap) {
+  size_t slice_count = heap->slice_count + heap->spares.count;
+  size_t page_count = heap->middle.used_count + heap->middle.dirty_count;
+  if ((slice_count << LM_SLICE_SHIFT) + (page_count << lm_os.page_shift) >= WATCH_MIN_BYTES)
+    return true;
+  /* Others write to it. */
+  return lm_load_relaxed(&heap->pool->dirty_page_count) << lm_os.page_shift >= WATCH_MIN_BYTES;
+}
+
+static void set_watching(struct lm_heap *heap, bool watches) {
+  heap->free_tag = watches ? LM_TAG_NO_HEAP : heap->tag;
+}
+
+void lm_watch_clock(struct lm_heap *heap, uint64_t now_ms) {
+  struct lm_watch *watch = &heap->watch;
+  if (now_ms != watch->seen_ms) watch->worth_it = holds_much(heap);
+  uint64_t elapsed_ms = lm_min(now_ms - watch->seen_ms, FREES_MAX / FREES_PER_MS);
+  uint32_t free_count = watch->free_count + (uint32_t)elapsed_ms * FREES_PER_MS;
+  watch->free_count = lm_max(1, lm_min(free_count, FREES_MAX));
+  watch->seen_ms = now_ms;
+  set_watching(heap, watch->worth_it);
+}
+
+static uint64_t look_at_clock(struct lm_heap *heap) {
+  uint64_t elapsed_ms = lm_os_clock_ms() - heap->watch.seen_ms;
+  if (elapsed_ms >= REST_MIN_MS) lm_heap_tick_at_rest(heap, elapsed_ms);
+  else if (elapsed_ms != 0) lm_heap_tick(heap);
+  return elapsed_ms;
+}
+
+bool lm_watch_free(struct lm_heap *heap) {
+  if (look_at_clock(heap) != 0 || --heap->watch.free_count != 0) return true;
+  set_watching(heap, false);
+  return false;
+}
+
+void lm_watch_malloc(struct lm_heap *heap) {
+  struct lm_watch *watch = &heap->watch;
+  if (look_at_clock(heap) != 0 || watch->turn_count == 0) return;
+  watch->turn_count--;
+  watch->free_count = 1;
+  set_watching(heap, true);
+}
+
+void lm_watch_fall(struct lm_heap *heap) {
+  if (heap->watch.fell_ms == heap->watch.seen_ms) return;
+  heap->watch.fell_ms = heap->watch.seen_ms;
+  heap->watch.turn_count = TURNS;
+}

@@ -1,0 +1,149 @@
+/* Watching the clock: which heaps do, what it may cost, and what follows from time that has passed. */
+#include "unit.h"
+
+enum { BLOCKS = 1024, BYTES = 1000 };
+static void *blocks[BLOCKS];
+
+/* The thread's heap, with `count` blocks in use, and the clock not seen for so long. */
+static struct lm_heap *begin(size_t count, uint64_t unseen_ms) {
+  for (size_t i = 0; i < count; i++) CHECK((blocks[i] = lm_raw_malloc(BYTES)) != NULL);
+  struct lm_heap *heap = lm_this_heap;
+  heap->watch.seen_ms -= unseen_ms;
+  lm_heap_tick(heap);
+  check_heap(heap);
+  return heap;
+}
+
+static void replace(size_t i) {
+  lm_raw_free(blocks[i]);
+  blocks[i] = lm_raw_malloc(BYTES);
+}
+
+static void a_heap_that_holds_little_does_not_watch(void) { CHECK(!lm_watches(begin(8, 1000))); }
+
+static void a_heap_that_holds_much_watches(void) {
+  struct lm_heap *heap = begin(BLOCKS, 1000);
+  CHECK(lm_watches(heap));
+  CHECK_EQ(heap->watch.free_count, FREES_MAX);
+}
+
+static void a_heap_watches_for_what_is_free_in_its_pool(void) {
+  lm_options.purge_delay_ms = 0; /* what is free stays there */
+  void *large = lm_raw_malloc(2 * MIB);
+  lm_raw_free(large);
+  CHECK(lm_watches(begin(8, 1000)));
+}
+
+static void a_watched_free_is_a_free_like_any_other(void) {
+  struct lm_heap *heap = begin(BLOCKS, 1000);
+  lm_raw_free(blocks[0]);
+  CHECK(lm_watches(heap));
+  CHECK_EQ(lm_raw_malloc(BYTES), blocks[0]);
+  void *middle = lm_raw_malloc(30000), *large = lm_raw_malloc(MIB);
+  lm_raw_free(NULL);
+  lm_raw_free(middle);
+  CHECK_EQ(lm_raw_malloc(30000), middle);
+  lm_raw_free(large);
+  lm_raw_free(middle);
+  for (size_t i = 0; i < BLOCKS; i++) lm_raw_free(blocks[i]);
+  check_heap(heap);
+}
+
+static void *free_them(void *unused) {
+  for (size_t i = 0; i < BLOCKS; i++) CHECK(lm_raw_malloc(BYTES) != NULL); /* they are its own */
+  CHECK(lm_watches(begin(0, 1000)));
+  for (size_t i = 0; i < BLOCKS; i++) lm_raw_free(blocks[i]);
+  return unused;
+}
+
+static void blocks_of_others_go_home_from_a_heap_that_watches(void) {
+  struct lm_heap *heap = begin(BLOCKS, 1000);
+  size_t slices = heap->slice_count;
+  run_in_thread(free_them, NULL);
+  lm_heap_trim(heap);
+  CHECK_THAT(heap->slice_count, <, slices / 4);
+}
+
+/* Frees until one is the last that may look. */
+static void use_up(struct lm_heap *heap) {
+  for (int i = 0; lm_watches(heap); i++) {
+    CHECK_THAT(i, <, 1000000);
+    lm_raw_free(blocks[i % BLOCKS]);
+    if (lm_watches(heap)) blocks[i % BLOCKS] = lm_raw_malloc(BYTES);
+    else blocks[i % BLOCKS] = NULL;
+  }
+}
+
+static void fast_frees_use_up_what_they_may_and_the_next_malloc_looks(void) {
+  struct lm_heap *heap = begin(BLOCKS, 1000);
+  use_up(heap);
+  CHECK_EQ(lm_malloc_heap, &lm_empty_heap);
+  CHECK(lm_raw_malloc(BYTES) != NULL);
+  CHECK_EQ(lm_malloc_heap, heap);
+}
+
+static void malloc_lets_frees_look_again_only_if_the_heap_has_fallen(void) {
+  struct lm_heap *heap = begin(BLOCKS, 1000);
+  use_up(heap);
+  heap->watch.seen_ms = lm_os_clock_ms();
+  heap->watch.turn_count = 0;
+  lm_watch_malloc(heap);
+  bool same_ms = heap->watch.seen_ms == lm_os_clock_ms();
+  CHECK(!same_ms || !lm_watches(heap));
+  lm_watch_fall(heap);
+  CHECK_EQ(heap->watch.turn_count, TURNS);
+  lm_watch_malloc(heap);
+  CHECK(lm_watches(heap));
+}
+
+static void a_fall_counts_once_as_long_as_the_clock_stands_still(void) {
+  struct lm_heap *heap = begin(BLOCKS, 1000);
+  lm_watch_fall(heap);
+  heap->watch.turn_count = 0;
+  lm_watch_fall(heap);
+  CHECK_EQ(heap->watch.turn_count, 0);
+  heap->watch.seen_ms--;
+  lm_watch_fall(heap);
+  CHECK_EQ(heap->watch.turn_count, TURNS);
+}
+
+static void a_free_after_a_rest_sees_the_clock(void) {
+  struct lm_heap *heap = begin(BLOCKS, 1000);
+  heap->watch.seen_ms -= 50;
+  heap->tick_ms -= 1000;
+  replace(0);
+  CHECK_THAT(lm_os_clock_ms() - heap->watch.seen_ms, <, 50);
+  CHECK_THAT(lm_os_clock_ms() - heap->tick_ms, <, 1000);
+}
+
+/* All that the heap holds goes back in some rests, though no bin is ever empty. */
+static void rests_empty_bins_that_nobody_uses(void) {
+  struct lm_heap *heap = begin(BLOCKS, 1000);
+  void *used = lm_raw_malloc(16), *other = lm_raw_malloc(16);
+  lm_raw_free(other);
+  heap->spares.learning.learnt_count = 1000; /* so that bins and spares keep it all */
+  for (size_t i = 0; i < BLOCKS; i++) lm_raw_free(blocks[i]);
+  CHECK_THAT(heap->slice_count + heap->spares.count, >, 8);
+  for (int i = 0; i < 10; i++) {
+    heap->watch.seen_ms -= 200;
+    heap->tick_ms -= 200;
+    lm_raw_free(used);
+    used = lm_raw_malloc(16);
+    if (!lm_watches(heap)) lm_heap_tick(heap);
+  }
+  CHECK_THAT(heap->slice_count + heap->spares.count, <=, 4);
+}
+
+int main(void) {
+  RUN(a_heap_that_holds_little_does_not_watch);
+  RUN(a_heap_that_holds_much_watches);
+  RUN(a_heap_watches_for_what_is_free_in_its_pool);
+  RUN(a_watched_free_is_a_free_like_any_other);
+  RUN(blocks_of_others_go_home_from_a_heap_that_watches);
+  RUN(fast_frees_use_up_what_they_may_and_the_next_malloc_looks);
+  RUN(malloc_lets_frees_look_again_only_if_the_heap_has_fallen);
+  RUN(a_fall_counts_once_as_long_as_the_clock_stands_still);
+  RUN(a_free_after_a_rest_sees_the_clock);
+  RUN(rests_empty_bins_that_nobody_uses);
+  return UNIT_RESULT();
+}
