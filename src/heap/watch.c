@@ -6,7 +6,7 @@
  * of them take a ten-thousandth of the time. */
 #define FREES_PER_MS 4
 #define FREES_MAX 1024
-/* A thread that has not seen the clock for so long rests, since it goes on by up to 10 at a time. */
+/* A thread that has not seen the clock for so long rests; the clock goes on by up to 10. */
 #define REST_MIN_MS 12
 /* When spans of a heap that has fallen end, once as long as the clock stands still: the program may
  * be about to rest. */
