@@ -42,6 +42,7 @@ struct lm_heap lm_empty_heap = {
 #define SENTINEL_SLICES 8
 #define SENTINEL_FRACTION 4
 
+/* A heap of so many lets its pool's regions have huge pages, where everybody gets them. */
 #define HUGE_MIN_SLICES (LM_POOL_HUGE_MIN_BYTES >> LM_SLICE_SHIFT)
 
 /* ---- Counted frees ---- */

@@ -26,7 +26,7 @@ LM_INLINE bool lm_spares_cover(const struct lm_heap *heap) {
   return heap->spares.learning.learnt_count >= lm_max(1, heap->slice_count / 2);
 }
 
-/* What the clock asks for; and a part of it, with each call of lm_heap_tick. */
+/* What the clock asks for; and up to `most` spans of it, with each call of lm_heap_tick. */
 void lm_spares_tick(struct lm_heap *heap);
 void lm_spares_give_surplus(struct lm_heap *heap, size_t most);
 
