@@ -32,6 +32,7 @@
 #include "pages/tags.c"
 
 #include "heap/heap.c"
+#include "heap/large_cache.c"
 #include "heap/lifetime.c"
 #include "heap/middle.c"
 #include "heap/orphan.c"

@@ -181,7 +181,7 @@ static LM_NOINLINE void free_other(void *address, void *caller) {
   } else if (lm_tag_is_shared(tag)) {
     if (!lm_shared_free(address)) free_invalid(address, caller);
   } else if (difference >= LM_TAG_OWN_LIMIT) {
-    if (!lm_large_give(address)) free_invalid(address, caller);
+    if (!lm_large_give(heap, address)) free_invalid(address, caller);
   } else if (is_middle_tag(tag)) { /* this and the next only where there is no table of tags */
     free_own_middle(address, caller);
   } else {

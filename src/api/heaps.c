@@ -47,7 +47,7 @@ static void *take_owned(struct loam_heap *heap, size_t alignment, size_t size, b
   void *block = take_in_heap(&heap->heap, alignment, size, clear);
   if (block == NULL || lm_tag_is_shared(lm_tag_of(block)) || lm_owned_add(heap, block))
     return block;
-  lm_large_give(block);
+  lm_large_give(&lm_empty_heap, block);
   return NULL;
 }
 
@@ -113,7 +113,7 @@ LM_EXPORT void *loam_heap_memalign(struct loam_heap *heap, size_t alignment, siz
 static void give_one(void *block, const char *call, void *caller) {
   lm_checked_retire(block, call, caller);
   bool shared = lm_tag_is_shared(lm_tag_of(block));
-  bool done = shared ? lm_shared_free(block) : lm_large_give(block);
+  bool done = shared ? lm_shared_free(block) : lm_large_give(&lm_empty_heap, block);
   if (!done) lm_misuse_double_free(block, caller);
 }
 
@@ -136,7 +136,7 @@ static void give_all(struct loam_heap *heap) {
   lm_shared_give_all(heap);
   while ((block = lm_owned_first(heap)) != NULL) {
     lm_checked_retire(block, NULL, NULL);
-    lm_large_give(block);
+    lm_large_give(&lm_empty_heap, block);
   }
 }
 

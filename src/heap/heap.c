@@ -2,6 +2,7 @@
 #include "heap/heap.h"
 
 #include "config/options.h"
+#include "heap/large_cache.h"
 #include "heap/middle.h"
 #include "heap/orphan.h"
 #include "heap/remote.h"
@@ -639,6 +640,7 @@ static void trim_class(struct lm_heap *heap, size_t class_index) {
 
 static LM_NOINLINE void tick_slow(struct lm_heap *heap, uint64_t now_ms) {
   lm_middle_tick(heap, now_ms - heap->tick_ms);
+  lm_large_cache_tick(heap);
   heap->tick_ms = now_ms;
   if (heap->trim_class >= LM_CLASS_COUNT) heap->trim_class = 0;
   lm_spares_tick(heap);
@@ -707,5 +709,6 @@ void lm_heap_trim(struct lm_heap *heap) {
   }
   lm_spares_trim(heap);
   lm_middle_trim(heap);
+  lm_large_cache_trim(heap);
   lm_heap_end_kept(UINT64_MAX);
 }

@@ -66,6 +66,20 @@ struct lm_middle {
   bool takes; /* a block has been taken since an orphan was last adopted for its freed blocks */
 };
 
+/* The large blocks that were freed last, in a ring; large_cache.h. */
+#define LM_LARGE_CACHE_ENTRIES 8
+struct lm_large_cache {
+  bool caches; /* else there are only the blocks' lengths */
+  uint8_t aged; /* bit i: entry i has been there since the last tick */
+  uint32_t next; /* entry next % LM_LARGE_CACHE_ENTRIES is the oldest, if there is such a block */
+  uint32_t page_counts[LM_LARGE_CACHE_ENTRIES]; /* 0: there is none */
+  void *blocks[LM_LARGE_CACHE_ENTRIES]; /* NULL where the heap does not have it */
+  size_t page_count, page_limit; /* of what is cached */
+  size_t room_count; /* so many pages may be taken without having more than since the last tick */
+  uint32_t score;    /* how well the entries serve */
+  uint32_t hit_count;
+};
+
 /* Empty spans that the heap keeps, and what it knows of them; counts are of slices. spares.h. */
 struct lm_spares {
   struct lm_span *of_class[LM_CLASS_COUNT]; /* linked by next */
@@ -114,6 +128,7 @@ struct lm_heap {
   struct lm_parcel parcels[LM_PARCEL_COUNT];
   struct lm_message *received; /* taken out of the inbox and not put back yet, newest first */
   struct lm_middle middle;
+  struct lm_large_cache large_cache;
   struct lm_spares spares;
   uint32_t span_counts[LM_CLASS_COUNT]; /* of all the heap's spans, by class */
   /* Blocks of larger classes that requests of this one got since it last had a span. */

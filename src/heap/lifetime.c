@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "config/options.h"
+#include "heap/large_cache.h"
 #include "heap/middle.h"
 #include "heap/orphan.h"
 #include "heap/remote.h"
@@ -182,6 +183,7 @@ void lm_heap_end(struct lm_heap *heap) {
   lm_remote_collect(heap);
   lm_spares_trim(heap);
   lm_middle_forget(heap);
+  lm_large_cache_trim(heap);
   if (keep_heap(heap)) return;
   leave_spans(heap);
   push_bare_heap(heap, 1);

@@ -1,5 +1,7 @@
 #include "heap/watch.h"
 
+#include "heap/large_cache.h"
+
 /* A heap that holds less, with what is free in its pool, does not watch. */
 #define WATCH_MIN_BYTES (512 * LM_KIB)
 /* Frees that may look at the clock: with the slow path that costs some 20 nanoseconds, so that all
@@ -14,7 +16,8 @@
 
 static bool holds_much(const struct lm_heap *heap) {
   size_t slice_count = heap->slice_count + heap->spares.count;
-  size_t page_count = heap->middle.used_count + heap->middle.dirty_count;
+  size_t page_count = heap->middle.used_count + heap->middle.dirty_count +
+                      lm_large_cache_pages(heap);
   if ((slice_count << LM_SLICE_SHIFT) + (page_count << lm_os.page_shift) >= WATCH_MIN_BYTES)
     return true;
   /* Others write to it. */

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "heap/large_cache.h"
 #include "heap/middle.h"
 #include "large/huge.h"
 #include "large/owned.h"
@@ -24,7 +25,8 @@ void *lm_large_take(struct lm_heap *heap, size_t size, size_t alignment, bool cl
     void *block = lm_middle_take(heap, page_count, clear);
     if (LM_LIKELY(block != NULL)) return block;
   } else if (has_heap) {
-    lm_heap_tick_often(heap);
+    void *block = lm_large_cache_take(heap, page_count, alignment);
+    if (block != NULL) return clear ? memset(block, 0, page_count << lm_os.page_shift) : block;
   }
   void *block = lm_pool_take_large(heap->pool, page_count, alignment, &zero);
   /* Where no whole region is to be had any more, there may be room for one block. */
@@ -39,11 +41,13 @@ size_t lm_large_usable_bytes(const void *address) {
   return lm_huge_usable_bytes(address);
 }
 
-bool lm_large_give(void *address) {
+bool lm_large_give(struct lm_heap *heap, void *address) {
   struct lm_owned *owned = lm_owned_remove(address); /* before others may be given the address */
   if (LM_UNLIKELY(owned != NULL)) lm_owned_end(owned);
-  if (lm_region_holds((uintptr_t)address)) return lm_pool_give_large(address);
-  return lm_huge_give(address);
+  if (!lm_region_holds((uintptr_t)address)) return lm_huge_give(address);
+  bool may_stay = owned == NULL && !lm_heap_is_empty(heap);
+  if (may_stay && lm_large_cache_give(heap, address)) return true;
+  return lm_pool_give_large(address);
 }
 
 /* The tag of a block in a region, table or not. */
@@ -59,9 +63,8 @@ static bool is_middle(const void *block) {
 
 bool lm_large_is_free(const void *address) {
   if (tag_of_block(address) == LM_TAG_SPARE) return true;
-  if (!is_middle(address)) return lm_pool_is_free(address);
-  bool on_its_way = lm_load_relaxed(lm_region_block_entry(address)) & LM_BLOCK_ON_ITS_WAY;
-  return lm_chunk_is_free(address) || on_its_way;
+  if (lm_load_relaxed(lm_region_block_entry(address)) & LM_BLOCK_ON_ITS_WAY) return true;
+  return is_middle(address) ? lm_chunk_is_free(address) : lm_pool_is_free(address);
 }
 
 /* Pages neither come from a provider's memory nor go there. */

@@ -19,8 +19,9 @@ void *lm_large_take(struct lm_heap *heap, size_t size, size_t alignment, bool cl
  * heap's or orphan's; 0 if no block begins there. */
 size_t lm_large_usable_bytes(const void *address);
 
-/* Gives the block that begins at `address` back; false if none does. */
-bool lm_large_give(void *address);
+/* Gives the block that begins at `address` back; false if none does. The heap may cache it, unless
+ * it is the empty one. */
+bool lm_large_give(struct lm_heap *heap, void *address);
 
 /* Whether nobody has the memory at `address`, which is in a region; of addresses in spans, false.
  * Without the owner's help: others may take or free it meanwhile. */

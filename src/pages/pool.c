@@ -349,7 +349,7 @@ static void *take_large_in(struct lm_region *region, const struct run *run) {
   if (!lm_runs_take(region, page, page_count, run->zero)) return NULL;
   void *block = lm_page_address(region, page);
   lm_tags_write(block, LM_TAG_LARGE);
-  lm_store_relaxed(&region->spans[page / lm_pages_per_slice()].tag, LM_TAG_LARGE);
+  lm_store_relaxed(&region->spans[lm_slice_of_page(page)].tag, LM_TAG_LARGE);
   lm_region_set_block_pages(block, page_count);
   region->pool->large_count++;
   region->pool->large_page_count += page_count;

@@ -16,14 +16,6 @@ static void remove_dirty(struct lm_region *region, size_t count) {
   lm_store_relaxed(&region->pool->dirty_page_count, before - count);
 }
 
-/* Pages that were purged early are taken again: that was a mistake. */
-static void regret_early(struct lm_region *region, size_t page, size_t count) {
-  size_t early = lm_bitmap_count(region->early_pages, page, page + count);
-  if (early == 0) return;
-  lm_bitmap_clear(region->early_pages, page, page + count);
-  region->pool->credit_page_count -= (int64_t)early;
-}
-
 /* Where a purge decommits, free pages that are dirty are committed, and others may not be. */
 static bool commit_clean_pages(struct lm_region *region, size_t page, size_t count) {
   size_t end = page + count;
@@ -34,8 +26,7 @@ static bool commit_clean_pages(struct lm_region *region, size_t page, size_t cou
 
 static bool commit_pages(struct lm_region *region, size_t page, size_t count) {
   if (region->decommits) return commit_clean_pages(region, page, count);
-  size_t from = page / lm_pages_per_slice();
-  size_t to = (page + count - 1) / lm_pages_per_slice() + 1;
+  size_t from = lm_slice_of_page(page), to = lm_slice_of_page(page + count - 1) + 1;
   if (lm_bitmap_find_clear(region->committed_slices, from, to) == to) return true;
   char *start = (char *)region + (from << LM_SLICE_SHIFT);
   if (lm_os_commit(start, (to - from) << LM_SLICE_SHIFT) != 0) return false;
@@ -43,17 +34,31 @@ static bool commit_pages(struct lm_region *region, size_t page, size_t count) {
   return true;
 }
 
-static void mark_used(struct lm_region *region, size_t page, size_t count, bool *zero) {
-  size_t dirty = lm_bitmap_count(region->dirty_pages, page, page + count);
-  if (dirty > 0) {
-    lm_bitmap_clear(region->aged_pages, page, page + count);
-    remove_dirty(region, dirty);
+/* In one word of the maps, `pages` are used from here on. Adds how many of them are dirty, and how
+ * many were purged early. */
+LM_INLINE void mark_used_word(struct lm_region *region, size_t w, uint64_t pages, size_t *dirty,
+                              size_t *early) {
+  uint64_t early_pages = region->early_pages[w] & pages;
+  if (LM_UNLIKELY(early_pages != 0)) {
+    *early += lm_bit_count(early_pages);
+    region->early_pages[w] &= ~pages;
   }
-  regret_early(region, page, count);
+  *dirty += lm_bitmap_count_word(region->dirty_pages[w] & pages);
+  region->aged_pages[w] &= ~pages;
+  region->used_pages[w] |= pages;
+}
+
+/* All maps in one pass: it is a good part of what a large block costs. `count` is not 0. */
+static void mark_used(struct lm_region *region, size_t page, size_t count, bool *zero) {
+  size_t dirty = 0, early = 0, w = page / 64, last_page = page + count - 1;
+  uint64_t pages = lm_bits_from(page);
+  for (; w < last_page / 64; w++, pages = ~(uint64_t)0)
+    mark_used_word(region, w, pages, &dirty, &early);
+  mark_used_word(region, w, pages & lm_bits_to(last_page), &dirty, &early);
+  if (dirty > 0) remove_dirty(region, dirty);
+  region->pool->credit_page_count -= (int64_t)early; /* to purge these was a mistake */
   *zero = dirty == 0;
-  lm_bitmap_set(region->used_pages, page, page + count);
-  lm_bitmap_set(region->used_slices, page / lm_pages_per_slice(),
-                (page + count - 1) / lm_pages_per_slice() + 1);
+  lm_bitmap_set(region->used_slices, lm_slice_of_page(page), lm_slice_of_page(last_page) + 1);
   region->used_page_count += (uint32_t)count;
   region->pool->used_page_count += count;
 }
@@ -108,15 +113,15 @@ void lm_runs_narrow_search(struct lm_region *region, size_t count, size_t end) {
  * others have some. */
 static void free_slices(struct lm_region *region, size_t page, size_t count) {
   size_t per_slice = lm_pages_per_slice();
-  size_t from = page / per_slice, to = (page + count - 1) / per_slice + 1;
+  size_t from = lm_slice_of_page(page), to = lm_slice_of_page(page + count - 1) + 1;
   if (lm_bitmap_find_set(region->used_pages, from * per_slice, page) != page) from++;
   if (lm_bitmap_find_set(region->used_pages, page + count, to * per_slice) != to * per_slice) to--;
   if (from < to) lm_bitmap_clear(region->used_slices, from, to);
 }
 
 static void mark_dirty_groups(struct lm_region *region, size_t page, size_t count) {
-  size_t per_group = lm_pages_per_slice() * LM_GROUP_SLICES;
-  lm_bitmap_set(&region->dirty_groups, page / per_group, (page + count - 1) / per_group + 1);
+  size_t from = lm_slice_of_page(page), to = lm_slice_of_page(page + count - 1) + 1;
+  lm_bitmap_set(&region->dirty_groups, from / LM_GROUP_SLICES, (to - 1) / LM_GROUP_SLICES + 1);
 }
 
 void lm_runs_give(struct lm_region *region, size_t page, size_t count, size_t touched) {

@@ -6,6 +6,10 @@
 #include "pages/pool.h"
 
 LM_INLINE size_t lm_pages_per_slice(void) { return LM_SLICE_BYTES >> lm_os.page_shift; }
+/* Slice of an OS page of a region: without a division, which costs as much as a bitmap. */
+LM_INLINE size_t lm_slice_of_page(size_t page) {
+  return page >> (LM_SLICE_SHIFT - lm_os.page_shift);
+}
 LM_INLINE size_t lm_pages_per_region(void) { return LM_REGION_BYTES >> lm_os.page_shift; }
 
 LM_INLINE char *lm_page_address(struct lm_region *region, size_t page) {

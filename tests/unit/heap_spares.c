@@ -154,7 +154,7 @@ static void what_is_not_needed_for_a_tick_goes_back_and_is_unlearnt(void) {
 static void a_block_of_a_spare_is_freed_twice_and_not_anybodys(void) {
   begin_with_a_spare();
   CHECK_EQ(lm_raw_usable_bytes(blocks[0]), 0);
-  CHECK(!lm_large_give(blocks[0]));
+  CHECK(!lm_large_give(heap, blocks[0]));
   CHECK(lm_large_is_free(blocks[0]));
 }
 

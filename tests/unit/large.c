@@ -43,10 +43,10 @@ static void only_starts_are_blocks(void) {
   CHECK_EQ(lm_large_usable_bytes(large + PAGE), 0);
   CHECK_EQ(lm_large_usable_bytes(huge + PAGE), 0);
   CHECK_EQ(lm_large_usable_bytes(huge + 16), 0);
-  CHECK(!lm_large_give(large + PAGE));
-  CHECK(!lm_large_give(huge + PAGE));
-  CHECK(lm_large_give(large) && !lm_large_give(large));
-  CHECK(lm_large_give(huge) && !lm_large_give(huge));
+  CHECK(!lm_large_give(heap, large + PAGE));
+  CHECK(!lm_large_give(heap, huge + PAGE));
+  CHECK(lm_large_give(heap, large) && !lm_large_give(heap, large));
+  CHECK(lm_large_give(heap, huge) && !lm_large_give(heap, huge));
 }
 
 static void alignments_above_the_limit_are_served_by_mappings(void) {
@@ -61,7 +61,7 @@ static void alignments_above_the_limit_are_served_by_mappings(void) {
 static void a_used_block_is_cleared_when_asked_for(void) {
   char *block = take_bytes(100000);
   memset(block, 7, 100000);
-  lm_large_give(block);
+  lm_large_give(heap, block);
   CHECK_EQ(lm_large_take(heap, 100000, PAGE, true), block);
   check_zero(block, 100000);
 }
@@ -71,7 +71,7 @@ static void without_a_region_a_large_block_is_a_mapping_of_its_own(void) {
   char *block = take_bytes(100000);
   CHECK(!lm_region_holds((uintptr_t)block));
   CHECK_EQ(lm_large_usable_bytes(block), lm_align_up(100000, PAGE));
-  CHECK(lm_large_give(block));
+  CHECK(lm_large_give(heap, block));
 }
 
 static void impossible_sizes_and_alignments_are_out_of_memory(void) {
@@ -122,7 +122,7 @@ static void a_mapping_that_fails_loses_no_record(void) {
 
 static void a_large_block_grows_and_shrinks_in_place(void) {
   char *high = take_bytes(100000), *block = take_bytes(100000);
-  lm_large_give(high);
+  lm_large_give(heap, high);
   fill_ends(block, 100000, 1);
   CHECK_EQ(lm_large_resize(heap, block, 150000), block);
   check_ends(block, 100000, 1);
@@ -150,7 +150,7 @@ static void pages_that_are_there_are_copied_to_and_not_lost(void) {
   uint64_t delay_ms = lm_options.purge_delay_ms;
   lm_options.purge_delay_ms = 0; /* what is freed stays dirty */
   char *block = take_bytes(MIB), *used = take_bytes(3 * MIB);
-  lm_large_give(used);
+  lm_large_give(heap, used);
   fill_ends(block, MIB, 2);
   CHECK_EQ(lm_large_resize(heap, block, 3 * MIB), used);
   check_ends(used, MIB, 2);
@@ -183,7 +183,7 @@ static void a_block_that_grows_beyond_4_mib_stays_where_pages_are(void) {
   uint64_t delay_ms = lm_options.purge_delay_ms;
   lm_options.purge_delay_ms = 0; /* what is freed stays dirty */
   char *block = take_bytes(MIB), *used = take_bytes(5 * MIB);
-  lm_large_give(used);
+  lm_large_give(heap, used);
   CHECK_EQ(lm_large_resize(heap, block, 5 * MIB), used);
   lm_options.purge_delay_ms = delay_ms;
 }
@@ -320,7 +320,7 @@ static void a_huge_block_whose_resizing_fails_is_still_there(void) {
   check_ends(block, size, 7);
   CHECK_EQ(lm_large_usable_bytes(block), size);
   CHECK_EQ(lm_huge_totals.bytes, size);
-  CHECK(lm_large_give(block));
+  CHECK(lm_large_give(heap, block));
 }
 
 static void a_huge_block_that_shrinks_much_is_for_the_caller_to_copy(void) {

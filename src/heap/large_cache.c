@@ -1,0 +1,160 @@
+#include "heap/large_cache.h"
+
+/* A cached block may be longer than what is asked for by this part. */
+#define LONGER_FRACTION 8
+/* What is cached in all, of what the heap may learn to keep: 2 to 8 MiB. */
+#define CACHED_FRACTION 8
+/* A block that is taken and for which there is an entry scores one; one without costs so many. At
+ * so many in all, the blocks that are freed are cached; at none, no longer. */
+#define MISS_COST 3
+#define SCORE_TO_CACHE 32
+#define SCORE_MAX 64
+/* Reading the clock costs as much as taking a block. */
+#define HITS_PER_TICK 32
+
+/* ---- Entries ---- */
+
+static void clear_entry(struct lm_large_cache *cache, size_t index) {
+  if (cache->blocks[index] != NULL) cache->page_count -= cache->page_counts[index];
+  cache->page_counts[index] = 0;
+  cache->blocks[index] = NULL;
+}
+
+static void drop_entry(struct lm_large_cache *cache, size_t index) {
+  size_t page_count = cache->page_counts[index];
+  void *block = cache->blocks[index];
+  clear_entry(cache, index);
+  if (block == NULL) return;
+  cache->room_count += page_count;
+  lm_region_set_block_pages(block, page_count);
+  lm_pool_give_large(block);
+}
+
+/* Of the entries with a block, of which there are some. */
+static void drop_oldest_cached(struct lm_large_cache *cache) {
+  uint32_t i = cache->next;
+  while (cache->blocks[i % LM_LARGE_CACHE_ENTRIES] == NULL) i++;
+  drop_entry(cache, i % LM_LARGE_CACHE_ENTRIES);
+}
+
+static void set_caches(struct lm_large_cache *cache, bool caches) {
+  for (size_t i = 0; i < LM_LARGE_CACHE_ENTRIES; i++) drop_entry(cache, i);
+  cache->caches = caches;
+}
+
+/* The shortest that will do; LM_LARGE_CACHE_ENTRIES if there is none. */
+static size_t find_fitting(const struct lm_large_cache *cache, size_t page_count,
+                           size_t alignment) {
+  size_t best = LM_LARGE_CACHE_ENTRIES, best_surplus = page_count / LONGER_FRACTION + 1;
+  for (size_t i = 0; i < LM_LARGE_CACHE_ENTRIES; i++) {
+    size_t surplus = cache->page_counts[i] - page_count; /* below 0: a very large number */
+    if (LM_LIKELY(surplus >= best_surplus)) continue;
+    if (((uintptr_t)cache->blocks[i] & (alignment - 1)) != 0) continue;
+    best = i;
+    best_surplus = surplus;
+  }
+  return best;
+}
+
+/* ---- Taking ---- */
+
+static void note_hit(struct lm_large_cache *cache) {
+  cache->score = lm_min(cache->score + 1, SCORE_MAX);
+  if (LM_UNLIKELY(!cache->caches) && cache->score >= SCORE_TO_CACHE) set_caches(cache, true);
+}
+
+static void note_miss(struct lm_large_cache *cache) {
+  cache->score -= lm_min(cache->score, MISS_COST);
+  if (LM_UNLIKELY(cache->caches) && cache->score == 0) set_caches(cache, false);
+}
+
+/* The caller is going to take a block of the pool's. */
+static void use_room(struct lm_large_cache *cache, size_t page_count) {
+  while (cache->page_count != 0 && cache->room_count < page_count) drop_oldest_cached(cache);
+  cache->room_count -= lm_min(cache->room_count, page_count);
+}
+
+void *lm_large_cache_take(struct lm_heap *heap, size_t page_count, size_t alignment) {
+  struct lm_large_cache *cache = &heap->large_cache;
+  size_t index = find_fitting(cache, page_count, alignment);
+  void *block = NULL;
+  if (LM_UNLIKELY(index == LM_LARGE_CACHE_ENTRIES)) {
+    note_miss(cache);
+  } else {
+    block = cache->blocks[index];
+    if (block != NULL) lm_region_set_block_pages(block, cache->page_counts[index]);
+    clear_entry(cache, index);
+    note_hit(cache);
+  }
+  if (LM_UNLIKELY(block == NULL)) {
+    lm_heap_tick_often(heap);
+    use_room(cache, page_count);
+  } else if (LM_UNLIKELY(++cache->hit_count % HITS_PER_TICK == 0)) {
+    lm_heap_tick(heap);
+  }
+  return block;
+}
+
+/* ---- Giving ---- */
+
+/* The heap's share of what all heaps may cache. */
+static void set_page_limit(struct lm_large_cache *cache) {
+  size_t most_bytes = lm_learning_most_bytes(lm_load_relaxed(&lm_heap_live_count));
+  cache->page_limit = (most_bytes / CACHED_FRACTION) >> lm_os.page_shift;
+}
+
+/* What comes from a provider goes back to it, and what is another pool's to that. */
+static bool is_cacheable(const struct lm_pool *pool, const void *block) {
+  const struct lm_region *region = lm_region_of(block);
+  return region->pool == pool && region->provider == NULL &&
+         lm_load_relaxed(&pool->provider) == NULL;
+}
+
+/* An entry for a block of so many pages, the oldest one's. */
+static size_t new_entry(struct lm_large_cache *cache, size_t page_count) {
+  size_t index = cache->next++ % LM_LARGE_CACHE_ENTRIES;
+  drop_entry(cache, index);
+  cache->page_counts[index] = (uint32_t)page_count;
+  cache->aged &= (uint8_t)~(1u << index);
+  return index;
+}
+
+bool lm_large_cache_give(struct lm_heap *heap, void *block) {
+  struct lm_large_cache *cache = &heap->large_cache;
+  size_t page_count = lm_region_live_pages(block);
+  if (LM_UNLIKELY(page_count == 0)) return false;
+  if (LM_UNLIKELY(cache->page_limit == 0)) set_page_limit(cache);
+  if (page_count > cache->page_limit || !is_cacheable(heap->pool, block)) {
+    cache->room_count += page_count;
+    return false;
+  }
+  size_t index = new_entry(cache, page_count);
+  if (LM_UNLIKELY(!cache->caches)) {
+    cache->room_count += page_count;
+    return false;
+  }
+  while (cache->page_count + page_count > cache->page_limit) drop_oldest_cached(cache);
+  lm_region_set_block_pages(block, page_count | LM_BLOCK_ON_ITS_WAY);
+  cache->blocks[index] = block;
+  cache->page_count += page_count;
+  return true;
+}
+
+/* ---- Time ---- */
+
+void lm_large_cache_tick(struct lm_heap *heap) {
+  struct lm_large_cache *cache = &heap->large_cache;
+  for (size_t i = 0; i < LM_LARGE_CACHE_ENTRIES; i++)
+    if ((cache->aged >> i & 1) != 0) drop_entry(cache, i);
+  cache->aged = UINT8_MAX;
+  cache->score /= 2;
+  if (cache->caches && cache->score == 0) set_caches(cache, false);
+  cache->room_count = 0;
+  set_page_limit(cache);
+}
+
+void lm_large_cache_trim(struct lm_heap *heap) {
+  struct lm_large_cache *cache = &heap->large_cache;
+  set_caches(cache, false);
+  cache->score = 0;
+}
