@@ -34,11 +34,12 @@
 #define LM_POOL_EARLY_RUNS 8 /* purged by one call, so that no call pays for all */
 
 struct lm_pool {
-  struct lm_lock lock;
   /* Who makes the next region or huge block; NULL: the system. Written under the lock; read with an
    * acquire that shows what the provider is. A region remembers who made it. */
   _Atomic(const struct loam_page_provider *) provider;
   struct lm_pool *next; /* of a heap's own: the next of these; never changes */
+  /* What precedes is on another line than the lock: frees of large blocks read it without. */
+  LM_CACHE_ALIGNED struct lm_lock lock;
   struct lm_region *regions; /* the newest last */
   uint32_t region_count;
   bool accepts_huge; /* lm_pool_accept_huge */

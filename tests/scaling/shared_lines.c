@@ -72,7 +72,7 @@ static uint64_t shared_accesses(size_t thread, size_t thread_count) {
 
 /* ---- The patterns ---- */
 
-enum { LIVE = 500, OPERATIONS = 60000, QUEUE = 1024 };
+enum { LIVE = 500 /* at most */, OPERATIONS = 60000, QUEUE = 1024 };
 
 struct worker {
   size_t index;
@@ -92,7 +92,7 @@ struct figures {
 
 struct pattern {
   const char *name;
-  size_t smallest, largest;
+  size_t smallest, largest, live; /* blocks: their bytes, and how many a thread has */
   void (*run)(struct worker *worker, size_t operations);
   struct figures most; /* with any number of threads */
 };
@@ -107,7 +107,7 @@ static void run_local(struct worker *worker, size_t operations) {
   static __thread uint64_t random;
   if (random == 0) random = worker->index + 1;
   for (size_t i = 0; i < operations; i++) {
-    size_t slot = random_next(&random) % LIVE;
+    size_t slot = random_next(&random) % worker->pattern->live;
     lm_raw_free(live[slot]);
     live[slot] = lm_raw_malloc(random_size(worker->pattern, &random));
     CHECK(live[slot] != NULL);
@@ -137,10 +137,12 @@ static void run_remote(struct worker *worker, size_t operations) {
 }
 
 static const struct pattern patterns[] = {
-    {"local, 16 to 512 bytes", 16, 512, run_local, {0.0005, 0.0005}},
-    {"local, 16 to 4096 bytes", 16, 4096, run_local, {0.002, 0.006}}, /* spans that come and go */
-    {"local, 8 to 128 KiB", 8192, 131072, run_local, {0.002, 0.006}},
-    {"remote, 16 to 512 bytes", 16, 512, run_remote, {0.03, 0.2}},
+    {"local, 16 to 512 bytes", 16, 512, LIVE, run_local, {0.0005, 0.0005}},
+    /* Spans that come and go. */
+    {"local, 16 to 4096 bytes", 16, 4096, LIVE, run_local, {0.002, 0.006}},
+    {"local, 8 to 128 KiB", 8192, 131072, LIVE, run_local, {0.002, 0.006}},
+    {"local, 1 MiB", 1048576, 1048576, 10, run_local, {0.002, 0.006}},
+    {"remote, 16 to 512 bytes", 16, 512, 0, run_remote, {0.03, 0.2}},
 };
 
 static void *work(void *data) {
