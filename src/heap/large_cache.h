@@ -16,8 +16,8 @@
  * pool's. Looks at the clock if it is time. */
 void *lm_large_cache_take(struct lm_heap *heap, size_t page_count, size_t alignment);
 
-/* Caches a block that the program has. False, with nothing done, if it is to go to its pool, or if
- * none begins there. */
+/* Caches a block that the program has. False, with the block as it was, if it is to go to its pool,
+ * or if none begins there. */
 bool lm_large_cache_give(struct lm_heap *heap, void *block);
 
 /* What is cached, in OS pages. */

@@ -118,7 +118,8 @@ LM_INLINE char *lm_span_start(const struct lm_span *span) {
   return (char *)region + ((size_t)(span - region->spans) << LM_SLICE_SHIFT);
 }
 
-/* In block_pages: the block is free, but its owner does not know it yet. */
+/* In block_pages: the block is free, but its owner does not know it yet, or caches it: its pages
+ * still count as used. */
 #define LM_BLOCK_ON_ITS_WAY ((uint32_t)1 << 31)
 
 LM_INLINE _Atomic(uint32_t) *lm_region_block_entry(const void *address) {

@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #define BLOCK_BYTES (640 * LM_KIB) /* whole pages, however long */
-#define MANY 100                     /* turns; enough to cache */
+#define MANY 100                   /* turns; enough to cache */
 
 static struct lm_heap *heap;
 
@@ -82,7 +82,7 @@ static void a_cached_block_is_the_next_of_its_length(void) {
 
 static void a_cached_block_may_be_longer_by_an_eighth(void) {
   begin_with_a_cached_block();
-  size_t page_count = lm_pages_of(BLOCK_BYTES), least = lm_align_up(page_count * 8, 9) / 9;
+  size_t page_count = lm_pages_of(BLOCK_BYTES), least = page_count * 8 / 9;
   while (least + least / 8 < page_count) least++;
   char *block = take(least * PAGE);
   CHECK_EQ(lm_large_usable_bytes(block), BLOCK_BYTES);
