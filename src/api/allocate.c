@@ -186,7 +186,7 @@ static LM_NOINLINE void free_other(void *address, void *caller) {
     free_own_middle(address, caller);
   } else {
     struct lm_block *block = address;
-    lm_heap_put_back(heap, lm_span_of(block), block, block, 1);
+    if (lm_heap_put_back(heap, lm_span_of(block), block, block, 1)) lm_heap_tick(heap);
   }
 }
 

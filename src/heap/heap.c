@@ -573,18 +573,18 @@ void lm_heap_free_beyond(struct lm_heap *heap, size_t class_index, struct lm_blo
   if (LM_UNLIKELY(ended)) lm_heap_tick_after_work(heap);
 }
 
-void lm_heap_put_back(struct lm_heap *heap, struct lm_span *span, struct lm_block *first,
+bool lm_heap_put_back(struct lm_heap *heap, struct lm_span *span, struct lm_block *first,
                       struct lm_block *last, size_t count) {
   if (LM_UNLIKELY(span->class_index == LM_CLASS_MIDDLE)) {
     lm_middle_put_back(heap, first, count);
-    return;
+    return false;
   }
   last->next = span->free_list;
   span->free_list = first;
   span->used_count -= (uint32_t)count;
   /* A current span stays, empty or not: malloc asks for its blocks next. */
-  if (span->state == LM_SPAN_CURRENT) return;
-  if (span->used_count <= span->notify_count && notify(heap, span)) lm_heap_tick(heap);
+  if (span->state == LM_SPAN_CURRENT) return false;
+  return span->used_count <= span->notify_count && notify(heap, span);
 }
 
 void lm_heap_own(struct lm_heap *heap, struct lm_span *span) {
@@ -665,6 +665,8 @@ struct effort {
 #define REST_MS_MAX 64
 
 static void tick_and_drain(struct lm_heap *heap, const struct effort *effort) {
+  if (heap->ticks) return;
+  heap->ticks = true;
   uint64_t now_ms = lm_os_clock_ms();
   if (now_ms - heap->tick_ms >= 1 + lm_options.purge_delay_ms / 4) tick_slow(heap, now_ms);
   for (size_t i = 0; i < effort->class_count && heap->trim_class < LM_CLASS_COUNT; i++)
@@ -672,6 +674,7 @@ static void tick_and_drain(struct lm_heap *heap, const struct effort *effort) {
   if (heap->drains) drain(heap, effort->drained_count);
   lm_spares_give_surplus(heap, effort->spare_count);
   if (effort->lets_watch || now_ms != heap->watch.seen_ms) lm_watch_clock(heap, now_ms);
+  heap->ticks = false;
 }
 
 #define EFFORT(drained_count, lets_watch) \

@@ -144,6 +144,7 @@ struct lm_heap {
   uint64_t draining[LM_BITMAP_WORDS(LM_CLASS_COUNT)];
   size_t drained_class; /* the one whose turn it is */
   bool drains, drains_fast; /* there are such; more blocks in each call */
+  bool ticks; /* a tick is under way: what it brings about starts no other */
   struct lm_heap *next; /* this and the next two: while it has no thread, under the lists' lock */
   size_t kept_bytes;    /* what it was kept with when its thread ended; 0: nothing */
   uint64_t kept_ms;     /* when that was */
@@ -204,8 +205,9 @@ LM_INLINE void lm_heap_free_counted(struct lm_heap *heap, size_t class_index,
   else lm_heap_free_beyond(heap, class_index, block);
 }
 
-/* Puts `count` blocks of one own span back, linked from `first` to `last`. */
-void lm_heap_put_back(struct lm_heap *heap, struct lm_span *span, struct lm_block *first,
+/* Puts `count` blocks of one own span back, linked from `first` to `last`. Returns whether a tick
+ * is due. The caller at the top makes it: down here chains may be half packed. */
+bool lm_heap_put_back(struct lm_heap *heap, struct lm_span *span, struct lm_block *first,
                       struct lm_block *last, size_t count);
 
 /* A span that was an orphan, on no list, is the heap's from here on. */

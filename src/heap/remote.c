@@ -168,7 +168,7 @@ static void prefetch_chain(const struct lm_chain *chain) {
 #define ORPHAN_WEIGHT (4 * LM_REMOTE_PART_WEIGHT)
 
 /* Packs the next part of the chains, and says how many that were. A part at a time, so that no call
- * pays for all. What pack brings about may pack and send chains as well. */
+ * pays for all. */
 static size_t pack_part(struct lm_heap *heap) {
   const uint8_t *used = &heap->used_chains[heap->flush_part];
   size_t count = (size_t)__builtin_popcount(*used);
@@ -215,10 +215,12 @@ static size_t weight_of(const struct lm_block *block, size_t class_index) {
   return orphan ? lm_max(weight, ORPHAN_WEIGHT) : weight;
 }
 
-/* An empty chain for the slice of `handle`; what the chain had before is packed. */
+/* An empty chain for the slice of `handle`; what the chain had before is packed, which begins no
+ * other: nothing that pack calls frees blocks of other heaps. */
 static void begin_chain(struct lm_heap *heap, struct lm_chain *chain, struct lm_block *handle,
                         size_t weight) {
   if (chain->slice != 0) pack(heap, chain);
+  lm_assert(chain->slice == 0);
   chain->slice = lm_chain_slice_of(handle);
   chain->handle = handle;
   chain->count = 0;

@@ -107,7 +107,7 @@ bool lm_shared_free(void *address) {
   bool done = true;
   lm_lock_take(&shared->lock);
   if (span->class_index == LM_CLASS_MIDDLE) done = lm_middle_give(&shared->heap, block);
-  else lm_heap_put_back(&shared->heap, span, block, block, 1);
+  else if (lm_heap_put_back(&shared->heap, span, block, block, 1)) lm_heap_tick(&shared->heap);
   lm_lock_free(&shared->lock);
   return done;
 }

@@ -606,6 +606,60 @@ static void a_heap_that_ends_sends_what_it_has_collected(void) {
   check_ring(inbox(owner), blocks, 1);
 }
 
+/* ---- Chains that are begun while others are packed ---- */
+
+static size_t place_of(const void *block) { return lm_chain_slice_of(block) % LM_CHAIN_COUNT; }
+
+/* A block of the owner's, of a class whose blocks may be guests, in another slice than `others` but
+ * in the place that the chain of the first of them has. */
+static char *take_in_place_of(char *const *others, size_t count) {
+  for (size_t tries = 0; tries < LM_CHAIN_COUNT * LM_SLICE_BYTES / 512 * (count + 1); tries++) {
+    char *block = heap_take(owner, FIRST_GUEST_CLASS);
+    bool other_slice = place_of(block) == place_of(others[0]);
+    for (size_t i = 0; i < count; i++)
+      other_slice &= lm_chain_slice_of(block) != lm_chain_slice_of(others[i]);
+    if (other_slice) return block;
+  }
+  CHECK(!"a block in the same place");
+  return NULL;
+}
+
+/* Packing the first chain adopts the orphan and ends it, which is worth a tick; a tick drains bins,
+ * and sends their guests home by chains in any place. */
+static void a_chain_that_makes_room_by_ending_an_orphan_loses_no_block(void) {
+  begin();
+  char *last = heap_take(third, CLASS);
+  end_heap(third);
+  CHECK_EQ(lm_load_relaxed(&lm_span_of(last)->owner), NULL);
+  heap_take(other, CLASS); /* uses the class, so that it adopts */
+  char *outer = take_in_place_of((char *[]){last}, 1);
+  char *guest = take_in_place_of((char *[]){last, outer}, 2);
+  heap_take(other, FIRST_GUEST_CLASS);
+  while (lm_heap_pop(other, FIRST_GUEST_CLASS) != NULL) {}
+  CHECK(lm_heap_keep_guest(other, (struct lm_block *)guest, lm_tag_of(guest)));
+  lm_heap_send_guests(other);
+  CHECK(other->drains);
+  size_t held = check_heap(owner);
+  heap_give(other, last);
+  heap_give(other, outer);
+  lm_heap_trim(other);
+  lm_remote_collect(owner);
+  CHECK_EQ(check_heap(owner), held - 2);
+}
+
+/* Blocks that a tick sends home may be enough to send parts, which asks for a tick as well. */
+static void a_tick_starts_no_other(void) {
+  begin();
+  other->ticks = true;
+  other->tick_ms = 0;
+  lm_heap_tick(other);
+  CHECK_EQ(other->tick_ms, 0);
+  other->ticks = false;
+  lm_heap_tick(other);
+  CHECK(other->tick_ms != 0);
+  CHECK(!other->ticks);
+}
+
 int main(void) {
   RUN(remote_frees_wait_in_a_chain_unseen_by_the_owner);
   RUN(a_chain_becomes_one_message_with_its_blocks_in_order);
@@ -648,5 +702,7 @@ int main(void) {
   RUN(a_heap_that_uses_the_class_adopts_the_orphan_whose_blocks_it_frees);
   RUN(an_orphan_whose_last_blocks_come_back_at_once_ends);
   RUN(a_heap_that_ends_sends_what_it_has_collected);
+  RUN(a_chain_that_makes_room_by_ending_an_orphan_loses_no_block);
+  RUN(a_tick_starts_no_other);
   return UNIT_RESULT();
 }
