@@ -9,7 +9,7 @@ CONFIG  ?= RelWithDebInfo
 # Where other build systems and tests expect them.
 OBJECTS := $(BUILD)/lib/graft
 
-.PHONY: all lib objects cli test run programs bench report peers dist crate deb demo-lld clean help
+.PHONY: all lib objects cli test bench-limits run programs bench report peers dist crate deb demo-lld clean help
 
 all: lib cli ## Build build/lib/libloam.so, libloam.a, loam.o and build/bin/loam
 
@@ -33,8 +33,11 @@ run: all ## Prove that CMD='program arguments' gets loam's malloc, and run it
 	$(BUILD)/bin/loam verify $(firstword $(CMD))
 	$(BUILD)/bin/loam run --stats -- $(CMD)
 
-test: ## Install what the tests need and run all of them
-	tests/run-all.sh
+test: ## Install what the tests need and run all of them; TIMES=1: say what each folder costs
+	TIMES=$(TIMES) tests/run-all.sh
+
+bench-limits: ## Check the limits that `loam bench` compares with: measured, so not a part of the tests
+	tests/run-all.sh -L measured
 
 programs: ## Build the benchmark programs into build/bench
 	$(CMAKE) -S bench/programs -B $(BUILD)/bench-cmake -G "$(GENERATOR)" \

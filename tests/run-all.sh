@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What `make test` calls: installs what the tests need, builds, runs ctest and cargo test.
 # Arguments go to ctest: tests/run-all.sh -R misuse
+# TIMES=1 in the environment: at the end, what each folder of tests costs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 jobs=$(nproc 2> /dev/null || echo 2)
@@ -55,9 +56,16 @@ if [[ -f Cargo.toml ]]; then
   make --no-print-directory cli || failures+=("make cli")
 fi
 
-ctest --test-dir build/tests --output-on-failure -j2 "$@" || failures+=("ctest")
+# One more at a time than there are processors: many of them sleep. What is measured rather than
+# tested has a target of its own.
+(($# > 0)) || set -- -LE measured
+results=build/tests/results.txt
+ctest --test-dir build/tests --output-on-failure -j$((jobs + 1)) "$@" | tee "$results" ||
+  failures+=("ctest")
 
-if [[ ! -f Cargo.toml ]]; then
+if [[ $* != '-LE measured' ]]; then
+  : # a part of the tests was asked for
+elif [[ ! -f Cargo.toml ]]; then
   failures+=("cargo test: there is no Cargo.toml, so the command has NOT been tested")
 elif ! command -v cargo > /dev/null; then
   failures+=("cargo test: there is no cargo; install Rust, see README")
@@ -65,6 +73,8 @@ else
   cargo test --release || failures+=("cargo test")
 fi
 
+[[ -z ${TIMES:-} ]] || tests/results.py --times "$results"
+tests/results.py --skipped "$results" build/tests/Testing/Temporary/LastTest.log
 for failure in "${failures[@]}"; do
   echo "tests: FAILED: $failure" >&2
 done
