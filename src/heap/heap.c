@@ -645,9 +645,8 @@ static LM_NOINLINE void tick_slow(struct lm_heap *heap, uint64_t now_ms) {
   if (heap->trim_class >= LM_CLASS_COUNT) heap->trim_class = 0;
   lm_spares_tick(heap);
   lm_remote_flush(heap);
-  lm_heap_end_kept(now_ms - lm_options.purge_delay_ms);
+  heap->ends_kept = heap->turns_pools = true;
   lm_orphan_tick(now_ms);
-  lm_pool_tick(now_ms);
 }
 
 /* How much one tick may do, so that no single call pays for all. */
@@ -655,6 +654,8 @@ struct effort {
   size_t class_count;   /* looked through */
   size_t drained_count; /* blocks put back into their spans */
   size_t spare_count;   /* spans given back */
+  size_t kept_count;    /* heaps of ended threads */
+  size_t purged_bytes;  /* of pools */
   bool lets_watch;      /* frees, though time stands still */
 };
 #define TRIM_CLASSES_PER_TICK 32
@@ -662,7 +663,18 @@ struct effort {
 /* Some 40 nanoseconds for each block, and 1 microsecond for each span. */
 #define DRAINED_PER_REST_MS 128
 #define SPARES_PER_REST_MS 2
+/* A kept heap takes some 40 microseconds, and a purge 70 for each MiB. */
+#define KEPT_PER_TICK 1
+#define REST_MS_PER_KEPT 4
+#define PURGED_PER_REST_MS (128 * LM_KIB)
 #define REST_MS_MAX 64
+
+/* What the last slow tick has found to do for others than the heap, some of it. */
+static LM_NOINLINE void go_on(struct lm_heap *heap, uint64_t now_ms, const struct effort *effort) {
+  for (size_t i = 0; i < effort->kept_count && heap->ends_kept; i++)
+    heap->ends_kept = lm_heap_end_oldest_kept(lm_options.purge_delay_ms);
+  if (heap->turns_pools) heap->turns_pools = lm_pool_tick(now_ms, effort->purged_bytes);
+}
 
 static void tick_and_drain(struct lm_heap *heap, const struct effort *effort) {
   if (heap->ticks) return;
@@ -673,12 +685,14 @@ static void tick_and_drain(struct lm_heap *heap, const struct effort *effort) {
     trim_class(heap, heap->trim_class++);
   if (heap->drains) drain(heap, effort->drained_count);
   lm_spares_give_surplus(heap, effort->spare_count);
+  if (heap->ends_kept || heap->turns_pools) go_on(heap, now_ms, effort);
   if (effort->lets_watch || now_ms != heap->watch.seen_ms) lm_watch_clock(heap, now_ms);
   heap->ticks = false;
 }
 
 #define EFFORT(drained_count, lets_watch) \
-  {TRIM_CLASSES_PER_TICK, drained_count, SPARES_PER_TICK, lets_watch}
+  {TRIM_CLASSES_PER_TICK, drained_count, SPARES_PER_TICK, KEPT_PER_TICK, LM_POOL_TICK_BYTES, \
+   lets_watch}
 
 void lm_heap_tick(struct lm_heap *heap) {
   static const struct effort effort = EFFORT(DRAINED_FAST, true);
@@ -698,7 +712,8 @@ void lm_heap_tick_often(struct lm_heap *heap) {
 void lm_heap_tick_at_rest(struct lm_heap *heap, uint64_t rest_ms) {
   size_t ms = (size_t)lm_min(rest_ms, REST_MS_MAX);
   const struct effort effort = {LM_CLASS_COUNT, ms * DRAINED_PER_REST_MS, ms * SPARES_PER_REST_MS,
-                                true};
+                                lm_max(ms / REST_MS_PER_KEPT, KEPT_PER_TICK),
+                                lm_max(ms * PURGED_PER_REST_MS, LM_POOL_TICK_BYTES), true};
   tick_and_drain(heap, &effort);
 }
 
@@ -713,5 +728,5 @@ void lm_heap_trim(struct lm_heap *heap) {
   lm_spares_trim(heap);
   lm_middle_trim(heap);
   lm_large_cache_trim(heap);
-  lm_heap_end_kept(UINT64_MAX);
+  while (lm_heap_end_oldest_kept(0)) {}
 }

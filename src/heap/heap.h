@@ -145,7 +145,10 @@ struct lm_heap {
   size_t drained_class; /* the one whose turn it is */
   bool drains, drains_fast; /* there are such; more blocks in each call */
   bool ticks; /* a tick is under way: what it brings about starts no other */
-  struct lm_heap *next; /* this and the next two: while it has no thread, under the lists' lock */
+  bool turns_pools, ends_kept; /* the tick has left some of that to the next ones */
+  /* This and the next three: while it has no thread, under the lists' lock. */
+  struct lm_heap *next;
+  struct lm_heap *newer; /* of a kept heap: the one that was kept after it */
   size_t kept_bytes;    /* what it was kept with when its thread ended; 0: nothing */
   uint64_t kept_ms;     /* when that was */
 
@@ -245,8 +248,9 @@ struct lm_heap *lm_heap_begin(void);
  * others become orphans. */
 void lm_heap_end(struct lm_heap *heap);
 
-/* Takes the spans of heaps that have been kept since before `before_ms`. */
-void lm_heap_end_kept(uint64_t before_ms);
+/* Takes the spans of the heap that has been kept longest, if it has been for `age_ms`. False if
+ * there is none such. One at a time, so that no call pays for all. */
+bool lm_heap_end_oldest_kept(uint64_t age_ms);
 
 extern struct lm_lock lm_heaps_lock;
 /* Heaps that a thread has. Written under lm_heaps_lock; read by heaps that learn, whenever. */

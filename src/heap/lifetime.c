@@ -15,8 +15,10 @@
 struct lm_lock lm_heaps_lock = LM_LOCK_INIT(LM_RANK_HEAPS);
 _Atomic(size_t) lm_heap_live_count;
 size_t lm_heap_made_count;
-/* Heaps without a thread: kept as they were, and without spans. Under lm_heaps_lock. */
+/* Heaps without a thread: kept as they were, the newest first, and without spans. Under
+ * lm_heaps_lock. */
 static struct lm_heap *kept_heaps, *bare_heaps;
+static struct lm_heap *oldest_kept; /* the last of kept_heaps */
 static size_t kept_bytes;  /* of all kept heaps */
 static size_t reuse_count; /* heaps taken over since one was kept in vain */
 
@@ -43,18 +45,28 @@ static struct lm_heap *make_heap(void) {
   return heap;
 }
 
-static struct lm_heap *pop_heap(struct lm_heap **list) {
-  struct lm_heap *heap = *list;
-  if (heap != NULL) *list = heap->next;
+/* The heap that was kept last, or NULL; the lists' lock is held. */
+static struct lm_heap *pop_kept(void) {
+  struct lm_heap *heap = kept_heaps;
+  if (heap == NULL) return NULL;
+  kept_heaps = heap->next;
+  if (kept_heaps != NULL) kept_heaps->newer = NULL;
+  else oldest_kept = NULL;
+  kept_bytes -= heap->kept_bytes;
+  return heap;
+}
+
+static struct lm_heap *pop_bare(void) {
+  struct lm_heap *heap = bare_heaps;
+  if (heap != NULL) bare_heaps = heap->next;
   return heap;
 }
 
 /* A heap that another thread has left, or NULL. */
 static struct lm_heap *reuse_heap(void) {
   lm_lock_take(&lm_heaps_lock);
-  struct lm_heap *heap = pop_heap(&kept_heaps);
-  if (heap != NULL) kept_bytes -= heap->kept_bytes;
-  else heap = pop_heap(&bare_heaps);
+  struct lm_heap *heap = pop_kept();
+  if (heap == NULL) heap = pop_bare();
   if (heap != NULL) {
     reuse_count++;
     add_live(1);
@@ -162,6 +174,9 @@ static bool keep_heap(struct lm_heap *heap) {
     heap->kept_bytes = bytes;
     heap->kept_ms = now_ms;
     heap->next = kept_heaps;
+    heap->newer = NULL;
+    if (kept_heaps != NULL) kept_heaps->newer = heap;
+    else oldest_kept = heap;
     kept_heaps = heap;
     remove_live(1);
   }
@@ -187,18 +202,19 @@ void lm_heap_end(struct lm_heap *heap) {
   if (keep_heap(heap)) return;
   leave_spans(heap);
   push_bare_heap(heap, 1);
-  lm_pool_tick(lm_os_clock_ms());
+  lm_pool_tick(lm_os_clock_ms(), LM_POOL_TICK_BYTES);
 }
 
-/* The heap that has been kept longest, if it has been since before `before_ms`. */
-static struct lm_heap *take_oldest_kept(uint64_t before_ms) {
-  struct lm_heap *heap = NULL;
+/* The heap that has been kept longest, if it has been for `age_ms`. */
+static struct lm_heap *take_oldest_kept(uint64_t age_ms) {
+  uint64_t now_ms = lm_os_clock_ms();
   lm_lock_take(&lm_heaps_lock);
-  struct lm_heap **link = &kept_heaps;
-  while (*link != NULL && (*link)->next != NULL) link = &(*link)->next;
-  if (*link != NULL && (*link)->kept_ms <= before_ms) {
-    heap = *link;
-    *link = NULL;
+  struct lm_heap *heap = oldest_kept;
+  if (heap != NULL && now_ms < heap->kept_ms + age_ms) heap = NULL;
+  if (heap != NULL) {
+    oldest_kept = heap->newer;
+    if (oldest_kept != NULL) oldest_kept->next = NULL;
+    else kept_heaps = NULL;
     kept_bytes -= heap->kept_bytes;
     reuse_count = 0;
     heap->kept_bytes = 0;
@@ -207,11 +223,10 @@ static struct lm_heap *take_oldest_kept(uint64_t before_ms) {
   return heap;
 }
 
-void lm_heap_end_kept(uint64_t before_ms) {
-  struct lm_heap *heap;
-  while ((heap = take_oldest_kept(before_ms)) != NULL) {
-    heap->tick_ms = lm_os_clock_ms(); /* the calls below do not look at the clock's purposes */
-    leave_spans(heap);
-    push_bare_heap(heap, 0);
-  }
+bool lm_heap_end_oldest_kept(uint64_t age_ms) {
+  struct lm_heap *heap = take_oldest_kept(age_ms);
+  if (heap == NULL) return false;
+  leave_spans(heap);
+  push_bare_heap(heap, 0);
+  return true;
 }

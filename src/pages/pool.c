@@ -59,7 +59,8 @@ void lm_pool_release(struct lm_pool *pool) {
     lm_region_end(region);
   }
   /* In the child of a fork there may be blocks that somebody was about to free. */
-  pool->region_count = 0;
+  lm_store_relaxed(&pool->region_count, 0);
+  pool->turning = NULL;
   pool->used_page_count = pool->span_slice_count = pool->chunk_count = 0;
   pool->large_count = pool->large_page_count = 0;
   lm_store_relaxed(&pool->dirty_page_count, 0);
@@ -194,7 +195,7 @@ static void *take_run_in_new(struct lm_pool *pool, const struct run *run,
   struct lm_region **link = &pool->regions;
   while (*link != NULL) link = &(*link)->next;
   *link = region;
-  pool->region_count++;
+  lm_store_relaxed(&pool->region_count, lm_load_relaxed(&pool->region_count) + 1);
   return start;
 }
 
@@ -202,7 +203,7 @@ static void *take_run_in_new(struct lm_pool *pool, const struct run *run,
 static void *take_run(struct lm_pool *pool, struct run *run, take_in_function *take_in) {
   void *start = take_run_in_any(pool, run, take_in);
   /* Other heaps' groups rather than a new region, while they have much room. */
-  size_t slice_count = pool->region_count * LM_REGION_SLICES;
+  size_t slice_count = lm_load_relaxed(&pool->region_count) * LM_REGION_SLICES;
   run->shared = pool->span_slice_count < slice_count / 2;
   if (start == NULL && run->shared) start = take_run_in_any(pool, run, take_in);
   if (start == NULL) start = take_run_in_new(pool, run, take_in);

@@ -5,7 +5,8 @@
  *
  * When free dirty pages go back to the system:
  *   1. The purge clock, turned by any thread's slow path, gives back what has been free for
- *      a half to the whole of lm_options.purge_delay_ms.
+ *      a half to the whole of lm_options.purge_delay_ms: so much in one call, and the rest in the
+ *      next of anybody's.
  *   2. Early, as soon as more is free than LM_POOL_KEEP_BYTES and a sixteenth of what is used: for
  *      a process that frees much and then sleeps, whose slow paths nobody enters. It is wrong if
  *      the pages are taken again soon, since that costs page faults. Each such page is counted
@@ -41,7 +42,7 @@ struct lm_pool {
   /* What precedes is on another line than the lock: frees of large blocks read it without. */
   LM_CACHE_ALIGNED struct lm_lock lock;
   struct lm_region *regions; /* the newest last */
-  uint32_t region_count;
+  _Atomic(uint32_t) region_count; /* written under the lock; read without it by lm_pool_tick */
   bool accepts_huge; /* lm_pool_accept_huge */
   size_t used_page_count; /* sums over the regions */
   size_t span_slice_count; /* slices in spans */
@@ -51,7 +52,8 @@ struct lm_pool {
   uint64_t purge_count;
   int64_t credit_page_count; /* for early purges; see above */
   uint64_t credit_ms;        /* when it was last added to */
-  uint64_t purge_due_ms; /* when the purge clock turns next; valid while dirty pages are free */
+  uint64_t purge_due_ms; /* when the purge clock turns next */
+  struct lm_region *turning; /* how far the turn that is under way has come; NULL: none is */
   /* Pages free and dirty. Written under the lock, read by any thread that asks whether to purge. */
   _Atomic(size_t) dirty_page_count;
   char unused[LM_CACHE_LINE_BYTES]; /* pools do not share lines */
@@ -144,8 +146,12 @@ bool lm_pool_resize_large(void *block, size_t page_count);
 /* After the pages of a large block have been moved away: they are fresh again. */
 void lm_pool_forget_large(void *block);
 
-/* Turns the purge clock of every pool if its time has come. Cheap if not. */
-void lm_pool_tick(uint64_t now_ms);
+/* Turns the purge clock of every pool if its time has come, or goes on turning it, until
+ * `most_bytes` have been purged. Cheap if there is nothing to do. Returns whether there may be more
+ * of it. */
+bool lm_pool_tick(uint64_t now_ms, size_t most_bytes);
+/* What a call may purge that has had no rest. */
+#define LM_POOL_TICK_BYTES (2 * LM_MIB)
 
 /* Purges free pages of the pool now until about `keep_bytes` are left dirty in it. Returns whether
  * anything was given back. */

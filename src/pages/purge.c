@@ -5,12 +5,11 @@
 #include "config/options.h"
 #include "pages/runs.h"
 
-/* Purges one run of free dirty pages, at most 16 MiB of it, without the lock: the pages are marked
+/* Purges one run of free dirty pages, at most `most` of it, without the lock: the pages are marked
  * as used meanwhile. The lock of a heap's own pool stays, or its regions might go. With
  * `aged_only`, only such pages. Returns how many pages; 0 if none is left from `*from_page` on. The
  * lock is held on entry and exit. */
-#define PURGE_RUN_MAX_BYTES (16 * LM_MIB)
-static size_t purge_run(struct lm_region *region, bool aged_only, size_t *from_page) {
+static size_t purge_run(struct lm_region *region, bool aged_only, size_t most, size_t *from_page) {
   const uint64_t *candidates = aged_only ? region->aged_pages : region->dirty_pages;
   size_t end = lm_pages_per_region();
   size_t from = *from_page;
@@ -23,7 +22,7 @@ static size_t purge_run(struct lm_region *region, bool aged_only, size_t *from_p
     from = used_end;
   } while (from < end);
   if (from == end) return 0;
-  size_t to = lm_min(end, from + (PURGE_RUN_MAX_BYTES >> lm_os.page_shift));
+  size_t to = lm_min(end, from + most);
   to = lm_bitmap_find_set(region->used_pages, from, to);
   to = lm_bitmap_find_clear(candidates, from, to);
   bool zero;
@@ -42,6 +41,9 @@ static size_t purge_run(struct lm_region *region, bool aged_only, size_t *from_p
   lm_runs_give(region, from, to - from, 0);
   return to - from;
 }
+
+/* The longest run that is purged at once where much is asked for. */
+static size_t run_max(void) { return (16 * LM_MIB) >> lm_os.page_shift; }
 
 /* Adds the credit that has grown since the last time. */
 static void grow_credit(struct lm_pool *pool) {
@@ -64,7 +66,7 @@ void lm_purge_early(struct lm_pool *pool) {
     size_t from = 0, count;
     while (runs-- > 0 && pool->credit_page_count > 0 &&
            lm_load_relaxed(&pool->dirty_page_count) > keep / 2 &&
-           (count = purge_run(region, false, &from)) != 0)
+           (count = purge_run(region, false, run_max(), &from)) != 0)
       lm_bitmap_set(region->early_pages, from - count, from);
   }
 }
@@ -88,11 +90,12 @@ static bool is_empty(const struct lm_region *region) {
 static bool end_empty_regions(struct lm_pool *pool) {
   bool any = false;
   struct lm_region **link = &pool->regions;
-  while (*link != NULL && pool->region_count > 1) {
+  while (*link != NULL && lm_load_relaxed(&pool->region_count) > 1) {
     struct lm_region *region = *link;
     if (is_empty(region)) {
       *link = region->next;
-      pool->region_count--;
+      if (pool->turning == region) pool->turning = region->next;
+      lm_store_relaxed(&pool->region_count, lm_load_relaxed(&pool->region_count) - 1);
       size_t dirty_count = lm_load_relaxed(&pool->dirty_page_count) - region->dirty_page_count;
       lm_store_relaxed(&pool->dirty_page_count, dirty_count);
       lm_region_end(region);
@@ -104,24 +107,54 @@ static bool end_empty_regions(struct lm_pool *pool) {
   return any;
 }
 
-static void turn_clock(struct lm_pool *pool, uint64_t now_ms) {
-  lm_lock_take(&pool->lock);
-  if (now_ms >= pool->purge_due_ms) {
-    pool->purge_due_ms = now_ms + lm_options.purge_delay_ms / 2;
-    for (struct lm_region *region = pool->regions; region != NULL; region = region->next) {
-      if (region->dirty_page_count == 0) continue;
-      for (size_t from = 0; purge_run(region, true, &from) != 0;) {}
-      age_pages(region);
-    }
-    end_empty_regions(pool);
+/* The region whose turn it is: what has aged is purged, up to `*left` pages, and what is free ages
+ * once that is done. False if it is not, or if another thread has gone on while the lock was given
+ * up. */
+static bool turn_region(struct lm_region *region, size_t *left) {
+  struct lm_pool *pool = region->pool;
+  if (region->dirty_page_count == 0) return true;
+  for (size_t from = 0, count; *left > 0; *left -= count) {
+    count = purge_run(region, true, *left, &from);
+    if (pool->turning != region) return false;
+    if (count != 0) continue;
+    age_pages(region);
+    return true;
   }
-  lm_lock_free(&pool->lock);
+  return false;
 }
 
-void lm_pool_tick(uint64_t now_ms) {
-  if (lm_options.purge_delay_ms == 0) return;
-  for (struct lm_pool *pool = lm_pools; pool != NULL; pool = lm_pool_next(pool))
-    if (lm_load_relaxed(&pool->dirty_page_count) != 0) turn_clock(pool, now_ms);
+#define REGIONS_PER_TURN 32 /* in one call; each has maps of 8 KiB */
+
+/* Returns whether the turn is not over. */
+static bool turn_clock(struct lm_pool *pool, uint64_t now_ms, size_t *left) {
+  lm_lock_take(&pool->lock);
+  if (pool->turning == NULL && now_ms >= pool->purge_due_ms) {
+    pool->purge_due_ms = now_ms + lm_options.purge_delay_ms / 2;
+    pool->turning = pool->regions;
+  }
+  bool turns = pool->turning != NULL;
+  for (int i = 0; i < REGIONS_PER_TURN && pool->turning != NULL; i++) {
+    if (!turn_region(pool->turning, left)) break;
+    pool->turning = pool->turning->next;
+  }
+  bool more = pool->turning != NULL;
+  if (turns && !more) end_empty_regions(pool);
+  lm_lock_free(&pool->lock);
+  return more;
+}
+
+/* A pool of one region ends none, and purges nothing if nothing is dirty. */
+static bool has_work(const struct lm_pool *pool) {
+  return lm_load_relaxed(&pool->dirty_page_count) != 0 || lm_load_relaxed(&pool->region_count) > 1;
+}
+
+bool lm_pool_tick(uint64_t now_ms, size_t most_bytes) {
+  if (lm_options.purge_delay_ms == 0) return false;
+  bool more = false;
+  size_t left = lm_max(1, most_bytes >> lm_os.page_shift);
+  for (struct lm_pool *pool = lm_pools; pool != NULL && left > 0; pool = lm_pool_next(pool))
+    if (has_work(pool)) more |= turn_clock(pool, now_ms, &left);
+  return more || left == 0;
 }
 
 bool lm_pool_trim_one(struct lm_pool *pool, size_t keep_bytes) {
@@ -131,7 +164,7 @@ bool lm_pool_trim_one(struct lm_pool *pool, size_t keep_bytes) {
   for (struct lm_region *region = pool->regions; region != NULL; region = region->next) {
     size_t from = 0;
     while (lm_load_relaxed(&pool->dirty_page_count) > keep_pages &&
-           purge_run(region, false, &from) != 0) {}
+           purge_run(region, false, run_max(), &from) != 0) {}
   }
   bool any = pool->purge_count != count_before;
   any |= end_empty_regions(pool);

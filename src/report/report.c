@@ -32,7 +32,7 @@ static void gather_pool(struct lm_pool *pool, struct lm_totals *totals) {
   lm_lock_take(&pool->lock);
   gather_chunks(pool, &middle_count, &dirty_count);
   dirty_count += lm_load_relaxed(&pool->dirty_page_count);
-  totals->region_count += pool->region_count;
+  totals->region_count += lm_load_relaxed(&pool->region_count);
   totals->span_bytes += pool->span_slice_count << LM_SLICE_SHIFT;
   totals->middle_bytes += middle_count << lm_os.page_shift;
   totals->large_count += pool->large_count;

@@ -67,7 +67,7 @@ static void the_limit_rises_while_heaps_are_reused_and_falls_when_one_is_kept_in
   CHECK_EQ(kept_limit(), 4 * KEPT_BYTES);
   for (int i = 0; i < 100 * REUSES_PER_DOUBLING; i++) lm_heap_end(new_heap());
   CHECK_EQ(kept_limit(), KEPT_BYTES << KEPT_DOUBLINGS);
-  lm_heap_end_kept(UINT64_MAX);
+  end_all_kept();
   CHECK_EQ(kept_limit(), KEPT_BYTES);
 }
 
@@ -77,12 +77,13 @@ static void what_was_kept_long_enough_is_given_up_the_oldest_first(void) {
   heap_give(second, heap_take(second, CLASS));
   lm_heap_end(first);
   lm_heap_end(second);
-  first->kept_ms -= 10;
-  lm_heap_end_kept(second->kept_ms - 1);
+  first->kept_ms -= 1000000;
+  CHECK(lm_heap_end_oldest_kept(1000000));
+  CHECK(!lm_heap_end_oldest_kept(1000000));
   CHECK(!is_kept(first) && is_kept(second));
   CHECK_EQ(lm_span_of(block)->state, LM_SPAN_ORPHAN);
   CHECK_EQ(spans_in_use(), 2);
-  lm_heap_end_kept(second->kept_ms);
+  CHECK(lm_heap_end_oldest_kept(0));
   CHECK(!is_kept(second));
   CHECK_EQ(spans_in_use(), 1);
   CHECK_EQ(kept_bytes, 0);
@@ -103,6 +104,39 @@ static void a_tick_gives_up_what_was_kept_for_the_delay(void) {
   CHECK_EQ(spans_in_use(), 0);
 }
 
+static void a_clock_younger_than_the_delay_gives_up_nothing(void) {
+  struct lm_heap *heap = new_heap(), *other = new_heap();
+  lm_options.purge_delay_ms = 2 * lm_os_clock_ms();
+  heap_give(heap, heap_take(heap, CLASS));
+  lm_heap_end(heap);
+  other->tick_ms = 0;
+  other->ends_kept = true;
+  lm_heap_tick(other);
+  CHECK(is_kept(heap));
+}
+
+/* As many as there are: each tick ends one, and all are ended in time. */
+static void one_tick_ends_one_kept_heap(void) {
+  enum { COUNT = 50 };
+  struct lm_heap *heaps[COUNT], *other = new_heap();
+  for (int i = 0; i < COUNT; i++) heaps[i] = new_heap();
+  for (int i = 0; i < COUNT; i++) {
+    heap_give(heaps[i], heap_take(heaps[i], CLASS));
+    lm_heap_end(heaps[i]);
+    CHECK(is_kept(heaps[i]));
+    heaps[i]->kept_ms -= lm_options.purge_delay_ms;
+  }
+  other->tick_ms -= lm_options.purge_delay_ms;
+  for (int i = 0; i < COUNT; i++) {
+    CHECK(is_kept(heaps[i]));
+    lm_heap_tick(other);
+    CHECK(!is_kept(heaps[i]));
+  }
+  CHECK_EQ(spans_in_use(), 0);
+  lm_heap_tick(other);
+  CHECK(!other->ends_kept);
+}
+
 static void without_purging_nothing_is_kept(void) {
   struct lm_heap *heap = new_heap();
   lm_options.purge_delay_ms = 0; /* nobody would give it up */
@@ -119,6 +153,8 @@ int main(void) {
   RUN(the_limit_rises_while_heaps_are_reused_and_falls_when_one_is_kept_in_vain);
   RUN(what_was_kept_long_enough_is_given_up_the_oldest_first);
   RUN(a_tick_gives_up_what_was_kept_for_the_delay);
+  RUN(a_clock_younger_than_the_delay_gives_up_nothing);
+  RUN(one_tick_ends_one_kept_heap);
   RUN(without_purging_nothing_is_kept);
   return UNIT_RESULT();
 }

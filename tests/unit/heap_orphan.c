@@ -165,7 +165,7 @@ static void *allocate_in_thread(void *unused) {
 static void a_threads_end_leaves_its_blocks_to_others(void) {
   run_in_thread(allocate_in_thread, NULL);
   CHECK_EQ(lm_heap_live_count, 0);
-  lm_heap_end_kept(UINT64_MAX);
+  end_all_kept();
   for (size_t i = 0; i < 100; i++) fill(blocks[i], 0, 64, (unsigned)i);
   for (size_t i = 0; i < 100; i++) check_filled(blocks[i], 0, 64, (unsigned)i);
   for (size_t i = 0; i < 100; i++) lm_raw_free(blocks[i]);
@@ -186,7 +186,7 @@ static void after_a_heaps_end_the_thread_still_has_malloc_and_free(void) {
   CHECK(lm_heap_is_empty(lm_this_heap));
   loam_free(small), loam_free(large), loam_free(aligned), lm_raw_free(kept);
   lm_checked_end();
-  lm_heap_end_kept(UINT64_MAX);
+  end_all_kept();
   CHECK_EQ(lm_pools[0].span_slice_count, 0);
   CHECK_EQ(lm_pools[0].large_count, 0);
 }

@@ -349,16 +349,19 @@ static void a_purge_that_fails_changes_nothing_and_ends(void) {
   CHECK(take_large(3, PAGE, &zero) == block && !zero);
 }
 
-/* Turns the clock at `delays` purge delays from now. */
+/* That many purge delays from now, and a little. */
+static uint64_t later_ms(double delays) {
+  return lm_os_clock_ms() + (uint64_t)(delays * (double)lm_options.purge_delay_ms) + 20;
+}
+
 static void tick_after(double delays) {
-  uint64_t later = (uint64_t)(delays * (double)lm_options.purge_delay_ms) + 20;
-  lm_pool_tick(lm_os_clock_ms() + later);
+  lm_pool_tick(later_ms(delays), SIZE_MAX);
   check_pool(pool);
 }
 
 static void the_clock_does_nothing_before_its_time(void) {
   give(take_some(3));
-  lm_pool_tick(lm_os_clock_ms());
+  lm_pool_tick(lm_os_clock_ms(), SIZE_MAX);
   CHECK_EQ(dirty_pages(), 3);
   for (size_t w = 0; w < LM_BITMAP_WORDS(LM_REGION_MAX_PAGES); w++)
     CHECK_EQ(pool->regions->aged_pages[w], 0);
@@ -394,12 +397,55 @@ static void the_clock_purges_runs_of_any_number(void) {
   CHECK_EQ(pool->purge_count, 20);
 }
 
+static void a_turn_of_the_clock_goes_on_in_the_next_call(void) {
+  char *blocks[6];
+  for (int i = 0; i < 6; i++) blocks[i] = take_some(2);
+  for (int i = 0; i < 6; i += 2) give(blocks[i]);
+  CHECK_EQ(dirty_pages(), 6);
+  tick_after(0.5);
+  uint64_t due_ms = later_ms(1);
+  for (size_t left = 6; left > 0; left--) {
+    CHECK(lm_pool_tick(due_ms, PAGE));
+    CHECK_EQ(dirty_pages(), left - 1);
+    check_pool(pool);
+  }
+  CHECK(!lm_pool_tick(due_ms, PAGE));
+}
+
+static void what_is_freed_while_the_clock_turns_stays_for_the_next_turn(void) {
+  char *first = take_some(3), *kept = take_some(3), *second = take_some(3);
+  take_some(3);
+  give(first);
+  tick_after(0.5);
+  CHECK(lm_pool_tick(later_ms(1), PAGE));
+  give(second);
+  while (lm_pool_tick(lm_os_clock_ms(), PAGE)) {}
+  CHECK_EQ(dirty_pages(), 3);
+  give(kept);
+}
+
 static void without_a_purge_delay_nothing_goes_back(void) {
   lm_options.purge_delay_ms = 0;
   give(take_some(3));
   tick_after(1);
-  lm_pool_tick(UINT64_MAX);
+  lm_pool_tick(UINT64_MAX, SIZE_MAX);
   CHECK_EQ(dirty_pages(), 3);
+}
+
+static void an_empty_region_ends_though_no_page_is_dirty(void) {
+  bool zero;
+  size_t pages = LM_LARGE_MAX_BYTES >> lm_os.page_shift;
+  char *blocks[8];
+  for (int i = 0; i < 8; i++) blocks[i] = take_large(pages, PAGE, &zero);
+  CHECK_THAT(pool->region_count, >=, 2);
+  for (int i = 0; i < 8; i++) give(blocks[i]);
+  lm_pool_trim(0);
+  for (int i = 0; i < 8; i++) blocks[i] = take_large(pages, PAGE, &zero);
+  for (int i = 0; i < 8; i++) lm_pool_forget_large(blocks[i]);
+  tick_after(0.5);
+  tick_after(1);
+  CHECK_EQ(dirty_pages(), 0);
+  CHECK_EQ(pool->region_count, 1);
 }
 
 static void an_empty_region_ends_but_never_the_last_one(void) {
@@ -488,7 +534,10 @@ static void growth_that_cannot_be_committed_fails_and_changes_nothing(void) {
   X(what_is_free_for_two_turns_of_the_clock_goes_back) \
   X(what_was_used_between_two_turns_stays_for_one_more) \
   X(the_clock_purges_runs_of_any_number) \
+  X(a_turn_of_the_clock_goes_on_in_the_next_call) \
+  X(what_is_freed_while_the_clock_turns_stays_for_the_next_turn) \
   X(without_a_purge_delay_nothing_goes_back) \
+  X(an_empty_region_ends_though_no_page_is_dirty) \
   X(an_empty_region_ends_but_never_the_last_one) \
   X(no_region_means_null_and_no_change) \
   X(a_run_that_cannot_be_committed_leaves_no_region_behind) \

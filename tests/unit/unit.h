@@ -245,9 +245,12 @@ static inline struct lm_heap *new_heap(void) {
 }
 
 /* Ends a heap as that of a thread whose heap is not kept. */
+static inline void end_all_kept(void) {
+  while (lm_heap_end_oldest_kept(0)) {}
+}
 static inline void end_heap(struct lm_heap *heap) {
   lm_heap_end(heap);
-  lm_heap_end_kept(UINT64_MAX);
+  end_all_kept();
 }
 
 /* A block of the class from the heap: malloc without thread-local state. */
