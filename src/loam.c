@@ -31,6 +31,7 @@
 #include "pages/runs.c"
 #include "pages/tags.c"
 
+#include "heap/budget.c"
 #include "heap/heap.c"
 #include "heap/large_cache.c"
 #include "heap/lifetime.c"

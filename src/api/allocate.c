@@ -214,8 +214,7 @@ LM_NOINLINE void lm_free_slow(void *block, uint32_t difference, void *caller) {
   struct lm_heap *heap = LM_THREAD(lm_this_heap);
   if (LM_LIKELY(difference < LM_TAG_OWN_LIMIT)) free_own_middle(block, caller);
   else if (LM_UNLIKELY(difference >> 31 != 0)) free_rare(heap, block, caller);
-  else if (!lm_heap_keep_guest(heap, block, difference ^ heap->free_tag) &&
-           !lm_remote_join(heap, block))
+  else if (!lm_heap_keep_guest(heap, block, lm_tags_read(block)) && !lm_remote_join(heap, block))
     free_other(block, caller);
 }
 

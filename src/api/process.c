@@ -100,7 +100,10 @@ static void after_fork(void (*visit)(struct lm_lock *lock)) {
 }
 
 static void after_fork_in_parent(void) { after_fork(free_quietly); }
-static void after_fork_in_child(void) { after_fork(lm_lock_reset); }
+static void after_fork_in_child(void) {
+  after_fork(lm_lock_reset);
+  lm_heap_after_fork(LM_THREAD(lm_this_heap));
+}
 
 /* ---- Constructor and destructor ---- */
 

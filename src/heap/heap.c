@@ -2,6 +2,7 @@
 #include "heap/heap.h"
 
 #include "config/options.h"
+#include "heap/budget.h"
 #include "heap/large_cache.h"
 #include "heap/middle.h"
 #include "heap/orphan.h"
@@ -76,6 +77,13 @@ static size_t slices_of(const struct lm_heap *heap, size_t class_index) {
   return heap->span_counts[class_index] * lm_classes[class_index].slice_count;
 }
 
+/* A class is counted until few slices are left, and no reason for it. */
+static void stop_counting(struct lm_heap *heap, size_t class_index) {
+  if (heap->counted[class_index] && slices_of(heap, class_index) <= UNCOUNTED_SLICES &&
+      !heap->watch.counts)
+    set_class_counted(heap, class_index, false);
+}
+
 /* ---- Guests ---- */
 
 /* Smaller blocks have so many others in their slice that to send one home costs little, while one
@@ -114,8 +122,8 @@ static void add_span(struct lm_heap *heap, struct lm_span *span) {
   if (LM_UNLIKELY(slices_before < HUGE_MIN_SLICES && heap->slice_count >= HUGE_MIN_SLICES))
     lm_pool_accept_huge(heap->pool);
   lm_learning_note_used(&heap->spares.learning, heap->slice_count);
-  if (!heap->counted[class_index] && slices_of(heap, class_index) > UNCOUNTED_SLICES)
-    set_class_counted(heap, class_index, true);
+  bool counts = slices_of(heap, class_index) > UNCOUNTED_SLICES || heap->watch.counts;
+  if (counts && !heap->counted[class_index]) set_class_counted(heap, class_index, true);
   uint32_t counted = heap->counted[class_index] ? LM_TAG_COUNTED : 0;
   lm_span_set_tag(span, heap->tag | counted | (uint32_t)class_index);
 }
@@ -141,12 +149,12 @@ static void start_draining(struct lm_heap *heap, size_t class_index) {
   heap->drains = true;
 }
 
-/* Most of the sentinel has been freed: what is in the bins of uncounted classes goes into spans,
- * and so do the frees that follow. Faster than other bins, since all may be freed before long. */
-static void count_all(struct lm_heap *heap) {
+/* Faster than other bins are put back, since all may be freed before long. */
+void lm_heap_count_all(struct lm_heap *heap) {
+  bool exceeded = lm_budget_exceeded();
   for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
-    if (heap->counted[i] || heap->span_counts[i] == 0) continue;
-    set_class_counted(heap, i, true);
+    if ((heap->counted[i] && !exceeded) || heap->span_counts[i] == 0) continue;
+    if (!heap->counted[i]) set_class_counted(heap, i, true);
     heap->rooms[i] = NO_ROOM;
     start_draining(heap, i);
   }
@@ -164,8 +172,7 @@ static void drop_span(struct lm_heap *heap, struct lm_span *span) {
 static char *take_slices(struct lm_heap *heap, size_t slice_count, uint64_t *dirty_pages) {
   struct lm_span *spare = lm_spares_take_any(heap, slice_count);
   if (spare == NULL) {
-    lm_learning_note_asked(&heap->spares.learning, slice_count, LM_SLICE_SHIFT,
-                           &lm_heap_live_count);
+    lm_learning_note_asked(&heap->spares.learning, slice_count, LM_SLICE_SHIFT);
     return lm_pool_take_slices(heap->pool, slice_count, heap->tag, dirty_pages);
   }
   size_t touched_pages = lm_pages_of(lm_span_touched_bytes(spare));
@@ -330,7 +337,7 @@ static LM_NOINLINE bool notify(struct lm_heap *heap, struct lm_span *span) {
     lm_span_list_push_front(usable, span);
   }
   if (falls) heap->spares.learning.fell = true; /* bins hold much of what is free as yet */
-  if (falls && !lm_spares_cover(heap)) count_all(heap);
+  if (falls && !lm_spares_cover(heap)) lm_heap_count_all(heap);
   if (heap->spares.learning.fell) lm_watch_fall(heap);
   return ended;
 }
@@ -445,8 +452,7 @@ void *lm_heap_take_slow(struct lm_heap *heap, size_t class_index, bool *zero) {
   if (heap->early_growths != 0) collect_some(heap);
   struct lm_span *span = heap->current[class_index];
   if (span != NULL && span->extended_count < span->carve_limit) return carve(heap, span, zero);
-  if (heap->counted[class_index] && slices_of(heap, class_index) <= UNCOUNTED_SLICES)
-    set_class_counted(heap, class_index, false);
+  stop_counting(heap, class_index);
   if (++heap->refill_count % REFILLS_PER_TICK == 0) lm_heap_tick(heap);
   void *block = take_freed(heap, class_index);
   if (block == NULL) block = grow(heap, class_index, zero);
@@ -557,7 +563,9 @@ static LM_NOINLINE void free_when_full(struct lm_heap *heap, size_t class_index,
     heap->rooms[class_index] = NO_ROOM;
     start_draining(heap, class_index);
     give_to_span(heap, block);
+    if (lm_budget_exceeded()) lm_heap_count_all(heap);
   }
+  lm_watch_full_bin(heap);
 }
 
 void lm_heap_free_beyond(struct lm_heap *heap, size_t class_index, struct lm_block *block) {
@@ -644,6 +652,7 @@ static LM_NOINLINE void tick_slow(struct lm_heap *heap, uint64_t now_ms) {
   heap->tick_ms = now_ms;
   if (heap->trim_class >= LM_CLASS_COUNT) heap->trim_class = 0;
   lm_spares_tick(heap);
+  lm_budget_report(heap);
   lm_remote_flush(heap);
   heap->ends_kept = heap->turns_pools = true;
   lm_orphan_tick(now_ms);
@@ -683,6 +692,7 @@ static void tick_and_drain(struct lm_heap *heap, const struct effort *effort) {
   if (now_ms - heap->tick_ms >= 1 + lm_options.purge_delay_ms / 4) tick_slow(heap, now_ms);
   for (size_t i = 0; i < effort->class_count && heap->trim_class < LM_CLASS_COUNT; i++)
     trim_class(heap, heap->trim_class++);
+  if (lm_remote_waits(heap)) lm_remote_collect_some(heap);
   if (heap->drains) drain(heap, effort->drained_count);
   lm_spares_give_surplus(heap, effort->spare_count);
   if (heap->ends_kept || heap->turns_pools) go_on(heap, now_ms, effort);

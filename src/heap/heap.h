@@ -37,8 +37,9 @@ struct lm_chain {
 
 /* Chains on their way to one owner. */
 struct lm_parcel {
-  struct lm_heap *owner; /* NULL: empty */
-  struct lm_message *first, *last;
+  struct lm_heap *owner; /* of the last parcel, if it is empty */
+  struct lm_message *first, *last; /* NULL: empty */
+  uint32_t unanswered_count; /* sent to the owner, each of them when it had not taken the last */
 };
 #define LM_PARCEL_COUNT 8
 
@@ -74,7 +75,7 @@ struct lm_large_cache {
   uint32_t next; /* entry next % LM_LARGE_CACHE_ENTRIES is the oldest, if there is such a block */
   uint32_t page_counts[LM_LARGE_CACHE_ENTRIES]; /* 0: there is none */
   void *blocks[LM_LARGE_CACHE_ENTRIES]; /* NULL where the heap does not have it */
-  size_t page_count, page_limit; /* of what is cached */
+  size_t page_count; /* of what is cached */
   size_t room_count; /* so many pages may be taken without having more than since the last tick */
   uint32_t score;    /* how well the entries serve */
   uint32_t hit_count;
@@ -96,7 +97,8 @@ struct lm_watch {
   uint64_t seen_ms;    /* when the clock was last seen */
   bool worth_it;       /* the heap held much then */
   uint64_t fell_ms;    /* the same, of when what is used fell further */
-  uint32_t free_count; /* so many frees more may look at it; not 0 while the heap watches */
+  uint32_t free_count; /* so many frees more may look at it, each of them */
+  bool counts; /* frees in all classes are counted, and those that find a bin full look at it */
   uint32_t turn_count; /* so often a malloc that has seen no time pass lets the next free look */
 };
 
@@ -107,8 +109,9 @@ struct lm_heap {
   int16_t rooms[LM_BIN_COUNT];
   uint32_t tag; /* the tag of its spans, but for the class and the counted bit */
   /* What the fast path of free compares with: the same, or, while the heap watches the clock,
-   * LM_TAG_NO_HEAP, so that every free takes the slow path. */
-  uint32_t free_tag;
+   * LM_TAG_NO_HEAP, so that every free takes the slow path. Written by the owner, and by who sends
+   * it blocks that it does not take (remote.c). */
+  _Atomic(uint32_t) free_tag;
   struct lm_watch watch;
   uint64_t tick_ms;            /* when the slow path last looked at the clock's purposes */
   uint32_t refill_count;
@@ -146,6 +149,7 @@ struct lm_heap {
   bool drains, drains_fast; /* there are such; more blocks in each call */
   bool ticks; /* a tick is under way: what it brings about starts no other */
   bool turns_pools, ends_kept; /* the tick has left some of that to the next ones */
+  size_t reported_bytes; /* budget.h */
   /* This and the next three: while it has no thread, under the lists' lock. */
   struct lm_heap *next;
   struct lm_heap *newer; /* of a kept heap: the one that was kept after it */
@@ -216,6 +220,10 @@ bool lm_heap_put_back(struct lm_heap *heap, struct lm_span *span, struct lm_bloc
 /* A span that was an orphan, on no list, is the heap's from here on. */
 void lm_heap_own(struct lm_heap *heap, struct lm_span *span);
 
+/* What is in the bins of classes whose frees are not counted goes into spans, and so do the frees
+ * that follow, until malloc asks for the class. Once the heaps' budget is spent, of all classes. */
+void lm_heap_count_all(struct lm_heap *heap);
+
 /* Puts the blocks of a bin and of its reserve back into their spans. */
 void lm_heap_flush_bin(struct lm_heap *heap, size_t class_index);
 
@@ -252,9 +260,10 @@ void lm_heap_end(struct lm_heap *heap);
  * there is none such. One at a time, so that no call pays for all. */
 bool lm_heap_end_oldest_kept(uint64_t age_ms);
 
+/* In the child of a fork, whose only thread has this heap, or none. */
+void lm_heap_after_fork(const struct lm_heap *heap);
+
 extern struct lm_lock lm_heaps_lock;
-/* Heaps that a thread has. Written under lm_heaps_lock; read by heaps that learn, whenever. */
-extern _Atomic(size_t) lm_heap_live_count;
 extern size_t lm_heap_made_count; /* heaps ever made; under lm_heaps_lock */
 
 #endif

@@ -1,9 +1,10 @@
 #include "heap/large_cache.h"
 
+#include "heap/budget.h"
+
 /* A cached block may be longer than what is asked for by this part. */
 #define LONGER_FRACTION 8
-/* What is cached in all, of what the heap may learn to keep: 2 to 8 MiB. */
-#define CACHED_FRACTION 8
+#define CACHED_MOST_BYTES (8 * LM_MIB) /* in all */
 /* A block that is taken and for which there is an entry scores one; one without costs so many. At
  * so many in all, the blocks that are freed are cached; at none, no longer. */
 #define MISS_COST 3
@@ -97,12 +98,6 @@ void *lm_large_cache_take(struct lm_heap *heap, size_t page_count, size_t alignm
 
 /* ---- Giving ---- */
 
-/* The heap's share of what all heaps may cache. */
-static void set_page_limit(struct lm_large_cache *cache) {
-  size_t most_bytes = lm_learning_most_bytes(lm_load_relaxed(&lm_heap_live_count));
-  cache->page_limit = (most_bytes / CACHED_FRACTION) >> lm_os.page_shift;
-}
-
 /* What comes from a provider goes back to it, and what is another pool's to that. */
 static bool is_cacheable(const struct lm_pool *pool, const void *block) {
   const struct lm_region *region = lm_region_of(block);
@@ -123,8 +118,9 @@ bool lm_large_cache_give(struct lm_heap *heap, void *block) {
   struct lm_large_cache *cache = &heap->large_cache;
   size_t page_count = lm_region_live_pages(block);
   if (LM_UNLIKELY(page_count == 0)) return false;
-  if (LM_UNLIKELY(cache->page_limit == 0)) set_page_limit(cache);
-  if (page_count > cache->page_limit || !is_cacheable(heap->pool, block)) {
+  size_t page_limit = CACHED_MOST_BYTES >> lm_os.page_shift;
+  lm_budget_report(heap);
+  if (page_count > page_limit || lm_budget_exceeded() || !is_cacheable(heap->pool, block)) {
     cache->room_count += page_count;
     return false;
   }
@@ -133,7 +129,7 @@ bool lm_large_cache_give(struct lm_heap *heap, void *block) {
     cache->room_count += page_count;
     return false;
   }
-  while (cache->page_count + page_count > cache->page_limit) drop_oldest_cached(cache);
+  while (cache->page_count + page_count > page_limit) drop_oldest_cached(cache);
   lm_region_set_block_pages(block, page_count | LM_BLOCK_ON_ITS_WAY);
   cache->blocks[index] = block;
   cache->page_count += page_count;
@@ -150,7 +146,6 @@ void lm_large_cache_tick(struct lm_heap *heap) {
   cache->score /= 2;
   if (cache->caches && cache->score == 0) set_caches(cache, false);
   cache->room_count = 0;
-  set_page_limit(cache);
 }
 
 void lm_large_cache_trim(struct lm_heap *heap) {

@@ -11,11 +11,9 @@
 
 /* What is used has fallen when so small a part of the peak is left. */
 #define LM_LEARNING_FALL_FRACTION 8
-/* Each heap may learn its share of the first, but no more than the second and no less than the
- * third: of spans so much, and of middle blocks. */
-#define LM_LEARNING_SHARED_BYTES (128 * LM_MIB)
+/* A heap may learn so much of spans, and as much of middle blocks. What all may keep is bounded by
+ * budget.h. */
 #define LM_LEARNING_MOST_BYTES (64 * LM_MIB)
-#define LM_LEARNING_LEAST_BYTES (16 * LM_MIB)
 
 struct lm_learning {
   size_t used_peak;    /* what was used at most in the last while */
@@ -40,17 +38,10 @@ LM_INLINE bool lm_learning_note_given(struct lm_learning *learning, size_t used_
   return falls;
 }
 
-/* What one of so many heaps may learn. */
-LM_INLINE size_t lm_learning_most_bytes(size_t heap_count) {
-  size_t share = LM_LEARNING_SHARED_BYTES / lm_max(heap_count, 1);
-  return lm_max(lm_min(share, LM_LEARNING_MOST_BYTES), LM_LEARNING_LEAST_BYTES);
-}
-
 /* So much is asked for that was not kept. A count stands for 1 << `shift` bytes. */
-LM_INLINE void lm_learning_note_asked(struct lm_learning *learning, size_t count, unsigned shift,
-                                      const _Atomic(size_t) *heap_count) {
+LM_INLINE void lm_learning_note_asked(struct lm_learning *learning, size_t count, unsigned shift) {
   if (LM_LIKELY(!learning->fell)) return;
-  size_t most = lm_learning_most_bytes(lm_load_relaxed(heap_count)) >> shift;
+  size_t most = LM_LEARNING_MOST_BYTES >> shift;
   size_t again = lm_min(learning->given_count, count);
   learning->given_count -= again;
   learning->learnt_count = lm_min(learning->learnt_count + again, most);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "config/options.h"
+#include "heap/budget.h"
 #include "heap/large_cache.h"
 #include "heap/middle.h"
 #include "heap/orphan.h"
@@ -13,7 +14,6 @@
 #include "pages/meta.h"
 
 struct lm_lock lm_heaps_lock = LM_LOCK_INIT(LM_RANK_HEAPS);
-_Atomic(size_t) lm_heap_live_count;
 size_t lm_heap_made_count;
 /* Heaps without a thread: kept as they were, the newest first, and without spans. Under
  * lm_heaps_lock. */
@@ -24,10 +24,10 @@ static size_t reuse_count; /* heaps taken over since one was kept in vain */
 
 /* So many heaps more have a thread, or fewer; lm_heaps_lock is held. */
 static void add_live(size_t count) {
-  lm_store_relaxed(&lm_heap_live_count, lm_load_relaxed(&lm_heap_live_count) + count);
+  lm_store_relaxed(&lm_pool_thread_count, lm_load_relaxed(&lm_pool_thread_count) + count);
 }
 static void remove_live(size_t count) {
-  lm_store_relaxed(&lm_heap_live_count, lm_load_relaxed(&lm_heap_live_count) - count);
+  lm_store_relaxed(&lm_pool_thread_count, lm_load_relaxed(&lm_pool_thread_count) - count);
 }
 
 /* ---- A thread's begin and end ---- */
@@ -86,7 +86,7 @@ struct lm_heap *lm_heap_begin(void) {
   }
   heap->trim_class = LM_CLASS_COUNT;
   heap->tick_ms = lm_os_clock_ms();
-  heap->free_tag = heap->tag;
+  lm_store_relaxed(&heap->free_tag, heap->tag);
   heap->watch = (struct lm_watch){.seen_ms = heap->tick_ms};
   /* Opens the inbox, unless it has stayed open; pairs with the acquiring load of whoever sends
    * next. */
@@ -199,10 +199,16 @@ void lm_heap_end(struct lm_heap *heap) {
   lm_spares_trim(heap);
   lm_middle_forget(heap);
   lm_large_cache_trim(heap);
+  lm_budget_end(heap);
   if (keep_heap(heap)) return;
   leave_spans(heap);
   push_bare_heap(heap, 1);
   lm_pool_tick(lm_os_clock_ms(), LM_POOL_TICK_BYTES);
+}
+
+void lm_heap_after_fork(const struct lm_heap *heap) {
+  lm_store_relaxed(&lm_pool_thread_count, lm_heap_is_empty(heap) ? 0 : 1);
+  lm_store_relaxed(&lm_budget_kept_bytes, heap->reported_bytes);
 }
 
 /* The heap that has been kept longest, if it has been for `age_ms`. */

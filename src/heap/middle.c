@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "config/options.h"
+#include "heap/budget.h"
 #include "heap/orphan.h"
 #include "heap/remote.h"
 #include "heap/span.h"
@@ -43,10 +44,14 @@ static void set_used_count(struct lm_middle *middle, size_t count) {
   middle->used_count = count;
 }
 
+static size_t pages_cached(const struct lm_middle *middle) {
+  return (size_t)((ptrdiff_t)cache_limit(middle->used_count) - middle->cache_room);
+}
+size_t lm_middle_cached_count(const struct lm_heap *heap) { return pages_cached(&heap->middle); }
+
 /* What the program has. */
 static size_t live_count(const struct lm_middle *middle) {
-  return middle->used_count - (size_t)((ptrdiff_t)cache_limit(middle->used_count) -
-                                       middle->cache_room);
+  return middle->used_count - pages_cached(middle);
 }
 
 void lm_middle_forget(struct lm_heap *heap) {
@@ -137,9 +142,9 @@ static void purge_down_to(struct lm_middle *middle, size_t keep) {
 /* Purges early if there is much to purge and credit for it. */
 static void purge_middle_early(struct lm_middle *middle) {
   size_t keep = pages_in(KEEP_BYTES) + middle->used_count / KEEP_FRACTION;
-  if (LM_LIKELY(middle->dirty_count <= keep) || middle->debt_count >= pages_in(CREDIT_BYTES) ||
-      lm_options.purge_delay_ms == 0)
-    return;
+  if (LM_LIKELY(middle->dirty_count <= keep) || lm_options.purge_delay_ms == 0) return;
+  bool fell = live_count(middle) < middle->dirty_count / LM_LEARNING_FALL_FRACTION;
+  if (middle->debt_count >= pages_in(CREDIT_BYTES) && !(fell && lm_budget_exceeded())) return;
   size_t lowest = middle->dirty_count - lm_min(middle->dirty_count, EARLY_PAGES);
   purge_down_to(middle, lm_max(keep / 2, lowest));
 }
@@ -205,7 +210,8 @@ static void release(struct lm_heap *heap, void *block) {
   set_used_count(middle, middle->used_count - page_count);
   middle->dirty_count += page_count;
   relist_chunk(middle, span, run_before);
-  if (LM_UNLIKELY(span->used_count == 0) && ++middle->empty_chunk_count > 1)
+  if (LM_UNLIKELY(span->used_count == 0) &&
+      (++middle->empty_chunk_count > 1 || lm_budget_exceeded()))
     give_empty_chunk(heap, span);
   purge_middle_early(middle);
 }
@@ -228,12 +234,17 @@ static void flush_surplus(struct lm_heap *heap) {
   struct lm_middle *middle = &heap->middle;
   size_t used_before = middle->used_count;
   middle->learning.used_peak = lm_max(middle->learning.used_peak, live_count(middle));
+  lm_budget_report(heap);
+  bool exceeded = lm_budget_exceeded();
+  size_t learnt_count = exceeded ? 0 : middle->learning.learnt_count;
   for (int i = 0; i < 2; i++) {
-    if (middle->cache_room >= 0 || middle->used_count <= middle->learning.learnt_count) break;
+    if (middle->cache_room >= 0 || middle->used_count <= learnt_count) break;
     flush_one_cached(heap);
   }
   size_t given_count = used_before - middle->used_count;
-  if (given_count != 0) lm_learning_note_given(&middle->learning, live_count(middle), given_count);
+  if (given_count == 0) return;
+  bool falls = lm_learning_note_given(&middle->learning, live_count(middle), given_count);
+  if (falls && exceeded) lm_heap_count_all(heap); /* small blocks may have fallen with them */
 }
 
 /* NULL if the chunk turns out to have no such run. */
@@ -272,14 +283,14 @@ void *lm_middle_take(struct lm_heap *heap, size_t page_count, bool clear) {
     void *block = take_from(middle, middle->by_run[run].first, page_count, clear);
     if (LM_UNLIKELY(block == NULL)) continue;
     lm_learning_note_used(&middle->learning, live_count(middle));
-    lm_learning_note_asked(&middle->learning, page_count, lm_os.page_shift, &lm_heap_live_count);
+    lm_learning_note_asked(&middle->learning, page_count, lm_os.page_shift);
     return block;
   }
 }
 
 LM_NOINLINE void lm_middle_give_slow(struct lm_heap *heap) {
   flush_surplus(heap);
-  if (heap->middle.calls_to_tick <= 1) tick(heap);
+  if (heap->middle.calls_to_tick <= 1 || heap->drains) tick(heap);
   else heap->middle.calls_to_tick--;
 }
 

@@ -76,6 +76,9 @@ void lm_middle_put_back(struct lm_heap *heap, struct lm_block *first, size_t cou
  * possible. */
 bool lm_middle_resize(struct lm_heap *heap, void *block, size_t page_count);
 
+/* Free pages in blocks that are cached. */
+size_t lm_middle_cached_count(const struct lm_heap *heap);
+
 /* Marks a block of somebody else's as on its way back. False if none begins there. */
 bool lm_middle_send(void *block);
 

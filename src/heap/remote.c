@@ -44,8 +44,10 @@ static void message_set_after_next(struct lm_message *message, struct lm_message
 #endif
 
 /* Pushes linked messages onto the heap's inbox. False if it is closed; then the last is the last
- * still, though an attempt before may have linked it to what was in the inbox. */
-static bool push(struct lm_heap *heap, struct lm_message *first, struct lm_message *last) {
+ * still, though an attempt before may have linked it to what was in the inbox. `*waited` says
+ * whether others were in it. */
+static bool push(struct lm_heap *heap, struct lm_message *first, struct lm_message *last,
+                 bool *waited) {
   struct lm_message *head = lm_load_acquire(&heap->inbox);
   do {
     if (head == LM_INBOX_CLOSED) {
@@ -54,6 +56,7 @@ static bool push(struct lm_heap *heap, struct lm_message *first, struct lm_messa
     }
     message_set(last, head, message_count(last));
   } while (!lm_cas_weak_release(&heap->inbox, &head, first));
+  *waited = head != NULL;
   return true;
 }
 
@@ -66,7 +69,8 @@ static void deliver(struct lm_message *message) {
     if (owner != NULL) {
       /* A heap closes its inbox after the last of its spans has got another owner or none, so
        * that a closed inbox means that the owner read above is out of date. */
-      if (push(owner, message, message)) return;
+      bool waited;
+      if (push(owner, message, message, &waited)) return;
       lm_cpu_pause();
     } else {
       struct lm_block *newest = message->newest;
@@ -87,10 +91,20 @@ static void deliver_all(struct lm_message *message) {
 
 /* ---- The sender ---- */
 
+/* An owner whose calls all take the fast paths would never look into its inbox. After so many
+ * parcels that found others waiting there, its next free does (watch.h). */
+#define PARCELS_PER_CALL_FOR_OWNER 16
+
 static void send_parcel(struct lm_parcel *parcel) {
-  if (parcel->owner == NULL) return;
-  if (!push(parcel->owner, parcel->first, parcel->last)) deliver_all(parcel->first);
-  parcel->owner = NULL;
+  struct lm_heap *owner = parcel->owner;
+  if (parcel->first == NULL) return;
+  bool waited = false;
+  if (!push(owner, parcel->first, parcel->last, &waited)) deliver_all(parcel->first);
+  parcel->first = NULL;
+  parcel->unanswered_count = waited ? parcel->unanswered_count + 1 : 0;
+  if (LM_LIKELY(parcel->unanswered_count < PARCELS_PER_CALL_FOR_OWNER)) return;
+  parcel->unanswered_count = 0;
+  lm_store_relaxed(&owner->free_tag, LM_TAG_NO_HEAP);
 }
 
 /* Whether the heap should adopt an orphan of which it frees blocks: if it uses such blocks itself,
@@ -140,8 +154,9 @@ static void pack(struct lm_heap *heap, struct lm_chain *chain) {
   /* Not owner->tag, which is on a line that the owner writes all the time. */
   size_t id = lm_load_relaxed(&span->tag) >> LM_TAG_OWNER_SHIFT;
   struct lm_parcel *parcel = &heap->parcels[id % LM_PARCEL_COUNT];
-  if (parcel->owner != owner) {
+  if (parcel->owner != owner || parcel->first == NULL) {
     send_parcel(parcel);
+    if (parcel->owner != owner) parcel->unanswered_count = 0;
     parcel->owner = owner;
     parcel->last = message;
   } else {

@@ -77,6 +77,11 @@ void lm_remote_flush(struct lm_heap *heap);
 /* Takes all that others have sent. */
 void lm_remote_collect(struct lm_heap *heap);
 
+/* Whether there is something to take. */
+LM_INLINE bool lm_remote_waits(const struct lm_heap *heap) {
+  return heap->received != NULL || lm_load_relaxed(&heap->inbox) != NULL;
+}
+
 /* Takes a part of it, so that no call pays for all. False if there was nothing to take. */
 bool lm_remote_collect_some(struct lm_heap *heap);
 

@@ -8,7 +8,7 @@
 #ifndef LM_HEAP_SPARES_H
 #define LM_HEAP_SPARES_H
 
-#include "heap/heap.h"
+#include "heap/budget.h"
 
 /* Keeps a span that is empty, on no list and not counted as the heap's any longer; or gives it or
  * another one back to the pool. Returns whether what is used has just fallen to a fraction of what
@@ -21,9 +21,11 @@ struct lm_span *lm_spares_take(struct lm_heap *heap, size_t class_index);
 /* A spare of any class with so many slices, on no list; NULL if there is none. */
 struct lm_span *lm_spares_take_any(struct lm_heap *heap, size_t slice_count);
 
-/* Whether the heap has learnt to keep most of its spans, so that what is freed may stay in bins. */
+/* Whether the heap keeps most of its spans, as it has learnt, so that what is freed may stay in
+ * bins. */
 LM_INLINE bool lm_spares_cover(const struct lm_heap *heap) {
-  return heap->spares.learning.learnt_count >= lm_max(1, heap->slice_count / 2);
+  return heap->spares.learning.learnt_count >= lm_max(1, heap->slice_count / 2) &&
+         !lm_budget_exceeded();
 }
 
 /* What the clock asks for; and up to `most` spans of it, with each call of lm_heap_tick. */

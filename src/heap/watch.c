@@ -1,9 +1,14 @@
 #include "heap/watch.h"
 
 #include "heap/large_cache.h"
+#include "heap/middle.h"
+#include "heap/remote.h"
 
 /* A heap that holds less, with what is free in its pool, does not watch. */
 #define WATCH_MIN_BYTES (512 * LM_KIB)
+/* As long as so much is free that only the clock gives back, frees are counted once they have used
+ * up what follows: that costs each of them less than a nanosecond. */
+#define IDLE_MIN_BYTES (4 * LM_MIB)
 /* Frees that may look at the clock: with the slow path that costs some 20 nanoseconds, so that all
  * of them take a ten-thousandth of the time. */
 #define FREES_PER_MS 4
@@ -24,13 +29,23 @@ static bool holds_much(const struct lm_heap *heap) {
   return lm_load_relaxed(&heap->pool->dirty_page_count) << lm_os.page_shift >= WATCH_MIN_BYTES;
 }
 
+/* Whether the heap, or its pool, keeps much that is free. */
+static bool keeps_much(const struct lm_heap *heap) {
+  size_t page_count = heap->middle.dirty_count + lm_middle_cached_count(heap) +
+                      lm_large_cache_pages(heap) +
+                      lm_load_relaxed(&heap->pool->dirty_page_count);
+  size_t spare_bytes = heap->spares.count << LM_SLICE_SHIFT;
+  return spare_bytes + (page_count << lm_os.page_shift) >= IDLE_MIN_BYTES;
+}
+
 static void set_watching(struct lm_heap *heap, bool watches) {
-  heap->free_tag = watches ? LM_TAG_NO_HEAP : heap->tag;
+  lm_store_relaxed(&heap->free_tag, watches ? LM_TAG_NO_HEAP : heap->tag);
 }
 
 void lm_watch_clock(struct lm_heap *heap, uint64_t now_ms) {
   struct lm_watch *watch = &heap->watch;
-  if (now_ms != watch->seen_ms) watch->worth_it = holds_much(heap);
+  if (now_ms != watch->seen_ms || !watch->worth_it) watch->worth_it = holds_much(heap);
+  if (watch->counts) watch->counts = keeps_much(heap);
   uint64_t elapsed_ms = lm_min(now_ms - watch->seen_ms, FREES_MAX / FREES_PER_MS);
   uint32_t free_count = watch->free_count + (uint32_t)elapsed_ms * FREES_PER_MS;
   watch->free_count = lm_max(1, lm_min(free_count, FREES_MAX));
@@ -46,9 +61,23 @@ static uint64_t look_at_clock(struct lm_heap *heap) {
 }
 
 bool lm_watch_free(struct lm_heap *heap) {
-  if (look_at_clock(heap) != 0 || --heap->watch.free_count != 0) return true;
+  struct lm_watch *watch = &heap->watch;
+  bool waits = lm_remote_waits(heap) && lm_remote_collect_some(heap);
+  if (look_at_clock(heap) != 0 || waits) return true;
+  if (watch->free_count > 1) {
+    watch->free_count--;
+    return true;
+  }
   set_watching(heap, false);
+  if (!watch->counts && keeps_much(heap)) {
+    watch->counts = true;
+    lm_heap_count_all(heap);
+  }
   return false;
+}
+
+void lm_watch_full_bin(struct lm_heap *heap) {
+  if (heap->watch.counts) look_at_clock(heap);
 }
 
 void lm_watch_malloc(struct lm_heap *heap) {

@@ -1,8 +1,10 @@
-/* Slow paths look at the clock, and what is empty goes back in time. A thread whose calls all take
- * the fast paths would never see it, and keep a past peak. So while its heap holds much, frees take
- * the slow path, where they look at the clock: as many as cost next to nothing. A thread whose
- * frees are far apart sees the clock with each; one that is busy enough to use up what it is
- * allowed is left alone until a slow path sees the clock. */
+/* Slow paths look at the clock and into the inbox, and what is empty goes back in time. A thread
+ * whose calls all take the fast paths would never do, and keep a past peak. So while its heap holds
+ * much, frees take the slow path, where they look at the clock: as many as cost next to nothing. A
+ * thread whose frees are far apart sees the clock with each. One that is busy enough to use up what
+ * it is allowed is left alone until a slow path sees the clock, or a sender calls it (remote.c).
+ * But as long as much is free that time will give back, frees are counted in all classes, and look
+ * when a bin has no more room. */
 #ifndef LM_HEAP_WATCH_H
 #define LM_HEAP_WATCH_H
 
@@ -11,12 +13,17 @@
 /* From a tick, which has seen that it is `now_ms`: frees watch from here on, or no longer. */
 void lm_watch_clock(struct lm_heap *heap, uint64_t now_ms);
 
-LM_INLINE bool lm_watches(const struct lm_heap *heap) { return heap->free_tag != heap->tag; }
+LM_INLINE bool lm_watches(const struct lm_heap *heap) {
+  return lm_load_relaxed(&heap->free_tag) != heap->tag;
+}
 
 /* A block has been freed while the heap watches. False if no more frees may look at the clock: then
  * the next malloc shall. */
 bool lm_watch_free(struct lm_heap *heap);
 void lm_watch_malloc(struct lm_heap *heap);
+
+/* A bin has no more room. */
+void lm_watch_full_bin(struct lm_heap *heap);
 
 /* What the heap uses has fallen, and falls further. */
 void lm_watch_fall(struct lm_heap *heap);

@@ -45,9 +45,12 @@ bool lm_large_give(struct lm_heap *heap, void *address) {
   struct lm_owned *owned = lm_owned_remove(address); /* before others may be given the address */
   if (LM_UNLIKELY(owned != NULL)) lm_owned_end(owned);
   if (!lm_region_holds((uintptr_t)address)) return lm_huge_give(address);
-  bool may_stay = owned == NULL && !lm_heap_is_empty(heap);
-  if (may_stay && lm_large_cache_give(heap, address)) return true;
-  return lm_pool_give_large(address);
+  if (lm_heap_is_empty(heap)) return lm_pool_give_large(address);
+  if (owned == NULL && lm_large_cache_give(heap, address)) return true;
+  if (!lm_pool_give_large(address)) return false;
+  /* A thread that only frees must see the clock too. */
+  lm_heap_tick_after_work(heap);
+  return true;
 }
 
 /* The tag of a block in a region, table or not. */

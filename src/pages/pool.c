@@ -8,6 +8,7 @@
 
 struct lm_pool lm_pools[LM_POOL_MAX];
 unsigned lm_pool_count = 1;
+_Atomic(size_t) lm_pool_thread_count;
 _Atomic(struct lm_pool *) lm_own_pools;
 
 void lm_pool_start(void) {
@@ -246,7 +247,7 @@ void lm_pool_give_slices(void *start, size_t slice_count, size_t touched_bytes,
   lm_bitmap_add_word(region->dirty_pages, page, page_count, dirty_pages);
   lm_runs_give(region, page, page_count, touched);
   release_group(region, lm_region_offset(start) >> LM_SLICE_SHIFT);
-  lm_purge_early(pool);
+  lm_purge_early(pool, touched);
   lm_lock_free(&pool->lock);
 }
 
@@ -323,7 +324,7 @@ void lm_pool_give_chunk(void *start) {
   copy_bits(region->early_pages, page, lm_chunk_of(start)->early_pages, 0, page_count);
   lm_store_relaxed(&lm_chunk_of(start)->dirty_count, 0);
   lm_runs_give(region, page, page_count, 0);
-  lm_purge_early(pool);
+  lm_purge_early(pool, page_count);
   lm_lock_free(&pool->lock);
 }
 
@@ -418,7 +419,7 @@ bool lm_pool_give_large(void *block) {
     pool->large_count--;
     pool->large_page_count -= page_count;
     lm_runs_give(region, lm_page_of(block), page_count, page_count);
-    lm_purge_early(pool);
+    lm_purge_early(pool, page_count);
   }
   lm_lock_free(&pool->lock);
   return page_count != 0;

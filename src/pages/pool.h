@@ -13,6 +13,8 @@
  *      against a credit, and without credit only the clock purges. Credit grows with time: a
  *      process pays for at most LM_POOL_CREDIT_BYTES of faults too many, and as many each
  *      LM_POOL_CREDIT_MS.
+ *   3. The more is free, the faster the clock turns, and calls that free much turn it, too: a
+ *      process that stops calling keeps little more than what it has freed last.
  *
  * Heaps are spread over the pools. A run goes back to the pool that it came from, whoever frees
  * it. A first-class heap with a page provider of its own has a pool of its own, so that its memory
@@ -32,7 +34,6 @@
 /* So much must be in spans of one heap, or in large blocks, before a pool's regions take huge pages
  * from a system that gives them to everybody: what is thinly spread would cost 2 MiB each time. */
 #define LM_POOL_HUGE_MIN_BYTES (16 * LM_MIB)
-#define LM_POOL_EARLY_RUNS 8 /* purged by one call, so that no call pays for all */
 
 struct lm_pool {
   /* Who makes the next region or huge block; NULL: the system. Written under the lock; read with an
@@ -52,7 +53,7 @@ struct lm_pool {
   uint64_t purge_count;
   int64_t credit_page_count; /* for early purges; see above */
   uint64_t credit_ms;        /* when it was last added to */
-  uint64_t purge_due_ms; /* when the purge clock turns next */
+  uint64_t turned_ms; /* when the purge clock turned last */
   struct lm_region *turning; /* how far the turn that is under way has come; NULL: none is */
   /* Pages free and dirty. Written under the lock, read by any thread that asks whether to purge. */
   _Atomic(size_t) dirty_page_count;
@@ -61,6 +62,9 @@ struct lm_pool {
 
 extern struct lm_pool lm_pools[LM_POOL_MAX]; /* the ordinary ones, of which so many are in use: */
 extern unsigned lm_pool_count;
+/* Threads that have a heap. Written under lm_heaps_lock; read by whoever asks how much may be kept,
+ * whenever. */
+extern _Atomic(size_t) lm_pool_thread_count;
 
 void lm_pool_start(void);
 

@@ -45,32 +45,6 @@ static size_t purge_run(struct lm_region *region, bool aged_only, size_t most, s
 /* The longest run that is purged at once where much is asked for. */
 static size_t run_max(void) { return (16 * LM_MIB) >> lm_os.page_shift; }
 
-/* Adds the credit that has grown since the last time. */
-static void grow_credit(struct lm_pool *pool) {
-  uint64_t now_ms = lm_os_clock_ms();
-  int64_t limit = (int64_t)(LM_POOL_CREDIT_BYTES >> lm_os.page_shift);
-  uint64_t elapsed_ms = lm_min(now_ms - pool->credit_ms, LM_POOL_CREDIT_MS);
-  if (pool->credit_ms == 0) elapsed_ms = LM_POOL_CREDIT_MS;
-  pool->credit_page_count += limit * (int64_t)elapsed_ms / LM_POOL_CREDIT_MS;
-  if (pool->credit_page_count > limit) pool->credit_page_count = limit;
-  pool->credit_ms = now_ms;
-}
-
-void lm_purge_early(struct lm_pool *pool) {
-  size_t keep = ((LM_POOL_KEEP_BYTES / lm_pool_count) >> lm_os.page_shift) +
-                lm_runs_used_pages(pool) / 16;
-  if (lm_load_relaxed(&pool->dirty_page_count) <= keep || lm_options.purge_delay_ms == 0) return;
-  grow_credit(pool);
-  int runs = LM_POOL_EARLY_RUNS;
-  for (struct lm_region *region = pool->regions; region != NULL; region = region->next) {
-    size_t from = 0, count;
-    while (runs-- > 0 && pool->credit_page_count > 0 &&
-           lm_load_relaxed(&pool->dirty_page_count) > keep / 2 &&
-           (count = purge_run(region, false, run_max(), &from)) != 0)
-      lm_bitmap_set(region->early_pages, from - count, from);
-  }
-}
-
 /* ---- The purge clock ---- */
 
 /* Whatever is free and dirty now, and still is at the next turn, is purged then. */
@@ -125,11 +99,33 @@ static bool turn_region(struct lm_region *region, size_t *left) {
 
 #define REGIONS_PER_TURN 32 /* in one call; each has maps of 8 KiB */
 
-/* Returns whether the turn is not over. */
+/* So much may be free and dirty without hurry, and a part of what is used. With more of it the
+ * clock turns in proportion faster, so that what is free goes back the sooner, the more there is,
+ * while what is taken again at once stays; and faster still with many threads, each of which may be
+ * about to sleep. */
+#define CALM_BYTES (16 * LM_MIB)
+#define CALM_FRACTION 4
+#define THREADS_PER_HURRY 4
+#define HURRY_MAX 8
+
+static size_t calm_page_count(const struct lm_pool *pool) {
+  return (CALM_BYTES >> lm_os.page_shift) + lm_runs_used_pages(pool) / CALM_FRACTION;
+}
+
+/* From one turn to the next. */
+static uint64_t turn_ms(const struct lm_pool *pool) {
+  size_t calm_count = calm_page_count(pool);
+  size_t dirty_count = lm_load_relaxed(&pool->dirty_page_count);
+  uint64_t ms = lm_options.purge_delay_ms / 2;
+  if (dirty_count <= calm_count) return ms;
+  size_t hurry = lm_load_relaxed(&lm_pool_thread_count) / THREADS_PER_HURRY;
+  return ms * calm_count / dirty_count / lm_max(1, lm_min(hurry, HURRY_MAX));
+}
+
+/* The lock is held, and given up meanwhile. Returns whether the turn is not over. */
 static bool turn_clock(struct lm_pool *pool, uint64_t now_ms, size_t *left) {
-  lm_lock_take(&pool->lock);
-  if (pool->turning == NULL && now_ms >= pool->purge_due_ms) {
-    pool->purge_due_ms = now_ms + lm_options.purge_delay_ms / 2;
+  if (pool->turning == NULL && now_ms >= pool->turned_ms + turn_ms(pool)) {
+    pool->turned_ms = now_ms;
     pool->turning = pool->regions;
   }
   bool turns = pool->turning != NULL;
@@ -139,7 +135,6 @@ static bool turn_clock(struct lm_pool *pool, uint64_t now_ms, size_t *left) {
   }
   bool more = pool->turning != NULL;
   if (turns && !more) end_empty_regions(pool);
-  lm_lock_free(&pool->lock);
   return more;
 }
 
@@ -153,8 +148,44 @@ bool lm_pool_tick(uint64_t now_ms, size_t most_bytes) {
   bool more = false;
   size_t left = lm_max(1, most_bytes >> lm_os.page_shift);
   for (struct lm_pool *pool = lm_pools; pool != NULL && left > 0; pool = lm_pool_next(pool))
-    if (has_work(pool)) more |= turn_clock(pool, now_ms, &left);
+    if (has_work(pool)) {
+      lm_lock_take(&pool->lock);
+      more |= turn_clock(pool, now_ms, &left);
+      lm_lock_free(&pool->lock);
+    }
   return more || left == 0;
+}
+
+/* ---- Early purges ---- */
+
+/* Adds the credit that has grown since the last time. */
+static void grow_credit(struct lm_pool *pool) {
+  uint64_t now_ms = lm_os_clock_ms();
+  int64_t limit = (int64_t)(LM_POOL_CREDIT_BYTES >> lm_os.page_shift);
+  uint64_t elapsed_ms = lm_min(now_ms - pool->credit_ms, LM_POOL_CREDIT_MS);
+  if (pool->credit_ms == 0) elapsed_ms = LM_POOL_CREDIT_MS;
+  pool->credit_page_count += limit * (int64_t)elapsed_ms / LM_POOL_CREDIT_MS;
+  if (pool->credit_page_count > limit) pool->credit_page_count = limit;
+  pool->credit_ms = now_ms;
+}
+
+void lm_purge_early(struct lm_pool *pool, size_t given_count) {
+  size_t keep = ((LM_POOL_KEEP_BYTES / lm_pool_count) >> lm_os.page_shift) +
+                lm_runs_used_pages(pool) / 16;
+  if (lm_load_relaxed(&pool->dirty_page_count) <= keep || lm_options.purge_delay_ms == 0) return;
+  grow_credit(pool);
+  size_t left = lm_max(given_count, LM_POOL_TICK_BYTES >> lm_os.page_shift);
+  for (struct lm_region *region = pool->regions; region != NULL; region = region->next) {
+    size_t from = 0, count;
+    while (left > 0 && pool->credit_page_count > 0 &&
+           lm_load_relaxed(&pool->dirty_page_count) > keep / 2 &&
+           (count = purge_run(region, false, left, &from)) != 0) {
+      lm_bitmap_set(region->early_pages, from - count, from);
+      left -= count;
+    }
+  }
+  if (lm_load_relaxed(&pool->dirty_page_count) > calm_page_count(pool) && left > 0)
+    turn_clock(pool, pool->credit_ms, &left);
 }
 
 bool lm_pool_trim_one(struct lm_pool *pool, size_t keep_bytes) {

@@ -6,7 +6,7 @@ static void add_dirty(struct lm_region *region, size_t count) {
   region->dirty_page_count += (uint32_t)count;
   size_t before = lm_load_relaxed(&region->pool->dirty_page_count);
   if (before == 0 && count > 0)
-    region->pool->purge_due_ms = lm_os_clock_ms() + lm_options.purge_delay_ms / 2;
+    region->pool->turned_ms = lm_os_clock_ms();
   lm_store_relaxed(&region->pool->dirty_page_count, before + count);
 }
 

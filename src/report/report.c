@@ -55,7 +55,7 @@ void lm_report_gather(struct lm_totals *totals) {
   totals->huge_bytes = lm_huge_totals.bytes;
   lm_lock_free(&lm_huge_lock);
   lm_lock_take(&lm_heaps_lock);
-  totals->heap_live_count = lm_load_relaxed(&lm_heap_live_count);
+  totals->heap_live_count = lm_load_relaxed(&lm_pool_thread_count);
   totals->heap_made_count = lm_heap_made_count;
   lm_lock_free(&lm_heaps_lock);
 }

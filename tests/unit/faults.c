@@ -262,7 +262,7 @@ static void check_that_nothing_is_left(size_t lost_max) {
     CHECK_THAT(lm_pools[i].large_count, <=, lost_max);
   }
   CHECK_THAT(lm_huge_totals.count, <=, lost_max);
-  CHECK_EQ(lm_heap_live_count, 1);
+  CHECK_EQ(lm_pool_thread_count, 1);
   for (size_t i = 0; i < LM_CLASS_COUNT; i++) CHECK_EQ(orphans[i].first, NULL);
 }
 

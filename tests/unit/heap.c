@@ -631,7 +631,7 @@ static void a_heap_that_ends_waits_for_the_next_thread(void) {
   CHECK_EQ(heap, first);
   CHECK_EQ(lm_load_relaxed(&heap->inbox), NULL);
   CHECK_EQ(lm_heap_made_count, 1);
-  CHECK_EQ(lm_heap_live_count, 1);
+  CHECK_EQ(lm_pool_thread_count, 1);
 }
 
 static void a_heap_without_blocks_leaves_nothing_behind(void) {

@@ -27,7 +27,7 @@ static void check_cache(void) {
     page_count += cache->page_counts[i];
   }
   CHECK_EQ(page_count, lm_large_cache_pages(heap));
-  CHECK_THAT(page_count, <=, cache->page_limit);
+  CHECK_THAT(page_count, <=, lm_pages_of(CACHED_MOST_BYTES));
   check_pool(heap->pool);
 }
 
@@ -126,14 +126,14 @@ static void a_cached_block_is_freed_twice_and_not_anybodys(void) {
   CHECK(lm_large_is_free(block));
 }
 
-static void no_more_is_cached_than_the_heaps_share(void) {
+static void no_more_is_cached_than_the_limit(void) {
   begin_with_a_cached_block();
   static char *blocks[LM_LARGE_CACHE_ENTRIES + 2];
   for (size_t i = 0; i < COUNT_OF(blocks); i++) blocks[i] = take(BLOCK_BYTES);
   for (size_t i = 0; i < COUNT_OF(blocks); i++) give(blocks[i]);
   CHECK_EQ(lm_large_cache_pages(heap), LM_LARGE_CACHE_ENTRIES * lm_pages_of(BLOCK_BYTES));
   turn(3 * LM_MIB, MANY);
-  size_t limit = LM_LEARNING_MOST_BYTES / CACHED_FRACTION; /* of one heap */
+  size_t limit = CACHED_MOST_BYTES;
   CHECK_THAT(lm_large_cache_pages(heap), <=, lm_pages_of(limit));
   CHECK_THAT(lm_large_cache_pages(heap), >=, lm_pages_of(3 * LM_MIB));
   give(take(limit + PAGE));
@@ -203,7 +203,7 @@ int main(void) {
   RUN(a_cached_block_has_the_alignment_that_is_asked_for);
   RUN(a_cached_block_is_cleared_when_asked_for);
   RUN(a_cached_block_is_freed_twice_and_not_anybodys);
-  RUN(no_more_is_cached_than_the_heaps_share);
+  RUN(no_more_is_cached_than_the_limit);
   RUN(what_is_taken_and_cached_is_no_more_than_before);
   RUN(what_is_not_needed_for_a_tick_goes_back);
   RUN(a_heap_without_turns_no_longer_caches);

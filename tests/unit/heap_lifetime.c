@@ -22,7 +22,7 @@ static void a_small_heap_is_kept_with_its_spans(void) {
   heap_give(heap, freed);
   lm_heap_end(heap);
   CHECK(is_kept(heap));
-  CHECK_EQ(lm_heap_live_count, 0);
+  CHECK_EQ(lm_pool_thread_count, 0);
   CHECK_EQ(spans_in_use(), 1);
   CHECK_EQ(new_heap(), heap);
   CHECK(!is_kept(heap));

@@ -164,7 +164,7 @@ static void *allocate_in_thread(void *unused) {
 
 static void a_threads_end_leaves_its_blocks_to_others(void) {
   run_in_thread(allocate_in_thread, NULL);
-  CHECK_EQ(lm_heap_live_count, 0);
+  CHECK_EQ(lm_pool_thread_count, 0);
   end_all_kept();
   for (size_t i = 0; i < 100; i++) fill(blocks[i], 0, 64, (unsigned)i);
   for (size_t i = 0; i < 100; i++) check_filled(blocks[i], 0, 64, (unsigned)i);
@@ -176,7 +176,7 @@ static void a_threads_end_leaves_its_blocks_to_others(void) {
 static void after_a_heaps_end_the_thread_still_has_malloc_and_free(void) {
   char *kept = lm_raw_malloc(64);
   lm_thread_end(lm_this_heap);
-  CHECK_EQ(lm_heap_live_count, 0);
+  CHECK_EQ(lm_pool_thread_count, 0);
   char *small = loam_malloc(100), *large = loam_malloc(100000), *aligned;
   CHECK_EQ(loam_posix_memalign((void **)&aligned, 65536, 10), 0);
   fill(small, 0, 100, 1), fill(large, 0, 100000, 2);

@@ -185,7 +185,7 @@ static void a_chain_that_makes_room_waits_in_a_parcel(void) {
   CHECK_EQ(parcel->first, a);
   lm_remote_flush(other);
   CHECK_EQ(inbox_length(owner), 2);
-  CHECK_EQ(parcel->owner, NULL);
+  CHECK_EQ(parcel->first, NULL);
 }
 
 static size_t part_of(uintptr_t slice) { return slice % LM_CHAIN_COUNT / LM_PART_CHAINS; }
@@ -313,7 +313,7 @@ static void nothing_is_left_behind_when_all_is_sent(void) {
   CHECK_EQ(other->chained_weight, 0);
   for (size_t i = 0; i < LM_CHAIN_PARTS; i++) CHECK_EQ(other->used_chains[i], 0);
   for (size_t i = 0; i < LM_CHAIN_COUNT; i++) CHECK_EQ(other->chains[i].slice, 0);
-  for (size_t i = 0; i < LM_PARCEL_COUNT; i++) CHECK_EQ(other->parcels[i].owner, NULL);
+  for (size_t i = 0; i < LM_PARCEL_COUNT; i++) CHECK_EQ(other->parcels[i].first, NULL);
   lm_remote_collect(owner);
   CHECK_EQ(check_heap(owner), 0);
 }
@@ -478,6 +478,32 @@ static void a_closed_inbox_leads_to_the_orphan(void) {
   CHECK_EQ(lm_span_of(blocks[0])->used_count, 2);
 }
 
+/* Sends one block home at a time, while its owner looks into its inbox or does not. */
+static void send_parcels_home(size_t count, bool looks) {
+  for (size_t i = 0; i < count; i++) {
+    heap_give(other, blocks[i]);
+    lm_remote_flush(other);
+    if (looks) lm_remote_collect(owner);
+  }
+}
+
+static void an_owner_that_does_not_look_into_its_inbox_is_called(void) {
+  begin();
+  take_blocks(0, 100);
+  send_parcels_home(PARCELS_PER_CALL_FOR_OWNER, false);
+  CHECK(!lm_watches(owner)); /* the first one found none waiting */
+  heap_give(other, blocks[50]);
+  lm_remote_flush(other);
+  CHECK(lm_watches(owner));
+}
+
+static void an_owner_that_looks_is_not_called(void) {
+  begin();
+  take_blocks(0, 100);
+  send_parcels_home(100, true);
+  CHECK(!lm_watches(owner));
+}
+
 static void a_list_that_could_not_be_pushed_ends_where_it_ended(void) {
   begin();
   take_blocks(0, 3);
@@ -485,7 +511,8 @@ static void a_list_that_could_not_be_pushed_ends_where_it_ended(void) {
   end_heap(owner);
   struct lm_message *last = (struct lm_message *)blocks[1];
   message_set(last, (struct lm_message *)blocks[2], 1); /* as after an attempt that came too late */
-  CHECK(!push(owner, (struct lm_message *)blocks[0], last));
+  bool waited;
+  CHECK(!push(owner, (struct lm_message *)blocks[0], last, &waited));
   CHECK_EQ(message_next(last), NULL);
   CHECK_EQ(message_count(last), 1);
 }
@@ -519,7 +546,9 @@ static void a_message_to_a_heap_that_has_lost_the_span_is_sent_on(void) {
   CHECK_EQ(new_heap(), owner); /* the same heap, another thread's */
   CHECK_EQ(lm_orphan_adopt(third, CLASS), span);
   lm_heap_own(third, span);
-  CHECK(push(owner, message, message)); /* by a thread that was slow */
+  bool waited;
+  CHECK(push(owner, message, message, &waited)); /* by a thread that was slow */
+  CHECK(!waited);
   lm_remote_collect(owner);
   check_ring(inbox(third), blocks, 1);
   lm_remote_collect(third);
@@ -693,6 +722,8 @@ int main(void) {
   RUN(a_heap_that_ends_takes_all_messages);
   RUN(a_thread_without_a_heap_sends_at_once);
   RUN(a_closed_inbox_leads_to_the_orphan);
+  RUN(an_owner_that_does_not_look_into_its_inbox_is_called);
+  RUN(an_owner_that_looks_is_not_called);
   RUN(a_list_that_could_not_be_pushed_ends_where_it_ended);
   RUN(what_is_in_the_inbox_at_the_end_reaches_the_orphan);
   RUN(a_message_to_a_heap_that_has_lost_the_span_is_sent_on);

@@ -108,16 +108,9 @@ static void nothing_is_learnt_from_a_little_up_and_down(void) {
   CHECK_EQ(heap->spares.learning.learnt_count, 0);
 }
 
-static void heaps_share_what_they_may_learn(void) {
-  CHECK_EQ(lm_learning_most_bytes(0), 64 * LM_MIB);
-  CHECK_EQ(lm_learning_most_bytes(1), 64 * LM_MIB);
-  CHECK_EQ(lm_learning_most_bytes(4), 32 * LM_MIB);
-  CHECK_EQ(lm_learning_most_bytes(100), 16 * LM_MIB);
-}
-
-static void no_more_is_learnt_than_the_share(void) {
+static void no_more_is_learnt_than_there_may_be(void) {
   heap = new_heap();
-  size_t most = lm_learning_most_bytes(lm_load_relaxed(&lm_heap_live_count)) / LM_SLICE_BYTES;
+  size_t most = LM_LEARNING_MOST_BYTES / LM_SLICE_BYTES;
   heap->spares.learning = (struct lm_learning){
       .used_peak = SIZE_MAX, .fell = true, .given_count = 100, .learnt_count = most - 1};
   heap_take(heap, CLASS);
@@ -176,8 +169,7 @@ int main(void) {
   RUN(a_spare_of_another_length_is_of_no_use);
   RUN(what_is_freed_and_asked_for_again_is_kept_the_next_time);
   RUN(nothing_is_learnt_from_a_little_up_and_down);
-  RUN(heaps_share_what_they_may_learn);
-  RUN(no_more_is_learnt_than_the_share);
+  RUN(no_more_is_learnt_than_there_may_be);
   RUN(what_is_not_needed_for_a_tick_goes_back_and_is_unlearnt);
   RUN(a_block_of_a_spare_is_freed_twice_and_not_anybodys);
   RUN(the_end_of_a_heap_leaves_no_spares);

@@ -95,6 +95,73 @@ static void malloc_lets_frees_look_again_only_if_the_heap_has_fallen(void) {
   CHECK(lm_watches(heap));
 }
 
+/* ---- Threads whose calls all take the fast paths ---- */
+
+static void free_half_elsewhere(struct lm_heap *heap) {
+  for (size_t i = 0; i < BLOCKS; i += 2) {
+    struct lm_block *block = blocks[i];
+    lm_remote_free(heap, block, lm_sizeclass_of(BYTES));
+    blocks[i] = NULL;
+  }
+  lm_remote_flush(heap);
+}
+
+static void a_heap_that_is_called_takes_what_others_have_sent(void) {
+  struct lm_heap *heap = begin(BLOCKS, 0), *other = lm_heap_begin();
+  set_watching(heap, false);
+  free_half_elsewhere(other);
+  CHECK(lm_remote_waits(heap));
+  set_watching(heap, true); /* as a sender does */
+  void *used = lm_raw_malloc(16);
+  for (int i = 0; i < 100 && lm_watches(heap); i++) {
+    lm_raw_free(used);
+    used = lm_raw_malloc(16);
+  }
+  CHECK(!lm_remote_waits(heap));
+  check_heap(heap);
+}
+
+static void a_tick_takes_what_others_have_sent(void) {
+  struct lm_heap *heap = begin(BLOCKS, 0), *other = lm_heap_begin();
+  lm_remote_free(other, blocks[0], lm_sizeclass_of(BYTES));
+  lm_remote_flush(other);
+  CHECK(lm_remote_waits(heap));
+  lm_heap_tick(heap);
+  CHECK(!lm_remote_waits(heap));
+}
+
+static void frees_are_counted_once_they_may_not_look_and_much_is_free(void) {
+  struct lm_heap *heap = begin(BLOCKS, 1000);
+  use_up(heap);
+  CHECK(!heap->watch.counts);
+  heap->large_cache.page_count = lm_pages_of(IDLE_MIN_BYTES);
+  lm_heap_tick(heap);
+  use_up(heap);
+  CHECK(heap->watch.counts);
+  CHECK(heap->counted[lm_sizeclass_of(BYTES)]);
+  lm_raw_malloc(5000); /* of a class that has had no span */
+  CHECK(heap->counted[lm_sizeclass_of(5000)]);
+  heap->large_cache.page_count = 0;
+  lm_heap_tick(heap);
+  CHECK(!heap->watch.counts);
+  check_heap(heap);
+}
+
+static void a_counted_free_that_finds_the_bin_full_sees_the_clock(void) {
+  struct lm_heap *heap = begin(BLOCKS, 1000);
+  heap->large_cache.page_count = lm_pages_of(IDLE_MIN_BYTES);
+  use_up(heap);
+  lm_raw_free(lm_raw_malloc(16));
+  heap->watch.seen_ms -= 50;
+  size_t unseen_ms = 50;
+  for (int i = 0; i < 100000 && unseen_ms >= 50; i++) {
+    lm_raw_free(lm_raw_malloc(64));
+    unseen_ms = lm_os_clock_ms() - heap->watch.seen_ms;
+  }
+  CHECK_THAT(unseen_ms, <, 50);
+  heap->large_cache.page_count = 0;
+}
+
 static void a_fall_counts_once_as_long_as_the_clock_stands_still(void) {
   struct lm_heap *heap = begin(BLOCKS, 1000);
   lm_watch_fall(heap);
@@ -141,6 +208,10 @@ int main(void) {
   RUN(blocks_of_others_go_home_from_a_heap_that_watches);
   RUN(fast_frees_use_up_what_they_may_and_the_next_malloc_looks);
   RUN(malloc_lets_frees_look_again_only_if_the_heap_has_fallen);
+  RUN(a_heap_that_is_called_takes_what_others_have_sent);
+  RUN(a_tick_takes_what_others_have_sent);
+  RUN(frees_are_counted_once_they_may_not_look_and_much_is_free);
+  RUN(a_counted_free_that_finds_the_bin_full_sees_the_clock);
   RUN(a_fall_counts_once_as_long_as_the_clock_stands_still);
   RUN(a_free_after_a_rest_sees_the_clock);
   RUN(rests_empty_bins_that_nobody_uses);

@@ -424,6 +424,20 @@ static void what_is_freed_while_the_clock_turns_stays_for_the_next_turn(void) {
   give(kept);
 }
 
+static void the_more_is_free_the_faster_the_clock_turns(void) {
+  size_t calm = calm_page_count(pool);
+  atomic_store(&pool->dirty_page_count, calm);
+  CHECK_EQ(turn_ms(pool), lm_options.purge_delay_ms / 2);
+  atomic_store(&pool->dirty_page_count, 2 * calm);
+  CHECK_EQ(turn_ms(pool), lm_options.purge_delay_ms / 4);
+  lm_pool_thread_count = 4 * THREADS_PER_HURRY;
+  CHECK_EQ(turn_ms(pool), lm_options.purge_delay_ms / 16);
+  atomic_store(&pool->dirty_page_count, SIZE_MAX);
+  CHECK_EQ(turn_ms(pool), 0);
+  lm_pool_thread_count = 0;
+  atomic_store(&pool->dirty_page_count, 0);
+}
+
 static void without_a_purge_delay_nothing_goes_back(void) {
   lm_options.purge_delay_ms = 0;
   give(take_some(3));
@@ -536,6 +550,7 @@ static void growth_that_cannot_be_committed_fails_and_changes_nothing(void) {
   X(the_clock_purges_runs_of_any_number) \
   X(a_turn_of_the_clock_goes_on_in_the_next_call) \
   X(what_is_freed_while_the_clock_turns_stays_for_the_next_turn) \
+  X(the_more_is_free_the_faster_the_clock_turns) \
   X(without_a_purge_delay_nothing_goes_back) \
   X(an_empty_region_ends_though_no_page_is_dirty) \
   X(an_empty_region_ends_but_never_the_last_one) \

@@ -134,7 +134,7 @@ static void json_says_which_build_it_is(void) {
 }
 
 static void the_largest_numbers_fit_in_every_format(void) {
-  lm_heap_live_count = SIZE_MAX;
+  lm_pool_thread_count = SIZE_MAX;
   for (int i = 0; i < LM_POOL_MAX; i++) lm_pools[i].purge_count = UINT64_MAX;
   lm_huge_totals = (struct lm_huge_totals){SIZE_MAX, SIZE_MAX};
   CHECK_EQ(strchr(print(LM_STATS_TEXT), 0)[-1], '\n');

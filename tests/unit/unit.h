@@ -229,7 +229,7 @@ static inline size_t check_heap(const struct lm_heap *heap) {
     used -= check_bin(heap, i, heap->bins[i]) + check_bin(heap, i, heap->reserves[i]);
   }
   CHECK_EQ(slices, heap->slice_count);
-  if (lm_watches(heap)) CHECK(heap->free_tag == LM_TAG_NO_HEAP && heap->watch.free_count != 0);
+  if (lm_watches(heap)) CHECK_EQ(heap->free_tag, LM_TAG_NO_HEAP);
   const struct lm_span *sentinel = heap->sentinel;
   if (sentinel != NULL) CHECK(sentinel->state == LM_SPAN_USABLE || sentinel->state == LM_SPAN_FULL);
   return used;

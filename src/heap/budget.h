@@ -1,0 +1,33 @@
+/* What all heaps together keep of free memory: spares, middle blocks that are cached or free and
+ * dirty, and cached large blocks. Only its own thread can reach what a heap keeps, and a thread may
+ * sleep for ever; so whatever a heap has learnt to need, it keeps more than a little only as long
+ * as all together keep less than the budget. */
+#ifndef LM_HEAP_BUDGET_H
+#define LM_HEAP_BUDGET_H
+
+#include "heap/heap.h"
+
+/* One heap may keep as much as the first, many together no more than the second for each pool, of
+ * which there is one for some processors, and a little each. */
+#define LM_BUDGET_ALONE_BYTES (64 * LM_MIB)
+#define LM_BUDGET_SHARED_BYTES (8 * LM_MIB)
+
+/* The sum of what heaps have reported. Written by any heap that keeps more or less by
+ * LM_BUDGET_STEP_BYTES than it has reported; read by heaps that are about to keep something. It
+ * orders nothing. */
+extern _Atomic(size_t) lm_budget_kept_bytes;
+#define LM_BUDGET_STEP_BYTES (256 * LM_KIB)
+
+/* Reports what the heap keeps, if that differs much from what it has reported. */
+void lm_budget_report(struct lm_heap *heap);
+
+/* The heap's thread has ended, and what it kept is kept by nobody, or counted elsewhere. */
+void lm_budget_end(struct lm_heap *heap);
+
+LM_INLINE bool lm_budget_exceeded(void) {
+  size_t alone = LM_BUDGET_ALONE_BYTES / lm_max(lm_load_relaxed(&lm_pool_thread_count), 1);
+  size_t budget = lm_max(alone, LM_BUDGET_SHARED_BYTES * lm_pool_count);
+  return lm_load_relaxed(&lm_budget_kept_bytes) > budget;
+}
+
+#endif

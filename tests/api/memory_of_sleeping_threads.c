@@ -1,0 +1,72 @@
+// builds: fast linked
+/* Threads that have taken and freed megabytes again and again, and then sleep, keep little of it
+ * all together, though nobody makes a call; and next to nothing once another thread does. */
+#include "check.h"
+#include "threads.h"
+
+#include <sys/wait.h>
+
+enum { ROUNDS = 4, COUNT = 100000 };
+static pthread_barrier_t barrier;
+
+struct use {
+  size_t thread_count, bytes, least, largest;
+};
+
+static void *take_free_and_sleep(void *argument) {
+  const struct use *use = argument;
+  uint64_t random = (uintptr_t)&random;
+  void **blocks = malloc(COUNT * sizeof *blocks);
+  for (int round = 0; round < ROUNDS; round++) {
+    size_t count = 0;
+    for (size_t taken = 0; taken < use->bytes && count < COUNT; count++) {
+      size_t size = use->least + random_next(&random) % (use->largest - use->least + 1);
+      touch(blocks[count] = opaque(malloc(size)), size);
+      taken += size;
+    }
+    for (size_t i = 0; i < count; i++) free(blocks[i]);
+  }
+  free(blocks);
+  pthread_barrier_wait(&barrier);
+  pause();
+  return NULL;
+}
+
+static void call_now_and_then(void) {
+  for (int i = 0; i < 12; i++) {
+    usleep(100000);
+    for (int k = 0; k < 10; k++) free(opaque(malloc(100000)));
+  }
+}
+
+#define THREAD_BYTES (64 * 1024) /* its stack, and its heap's record */
+/* What has been freed so lately that it might be taken again at once, and what heaps may keep. */
+#define SLEEPING_BYTES (128 * MIB)
+#define CALLED_BYTES (40 * MIB)
+
+static void check(struct use *use) {
+  size_t before = resident_bytes() + use->thread_count * THREAD_BYTES;
+  CHECK_EQ(pthread_barrier_init(&barrier, NULL, (unsigned)use->thread_count + 1), 0);
+  for (size_t i = 0; i < use->thread_count; i++) start_thread(take_free_and_sleep, use);
+  pthread_barrier_wait(&barrier);
+  CHECK_THAT(resident_bytes(), <, before + SLEEPING_BYTES);
+  call_now_and_then();
+  CHECK_THAT(resident_bytes(), <, before + CALLED_BYTES);
+}
+
+int main(void) {
+  static struct use uses[] = {{48, 16 * MIB, 16, 1000}, {48, 16 * MIB, 16, 200000},
+                              {48, 16 * MIB, 300000, 2000000}};
+  for (size_t i = 0; i < sizeof uses / sizeof *uses; i++) {
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+      check(&uses[i]);
+      _exit(0);
+    }
+    int status;
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK_EQ(status, 0);
+  }
+  return 0;
+}
