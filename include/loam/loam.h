@@ -91,7 +91,8 @@ void loam_free_aligned_sized(void *block, size_t alignment, size_t size) LOAM_NO
 
 /* ---- Extensions of C libraries -------------------------------------------------------------- */
 
-/* As loam_aligned_alloc. memalign(3). */
+/* As loam_aligned_alloc, but an alignment that is no power of two is rounded up to one, as glibc
+ * does; NULL and EINVAL if there is none so large. memalign(3). */
 LOAM_ATTR_MALLOC void *loam_memalign(size_t alignment, size_t size) LOAM_NOEXCEPT;
 
 /* A block aligned to the OS page size. valloc(3). */
@@ -237,7 +238,7 @@ LOAM_ATTR_MALLOC void *loam_heap_malloc(struct loam_heap *heap, size_t size) LOA
 LOAM_ATTR_MALLOC void *loam_heap_calloc(struct loam_heap *heap, size_t count, size_t size)
     LOAM_NOEXCEPT;
 
-/* As loam_memalign, from the heap: NULL and EINVAL unless `alignment` is a power of two. */
+/* As loam_aligned_alloc, from the heap: NULL and EINVAL unless `alignment` is a power of two. */
 LOAM_ATTR_MALLOC void *loam_heap_memalign(struct loam_heap *heap, size_t alignment, size_t size)
     LOAM_NOEXCEPT;
 

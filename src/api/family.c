@@ -83,7 +83,14 @@ LM_EXPORT void loam_free_aligned_sized(void *block, size_t alignment, size_t siz
 /* ---- Extensions of C libraries ---- */
 
 LM_EXPORT void *loam_memalign(size_t alignment, size_t size) {
-  return loam_aligned_alloc(alignment, size);
+  if (LM_LIKELY(lm_is_power_of_two(alignment)))
+    return or_enomem(lm_checked_memalign(alignment, size));
+  if (alignment > SIZE_MAX / 2 + 1) { /* no power of two is as large */
+    errno = EINVAL;
+    return NULL;
+  }
+  size_t rounded = alignment == 0 ? 1 : (size_t)2 << lm_log2_floor(alignment);
+  return or_enomem(lm_checked_memalign(rounded, size));
 }
 
 LM_EXPORT void *loam_valloc(size_t size) {
