@@ -19,15 +19,16 @@ static struct lm_lock start_lock = LM_LOCK_INIT(LM_RANK_START);
  * of whoever finds it set. */
 static _Atomic(bool) started;
 static bool options_read; /* under the lock, or in the constructor */
-static int stats_fd;      /* some programs close theirs before our destructor runs */
+static struct lm_os_output stats_output;
 
 /* The C library may not have its environment yet at the first malloc; the constructor comes
  * again. */
 static void read_options(void) {
   if (options_read || !lm_os_has_environment()) return;
   options_read = true;
+  if (lm_os_is_privileged()) return;
   lm_options_read(lm_os_environment("LOAM_OPTIONS"));
-  if (lm_options.stats != LM_STATS_OFF) stats_fd = lm_os_keep_open((int)lm_options.stats_fd);
+  if (lm_options.stats != LM_STATS_OFF) stats_output = lm_os_keep_open((int)lm_options.stats_fd);
 }
 
 void lm_process_start(void) {
@@ -122,6 +123,7 @@ __attribute__((constructor(101))) static void construct(void) {
 
 __attribute__((destructor(101))) static void destruct(void) {
   lm_checked_end();
-  if (lm_options.stats != LM_STATS_OFF)
-    lm_report_write(stats_fd, (enum lm_stats_format)lm_options.stats);
+  if (lm_options.stats == LM_STATS_OFF) return;
+  int fd = lm_os_kept_fd(&stats_output);
+  if (fd >= 0) lm_report_write(fd, (enum lm_stats_format)lm_options.stats);
 }

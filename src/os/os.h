@@ -102,15 +102,26 @@ void lm_os_thread_end_arm(void *value);
 /* Calls the three around each fork: before it in the parent, after it in the parent and child. */
 void lm_os_fork_start(void (*before)(void), void (*parent)(void), void (*child)(void));
 
-/* Another descriptor for the same file, which a program that closes `fd` leaves open; `fd` itself
- * if there is none to be had. */
-int lm_os_keep_open(int fd);
+/* A file to write to at the end of the process, whatever becomes of descriptors meanwhile. */
+struct lm_os_output {
+  int fd; /* negative: none */
+  uint64_t device, file; /* which file that is; 0 where the system does not say */
+};
+
+/* The file that is open as `fd`, under another descriptor, which a program that closes `fd` leaves
+ * open; as `fd` itself if there is none to be had. */
+struct lm_os_output lm_os_keep_open(int fd);
+/* The descriptor to write to it; negative if it is none of that file any longer. */
+int lm_os_kept_fd(const struct lm_os_output *output);
 uint32_t lm_os_process_id(void);
 void lm_os_write(int fd, const char *bytes, size_t length);
 LM_NORETURN void lm_os_abort(void);
 
 /* ---- The process ---- */
 
+/* Whether the process has rights that whoever started it may not have (AT_SECURE), so that nothing
+ * may be done on the word of its environment. */
+bool lm_os_is_privileged(void);
 /* Whether the C library has the environment yet. */
 bool lm_os_has_environment(void);
 /* The value of an environment variable, or NULL. */

@@ -278,9 +278,46 @@ void lm_os_thread_end_arm(void *value) {
 /* High enough to be in nobody's way. */
 #define KEPT_FD_MIN 500
 
-int lm_os_keep_open(int fd) {
+/* The kernel's struct statx, which not all C libraries have: the words that are read. */
+struct file_status {
+  uint32_t unread[8];
+  uint64_t file;
+  uint32_t unread_too[24];
+  uint32_t device_major, device_minor;
+  uint32_t unread_at_last[28];
+};
+
+/* Says which file is open as `fd`. An errno of EBADF if none is, ENOSYS on kernels before 4.11. */
+static int identify(int fd, struct lm_os_output *output) {
+#if defined(SYS_statx)
+  struct file_status status = {.file = 0};
+  long flags = AT_EMPTY_PATH, mask = 0x100; /* STATX_INO */
+  long result = lm_syscall6(SYS_statx, fd, (long)"", flags, mask, (long)&status, 0);
+  if (is_error(result)) return (int)-result;
+  output->file = status.file;
+  output->device = (uint64_t)status.device_major << 32 | status.device_minor;
+  return 0;
+#else
+  (void)fd, (void)output;
+  return ENOSYS;
+#endif
+}
+
+struct lm_os_output lm_os_keep_open(int fd) {
+  struct lm_os_output output = {-1, 0, 0};
   long kept = lm_syscall6(SYS_fcntl, fd, F_DUPFD_CLOEXEC, KEPT_FD_MIN, 0, 0, 0);
-  return is_error(kept) ? fd : (int)kept;
+  bool identified = identify(fd, &output) == 0;
+  if (!is_error(kept)) output.fd = (int)kept;
+  else if (identified) output.fd = fd;
+  return output;
+}
+
+int lm_os_kept_fd(const struct lm_os_output *output) {
+  struct lm_os_output present = {-1, 0, 0};
+  int error = output->fd < 0 ? EBADF : identify(output->fd, &present);
+  bool same = error == 0 && present.device == output->device && present.file == output->file;
+  bool unknown = error != 0 && error != EBADF && output->device == 0 && output->file == 0;
+  return same || unknown ? output->fd : -1;
 }
 
 uint32_t lm_os_process_id(void) { return (uint32_t)lm_syscall6(SYS_getpid, 0, 0, 0, 0, 0, 0); }
@@ -315,6 +352,17 @@ void lm_os_abort(void) {
 }
 
 /* ---- The process ---- */
+
+/* Without the entry (before Linux 2.6, in some emulators) by what it is made of mostly. */
+bool lm_os_is_privileged(void) {
+  int saved = errno;
+  errno = 0;
+  bool secure = getauxval(AT_SECURE) != 0, told = errno == 0;
+  errno = saved;
+  if (told) return secure;
+  return lm_syscall6(SYS_getuid, 0, 0, 0, 0, 0, 0) != lm_syscall6(SYS_geteuid, 0, 0, 0, 0, 0, 0) ||
+         lm_syscall6(SYS_getgid, 0, 0, 0, 0, 0, 0) != lm_syscall6(SYS_getegid, 0, 0, 0, 0, 0, 0);
+}
 
 bool lm_os_has_environment(void) { return environ != NULL; }
 

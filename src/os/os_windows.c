@@ -260,7 +260,8 @@ void lm_os_fork_start(void (*before)(void), void (*parent)(void), void (*child)(
 
 /* ---- Output ---- */
 
-int lm_os_keep_open(int fd) { return fd; }
+struct lm_os_output lm_os_keep_open(int fd) { return (struct lm_os_output){fd, 0, 0}; }
+int lm_os_kept_fd(const struct lm_os_output *output) { return output->fd; }
 
 uint32_t lm_os_process_id(void) { return GetCurrentProcessId(); }
 
@@ -286,6 +287,7 @@ void lm_os_abort(void) {
 
 /* ---- The process ---- */
 
+bool lm_os_is_privileged(void) { return false; }
 bool lm_os_has_environment(void) { return true; }
 
 /* The result of one call is gone with the next: only process start asks. */
