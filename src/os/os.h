@@ -54,7 +54,8 @@ void lm_os_refuse_huge(void *address, size_t size);
 /* Takes that back: from here on the system gives huge pages if it gives them to everybody. */
 void lm_os_accept_huge(void *address, size_t size);
 
-/* Readable and writable zero memory. */
+/* Readable and writable zero memory; ENOMEM where the system's rule says that there is not so much,
+ * as for any mapping of the program's own. */
 int lm_os_map(size_t size, size_t alignment, void **result);
 
 /* Ends a reservation or mapping, or a part of it where the address space can be limited. Cannot

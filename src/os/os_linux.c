@@ -77,34 +77,52 @@ void lm_os_start(void) {
 
 /* ---- Memory ---- */
 
-static int map_memory(void *hint, size_t size, int protection, void **result) {
-  int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+/* What the system checks before it maps: a reservation may be of more than there is, so that its
+ * size says nothing of what will be used; memory that the program has asked for is refused where
+ * the system's own rule (vm.overcommit_memory) says that it cannot be had. */
+enum backing { UNCHECKED = MAP_NORESERVE, CHECKED = 0 };
+
+static int map_memory(void *hint, size_t size, int protection, enum backing backing,
+                      void **result) {
+  int flags = MAP_PRIVATE | MAP_ANONYMOUS | (int)backing;
   long address = call_or_fault(LM_SYS_MMAP, (long)hint, (long)size, protection, flags, -1, 0);
   if (is_error(address)) return (int)-address;
   *result = (void *)address;
   return 0;
 }
 
-/* Maps with some room to spare and cuts what does not lie on the alignment. */
-static int map_aligned(size_t size, size_t alignment, int protection, void **result) {
+/* Maps with some room to spare and cuts what does not lie on the alignment. No access before that,
+ * so that the room is not checked. */
+static int map_and_cut(size_t size, size_t alignment, int protection, enum backing backing,
+                       void **result) {
+  void *address;
+  if (size + alignment < size) return ENOMEM;
+  int error = map_memory(NULL, size + alignment, PROT_NONE, backing, &address);
+  if (error != 0) return error;
+  uintptr_t start = lm_align_up((uintptr_t)address, alignment);
+  uintptr_t end = (uintptr_t)address + size + alignment;
+  if (start > (uintptr_t)address) lm_os_release(address, start - (uintptr_t)address);
+  if (end > start + size) lm_os_release((void *)(start + size), end - start - size);
+  *result = (void *)start;
+  error = protection == PROT_NONE ? 0 : lm_os_commit(*result, size);
+  if (error != 0) lm_os_release(*result, size);
+  return error;
+}
+
+static int map_aligned(size_t size, size_t alignment, int protection, enum backing backing,
+                       void **result) {
   /* Written and read by any thread, as a guess only: where the last aligned mapping was. The
    * system fills its address space downwards, so that the place below it is often free. */
   static _Atomic(uintptr_t) last_address;
   void *address;
   uintptr_t hint = lm_load_relaxed(&last_address);
   hint = hint > size ? lm_align_down(hint - size, alignment) : 0;
-  int error = map_memory((void *)hint, size, protection, &address);
+  int error = map_memory((void *)hint, size, protection, backing, &address);
   if (error != 0) return error;
   if (((uintptr_t)address & (alignment - 1)) != 0) {
     lm_os_release(address, size);
-    if (size + alignment < size) return ENOMEM;
-    error = map_memory(NULL, size + alignment, protection, &address);
+    error = map_and_cut(size, alignment, protection, backing, &address);
     if (error != 0) return error;
-    uintptr_t start = lm_align_up((uintptr_t)address, alignment);
-    uintptr_t end = (uintptr_t)address + size + alignment;
-    if (start > (uintptr_t)address) lm_os_release(address, start - (uintptr_t)address);
-    if (end > start + size) lm_os_release((void *)(start + size), end - start - size);
-    address = (void *)start;
   }
   lm_store_relaxed(&last_address, (uintptr_t)address);
   *result = address;
@@ -113,11 +131,11 @@ static int map_aligned(size_t size, size_t alignment, int protection, void **res
 
 int lm_os_reserve(size_t size, size_t alignment, void **result) {
   int protection = lm_os.overcommit ? PROT_READ | PROT_WRITE : PROT_NONE;
-  return map_aligned(size, alignment, protection, result);
+  return map_aligned(size, alignment, protection, UNCHECKED, result);
 }
 
 int lm_os_reserve_zero(size_t size, void **result) {
-  return map_memory(NULL, size, PROT_READ, result);
+  return map_memory(NULL, size, PROT_READ, UNCHECKED, result);
 }
 
 int lm_os_commit(void *address, size_t size) {
@@ -152,8 +170,8 @@ void lm_os_accept_huge(void *address, size_t size) {
 
 int lm_os_map(size_t size, size_t alignment, void **result) {
   int protection = PROT_READ | PROT_WRITE;
-  if (alignment <= lm_os.page_bytes) return map_memory(NULL, size, protection, result);
-  return map_aligned(size, alignment, protection, result);
+  if (alignment <= lm_os.page_bytes) return map_memory(NULL, size, protection, CHECKED, result);
+  return map_aligned(size, alignment, protection, CHECKED, result);
 }
 
 void lm_os_release(void *address, size_t size) {
