@@ -29,24 +29,26 @@ extern void *cxx_bad_alloc_table[] __asm__("_ZTVSt9bad_alloc") LM_WEAK;
 extern void cxx_bad_alloc_destroy(void *) __asm__("_ZNSt9bad_allocD1Ev") LM_WEAK;
 #define TABLE_HEAD_WORDS 2
 
-/* Bound at load where the C++ runtime was there already, looked up where it came later. */
-static void *runtime_part(void *bound, const char *name) {
-  return bound != NULL ? bound : lm_os_next_function(name);
+/* Bound at load where the C++ runtime was there already; looked up where it came later, perhaps for
+ * the caller's module alone. */
+static void *runtime_part(void *bound, const char *name, const void *caller) {
+  return bound != NULL ? bound : lm_os_function_seen_by(caller, name);
 }
 
-static void throw_bad_alloc(void) {
-  void (*throw_it)(void) =
-      (void (*)(void))runtime_part((void *)cxx_throw_bad_alloc, "_ZSt17__throw_bad_allocv");
+static void throw_bad_alloc(const void *caller) {
+  void (*throw_it)(void) = (void (*)(void))runtime_part((void *)cxx_throw_bad_alloc,
+                                                        "_ZSt17__throw_bad_allocv", caller);
   if (throw_it != NULL) throw_it();
   /* libc++, and static programs that use little of their runtime, have the parts only. */
-  void *(*allocate)(size_t) = (void *(*)(size_t))runtime_part((void *)cxx_allocate_exception,
-                                                              "__cxa_allocate_exception");
+  void *(*allocate)(size_t) = (void *(*)(size_t))runtime_part(
+      (void *)cxx_allocate_exception, "__cxa_allocate_exception", caller);
   void (*raise_it)(void *, void *, void (*)(void *)) =
-      (void (*)(void *, void *, void (*)(void *)))runtime_part((void *)cxx_throw, "__cxa_throw");
+      (void (*)(void *, void *, void (*)(void *)))runtime_part((void *)cxx_throw, "__cxa_throw",
+                                                               caller);
   void (*destroy)(void *) =
-      (void (*)(void *))runtime_part((void *)cxx_bad_alloc_destroy, "_ZNSt9bad_allocD1Ev");
-  void *type = runtime_part(cxx_bad_alloc_type, "_ZTISt9bad_alloc");
-  void **table = runtime_part(cxx_bad_alloc_table, "_ZTVSt9bad_alloc");
+      (void (*)(void *))runtime_part((void *)cxx_bad_alloc_destroy, "_ZNSt9bad_allocD1Ev", caller);
+  void *type = runtime_part(cxx_bad_alloc_type, "_ZTISt9bad_alloc", caller);
+  void **table = runtime_part(cxx_bad_alloc_table, "_ZTVSt9bad_alloc", caller);
   if (allocate != NULL && raise_it != NULL && type != NULL && table != NULL) {
     void **exception = allocate(sizeof(void *));
     *exception = table + TABLE_HEAD_WORDS;
@@ -58,19 +60,19 @@ static void throw_bad_alloc(void) {
   lm_panic(&text);
 }
 
-static new_handler current_new_handler(void) {
-  new_handler (*get)(void) = (new_handler(*)(void))runtime_part((void *)cxx_get_new_handler,
-                                                                    "_ZSt15get_new_handlerv");
+static new_handler current_new_handler(const void *caller) {
+  new_handler (*get)(void) = (new_handler(*)(void))runtime_part(
+      (void *)cxx_get_new_handler, "_ZSt15get_new_handlerv", caller);
   return get != NULL ? get() : NULL;
 }
 
 /* A block after all, once a new-handler has made room; else throws. The handler may throw too. */
-static LM_COLD void *new_slow(size_t alignment, size_t size) {
+static LM_COLD void *new_slow(size_t alignment, size_t size, const void *caller) {
   for (;;) {
     void *block = lm_checked_memalign(alignment, size);
     if (block != NULL) return block;
-    new_handler handler = current_new_handler();
-    if (handler == NULL) throw_bad_alloc();
+    new_handler handler = current_new_handler(caller);
+    if (handler == NULL) throw_bad_alloc(caller);
     else handler();
   }
 }
@@ -83,43 +85,44 @@ static LM_COLD void *new_slow(size_t alignment, size_t size) {
 
 NAMED(void *, cxx_new, "_Znw" SIZE_CODE, size_t size) {
   void *block = lm_checked_malloc(size);
-  return LM_LIKELY(block != NULL) ? block : new_slow(LM_GRANULE_BYTES, size);
+  return LM_LIKELY(block != NULL) ? block : new_slow(LM_GRANULE_BYTES, size, LM_CALLER());
 }
 
 NAMED(void *, cxx_new_array, "_Zna" SIZE_CODE, size_t size) {
   void *block = lm_checked_malloc(size);
-  return LM_LIKELY(block != NULL) ? block : new_slow(LM_GRANULE_BYTES, size);
+  return LM_LIKELY(block != NULL) ? block : new_slow(LM_GRANULE_BYTES, size, LM_CALLER());
 }
 
 NAMED(void *, cxx_new_aligned, "_Znw" SIZE_CODE "St11align_val_t", size_t size,
       size_t alignment) {
   void *block = lm_checked_memalign(alignment, size);
-  return LM_LIKELY(block != NULL) ? block : new_slow(alignment, size);
+  return LM_LIKELY(block != NULL) ? block : new_slow(alignment, size, LM_CALLER());
 }
 
 NAMED(void *, cxx_new_array_aligned, "_Zna" SIZE_CODE "St11align_val_t", size_t size,
       size_t alignment) {
   void *block = lm_checked_memalign(alignment, size);
-  return LM_LIKELY(block != NULL) ? block : new_slow(alignment, size);
+  return LM_LIKELY(block != NULL) ? block : new_slow(alignment, size, LM_CALLER());
 }
 
 /* The nothrow forms do as the others and return null where those throw. What a new-handler throws
  * takes C++ to catch: the C++ runtime's own form does that around a call of operator new, which is
  * ours. In a static program that form is not there, and null is returned without a handler's help
  * only: an exception of its own goes through to the caller. */
-static LM_COLD void *new_nothrow_slow(size_t alignment, size_t size, const void *nothrow) {
+static LM_COLD void *new_nothrow_slow(size_t alignment, size_t size, const void *nothrow,
+                                      const void *caller) {
   if (alignment <= LM_GRANULE_BYTES) {
-    void *(*next)(size_t, const void *) = (void *(*)(size_t, const void *))lm_os_next_function(
-        "_Znw" SIZE_CODE "RKSt9nothrow_t");
+    void *(*next)(size_t, const void *) = (void *(*)(size_t, const void *))lm_os_function_seen_by(
+        caller, "_Znw" SIZE_CODE "RKSt9nothrow_t");
     if (next != NULL) return next(size, nothrow);
   } else {
     void *(*next)(size_t, size_t, const void *) =
-        (void *(*)(size_t, size_t, const void *))lm_os_next_function(
-            "_Znw" SIZE_CODE "St11align_val_tRKSt9nothrow_t");
+        (void *(*)(size_t, size_t, const void *))lm_os_function_seen_by(
+            caller, "_Znw" SIZE_CODE "St11align_val_tRKSt9nothrow_t");
     if (next != NULL) return next(size, alignment, nothrow);
   }
   for (;;) {
-    new_handler handler = current_new_handler();
+    new_handler handler = current_new_handler(caller);
     if (handler == NULL) return NULL;
     handler();
     void *block = lm_checked_memalign(alignment, size);
@@ -127,26 +130,36 @@ static LM_COLD void *new_nothrow_slow(size_t alignment, size_t size, const void 
   }
 }
 
+LM_INLINE void *new_nothrow(size_t size, const void *nothrow, const void *caller) {
+  void *block = lm_checked_malloc(size);
+  return LM_LIKELY(block != NULL) ? block
+                                  : new_nothrow_slow(LM_GRANULE_BYTES, size, nothrow, caller);
+}
+
+LM_INLINE void *new_aligned_nothrow(size_t size, size_t alignment, const void *nothrow,
+                                    const void *caller) {
+  void *block = lm_checked_memalign(alignment, size);
+  return LM_LIKELY(block != NULL) ? block : new_nothrow_slow(alignment, size, nothrow, caller);
+}
+
 NAMED(void *, cxx_new_nothrow, "_Znw" SIZE_CODE "RKSt9nothrow_t", size_t size,
       const void *nothrow) {
-  void *block = lm_checked_malloc(size);
-  return LM_LIKELY(block != NULL) ? block : new_nothrow_slow(LM_GRANULE_BYTES, size, nothrow);
+  return new_nothrow(size, nothrow, LM_CALLER());
 }
 
 NAMED(void *, cxx_new_array_nothrow, "_Zna" SIZE_CODE "RKSt9nothrow_t", size_t size,
       const void *nothrow) {
-  return cxx_new_nothrow(size, nothrow);
+  return new_nothrow(size, nothrow, LM_CALLER());
 }
 
 NAMED(void *, cxx_new_aligned_nothrow, "_Znw" SIZE_CODE "St11align_val_tRKSt9nothrow_t",
       size_t size, size_t alignment, const void *nothrow) {
-  void *block = lm_checked_memalign(alignment, size);
-  return LM_LIKELY(block != NULL) ? block : new_nothrow_slow(alignment, size, nothrow);
+  return new_aligned_nothrow(size, alignment, nothrow, LM_CALLER());
 }
 
 NAMED(void *, cxx_new_array_aligned_nothrow, "_Zna" SIZE_CODE "St11align_val_tRKSt9nothrow_t",
       size_t size, size_t alignment, const void *nothrow) {
-  return cxx_new_aligned_nothrow(size, alignment, nothrow);
+  return new_aligned_nothrow(size, alignment, nothrow, LM_CALLER());
 }
 
 /* ---- delete: all forms free; sizes are for the checking build to compare ---- */

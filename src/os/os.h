@@ -132,7 +132,7 @@ const char *lm_os_environment(const char *name);
 struct lm_os_mapping {
   uintptr_t start, end;
   uintptr_t module_start; /* where the first mapping of the same file begins */
-  bool readable, writable;
+  bool readable, writable, executable;
   char path[256]; /* file name, or the system's name for it, or empty; cut if longer */
 };
 
@@ -142,6 +142,10 @@ bool lm_os_find_mapping(uintptr_t address, struct lm_os_mapping *mapping);
 
 /* A function of the C library's by its name, not replaced by ours; NULL if there is none. */
 void *lm_os_next_function(const char *name);
+/* As the code at `caller` sees it, which may lie in a module that was opened for itself
+ * (RTLD_LOCAL), with libraries that no other module sees; where that one has none, any module's.
+ * Slow. */
+void *lm_os_function_seen_by(const void *caller, const char *name);
 
 /* A random word, for secrets that live as long as the process. */
 uintptr_t lm_os_random(void);

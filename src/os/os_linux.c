@@ -437,6 +437,7 @@ static void parse_mapping(const char *line, struct lm_os_mapping *mapping) {
   while (*p == ' ') p++;
   mapping->readable = p[0] == 'r';
   mapping->writable = p[0] != 0 && p[1] == 'w';
+  mapping->executable = p[0] != 0 && p[1] != 0 && p[2] == 'x';
   for (int field = 0; field < 4; field++) {
     while (*p != 0 && *p != ' ') p++;
     while (*p == ' ') p++;
@@ -451,30 +452,53 @@ static bool same_string(const char *a, const char *b) {
   return *a == *b;
 }
 
+struct mapping_reader {
+  struct line_reader lines;
+  struct lm_os_mapping mapping; /* the last one read */
+  char line[sizeof((struct lm_os_mapping *)0)->path + 128];
+};
+
+static bool begin_mappings(struct mapping_reader *reader) {
+  reader->lines.start = reader->lines.end = 0;
+  reader->mapping.path[0] = 0;
+  reader->mapping.module_start = 0;
+  reader->lines.fd = lm_syscall6(SYS_openat, AT_FDCWD, (long)"/proc/self/maps",
+                                 O_RDONLY | O_CLOEXEC, 0, 0, 0);
+  return !is_error(reader->lines.fd);
+}
+
+static bool next_mapping(struct mapping_reader *reader) {
+  struct lm_os_mapping *mapping = &reader->mapping;
+  uintptr_t module_start = mapping->module_start;
+  char last_path[sizeof mapping->path];
+  for (size_t i = 0; i < sizeof last_path; i++) last_path[i] = mapping->path[i];
+  if (!read_line(&reader->lines, reader->line, sizeof reader->line)) return false;
+  parse_mapping(reader->line, mapping);
+  bool same = mapping->path[0] != 0 && same_string(mapping->path, last_path);
+  mapping->module_start = same ? module_start : mapping->start;
+  return true;
+}
+
+static void end_mappings(struct mapping_reader *reader) {
+  lm_syscall6(SYS_close, reader->lines.fd, 0, 0, 0, 0, 0);
+}
+
 bool lm_os_find_mapping(uintptr_t address, struct lm_os_mapping *mapping) {
-  struct line_reader reader = {.start = 0, .end = 0};
-  char line[sizeof mapping->path + 128];
-  char last_path[sizeof mapping->path] = "";
-  uintptr_t module_start = 0;
+  struct mapping_reader reader;
   bool found = false;
-  reader.fd = lm_syscall6(SYS_openat, AT_FDCWD, (long)"/proc/self/maps", O_RDONLY | O_CLOEXEC, 0,
-                          0, 0);
-  if (is_error(reader.fd)) return false;
-  while (!found && read_line(&reader, line, sizeof line)) {
-    parse_mapping(line, mapping);
-    if (mapping->path[0] == 0 || !same_string(mapping->path, last_path)) {
-      module_start = mapping->start;
-      for (size_t i = 0; i < sizeof last_path; i++) last_path[i] = mapping->path[i];
-    }
-    mapping->module_start = module_start;
-    found = mapping->start <= address && address < mapping->end;
-  }
-  lm_syscall6(SYS_close, reader.fd, 0, 0, 0, 0, 0);
+  if (!begin_mappings(&reader)) return false;
+  while (!found && next_mapping(&reader))
+    found = reader.mapping.start <= address && address < reader.mapping.end;
+  end_mappings(&reader);
+  if (found) *mapping = reader.mapping;
   return found;
 }
 
 #include <dlfcn.h>
 #pragma weak dlsym
+#pragma weak dlopen
+#pragma weak dlclose
+#pragma weak dladdr
 
 static bool is_ours(void *function) {
   struct lm_os_mapping own, other;
@@ -491,6 +515,35 @@ void *lm_os_next_function(const char *name) {
    * what we look for. */
   function = dlsym(RTLD_DEFAULT, name);
   return function != NULL && !is_ours(function) ? function : NULL;
+}
+
+/* As the file's module sees it, if that is loaded. */
+static void *function_seen_by_module(const char *path, const char *name) {
+  void *module = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+  if (module == NULL) return NULL;
+  void *function = dlsym(module, name);
+  dlclose(module);
+  return function != NULL && !is_ours(function) ? function : NULL;
+}
+
+static void *function_of_any_module(const char *name) {
+  struct mapping_reader reader;
+  void *function = NULL;
+  if (!begin_mappings(&reader)) return NULL;
+  while (function == NULL && next_mapping(&reader))
+    if (reader.mapping.executable && reader.mapping.path[0] == '/')
+      function = function_seen_by_module(reader.mapping.path, name);
+  end_mappings(&reader);
+  return function;
+}
+
+void *lm_os_function_seen_by(const void *caller, const char *name) {
+  Dl_info module;
+  void *function = lm_os_next_function(name);
+  if (function != NULL || dlopen == NULL || dlclose == NULL || dladdr == NULL) return function;
+  if (dladdr(caller, &module) != 0 && module.dli_fname != NULL)
+    function = function_seen_by_module(module.dli_fname, name);
+  return function != NULL ? function : function_of_any_module(name);
 }
 
 uintptr_t lm_os_random(void) {
