@@ -118,6 +118,7 @@ __attribute__((constructor(101))) static void construct(void) {
     read_options();
     lm_pool_advise_huge();
   }
+  lm_os_stay_loaded();
   lm_os_fork_start(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 

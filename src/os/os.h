@@ -147,6 +147,10 @@ void *lm_os_next_function(const char *name);
  * Slow. */
 void *lm_os_function_seen_by(const void *caller, const char *name);
 
+/* From here on the module that this code is a part of stays loaded, even if whoever opened it
+ * closes it: callbacks at the end of threads and around forks stay with the C library. */
+void lm_os_stay_loaded(void);
+
 /* A random word, for secrets that live as long as the process. */
 uintptr_t lm_os_random(void);
 

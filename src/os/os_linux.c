@@ -7,6 +7,7 @@
 #endif
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -496,7 +497,6 @@ bool lm_os_find_mapping(uintptr_t address, struct lm_os_mapping *mapping) {
 
 #include <dlfcn.h>
 #pragma weak dlsym
-#pragma weak dlopen
 #pragma weak dlclose
 #pragma weak dladdr
 
@@ -517,9 +517,17 @@ void *lm_os_next_function(const char *name) {
   return function != NULL && !is_ours(function) ? function : NULL;
 }
 
+/* A module that is loaded, or NULL. dlopen is looked up, since linkers warn of a program that is
+ * static and refers to it. */
+static void *open_loaded(const char *path, int flags) {
+  if (dlsym == NULL) return NULL;
+  void *(*open)(const char *, int) = (void *(*)(const char *, int))dlsym(RTLD_DEFAULT, "dlopen");
+  return open != NULL ? open(path, RTLD_LAZY | RTLD_NOLOAD | flags) : NULL;
+}
+
 /* As the file's module sees it, if that is loaded. */
 static void *function_seen_by_module(const char *path, const char *name) {
-  void *module = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+  void *module = open_loaded(path, 0);
   if (module == NULL) return NULL;
   void *function = dlsym(module, name);
   dlclose(module);
@@ -540,10 +548,33 @@ static void *function_of_any_module(const char *name) {
 void *lm_os_function_seen_by(const void *caller, const char *name) {
   Dl_info module;
   void *function = lm_os_next_function(name);
-  if (function != NULL || dlopen == NULL || dlclose == NULL || dladdr == NULL) return function;
+  if (function != NULL || dlclose == NULL || dladdr == NULL) return function;
   if (dladdr(caller, &module) != 0 && module.dli_fname != NULL)
     function = function_seen_by_module(module.dli_fname, name);
   return function != NULL ? function : function_of_any_module(name);
+}
+
+/* Of the module that this code is a part of, made by the linker. */
+extern const ElfW(Ehdr) __ehdr_start LM_WEAK __attribute__((visibility("hidden")));
+extern ElfW(Dyn) _DYNAMIC[] LM_WEAK __attribute__((visibility("hidden")));
+
+static bool is_program(void) {
+  const char *header = (const char *)&__ehdr_start;
+  return header != NULL && (uintptr_t)header + __ehdr_start.e_phoff == getauxval(AT_PHDR);
+}
+
+/* As a shared library that was linked with -z nodelete. */
+static bool is_marked_to_stay(void) {
+  for (const ElfW(Dyn) *entry = _DYNAMIC; entry != NULL && entry->d_tag != DT_NULL; entry++)
+    if (entry->d_tag == DT_FLAGS_1) return (entry->d_un.d_val & DF_1_NODELETE) != 0;
+  return false;
+}
+
+void lm_os_stay_loaded(void) {
+  Dl_info module;
+  if (dladdr == NULL || is_program() || is_marked_to_stay()) return;
+  if (dladdr(&lm_os, &module) != 0 && module.dli_fname != NULL)
+    open_loaded(module.dli_fname, RTLD_NODELETE);
 }
 
 uintptr_t lm_os_random(void) {
