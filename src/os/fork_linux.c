@@ -11,22 +11,6 @@ extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), voi
 #pragma weak pthread_atfork
 #endif
 
-static void register_handlers(void (*before)(void), void (*parent)(void), void (*child)(void)) {
-  if (__register_atfork != NULL) __register_atfork(before, parent, child, NULL);
-#if LM_SHARED || !LM_NO_OVERRIDE
-  else if (pthread_atfork == NULL) return;
-#endif
-  else pthread_atfork(before, parent, child);
-}
-
-#if LM_SHARED || LM_NO_OVERRIDE
-
-void lm_os_fork_start(void (*before)(void), void (*parent)(void), void (*child)(void)) {
-  register_handlers(before, parent, child);
-}
-
-#else
-
 static struct {
   void (*before)(void), (*parent)(void), (*child)(void);
 } fork_handlers; /* constant after lm_os_fork_start */
@@ -34,6 +18,54 @@ static struct {
 static void call(void (*handler)(void)) {
   if (handler != NULL) handler();
 }
+
+/* glibc's lock of its list of streams. Its fork takes it, after all handlers: a thread that flushes
+ * all streams holds it while it waits for a stream, whose holder may wait for us. So it is taken
+ * before our locks. It is recursive, and of nobody in the child. */
+extern void _IO_list_lock(void) LM_WEAK;
+extern void _IO_list_unlock(void) LM_WEAK;
+extern void _IO_list_resetlock(void) LM_WEAK;
+
+static bool has_list_lock(void) {
+  return _IO_list_lock != NULL && _IO_list_unlock != NULL && _IO_list_resetlock != NULL;
+}
+
+static void before_fork_with_list(void) {
+  if (has_list_lock()) _IO_list_lock();
+  call(fork_handlers.before);
+}
+static void in_parent_with_list(void) {
+  call(fork_handlers.parent);
+  if (has_list_lock()) _IO_list_unlock();
+}
+static void in_child_with_list(void) {
+  call(fork_handlers.child);
+  if (has_list_lock()) _IO_list_resetlock();
+}
+
+static void register_handlers(void) {
+  if (__register_atfork != NULL)
+    __register_atfork(before_fork_with_list, in_parent_with_list, in_child_with_list, NULL);
+#if LM_SHARED || !LM_NO_OVERRIDE
+  else if (pthread_atfork == NULL) return;
+#endif
+  else pthread_atfork(before_fork_with_list, in_parent_with_list, in_child_with_list);
+}
+
+static void set_handlers(void (*before)(void), void (*parent)(void), void (*child)(void)) {
+  fork_handlers.before = before;
+  fork_handlers.parent = parent;
+  fork_handlers.child = child;
+}
+
+#if LM_SHARED || LM_NO_OVERRIDE
+
+void lm_os_fork_start(void (*before)(void), void (*parent)(void), void (*child)(void)) {
+  set_handlers(before, parent, child);
+  register_handlers();
+}
+
+#else
 
 /* musl, 1.2.2 and later: -1 before, 0 in the parent, 1 in the child. */
 void __malloc_atfork(int where);
@@ -56,13 +88,8 @@ extern char static_musl_fork[] __asm__("__bump_lockptr") LM_WEAK;
 extern char static_glibc_start[] __asm__("__libc_setup_tls") LM_WEAK;
 
 void lm_os_fork_start(void (*before)(void), void (*parent)(void), void (*child)(void)) {
-  if (static_musl_fork != NULL || static_glibc_start != NULL) {
-    fork_handlers.before = before;
-    fork_handlers.parent = parent;
-    fork_handlers.child = child;
-  } else {
-    register_handlers(before, parent, child);
-  }
+  set_handlers(before, parent, child);
+  if (static_musl_fork == NULL && static_glibc_start == NULL) register_handlers();
 }
 
 #endif
