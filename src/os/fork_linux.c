@@ -26,30 +26,42 @@ extern void _IO_list_lock(void) LM_WEAK;
 extern void _IO_list_unlock(void) LM_WEAK;
 extern void _IO_list_resetlock(void) LM_WEAK;
 
-static bool has_list_lock(void) {
+/* In a process with one thread there is nobody else to hold a lock, but the thread itself may: when
+ * it forks in a handler of a signal that came amid malloc or stdio. Nothing is taken then, and the
+ * child finds the locks as its thread left them. */
+static bool takes_nothing; /* written before a fork, under all locks unless true; read after it */
+
+static bool takes_list(void) {
   return _IO_list_lock != NULL && _IO_list_unlock != NULL && _IO_list_resetlock != NULL;
 }
 
-static void before_fork_with_list(void) {
-  if (has_list_lock()) _IO_list_lock();
+static void handle_before(void) {
+  if (lm_os_is_single_threaded()) {
+    takes_nothing = true;
+    return;
+  }
+  if (takes_list()) _IO_list_lock();
   call(fork_handlers.before);
+  takes_nothing = false;
 }
-static void in_parent_with_list(void) {
+static void handle_in_parent(void) {
+  if (takes_nothing) return;
   call(fork_handlers.parent);
-  if (has_list_lock()) _IO_list_unlock();
+  if (takes_list()) _IO_list_unlock();
 }
-static void in_child_with_list(void) {
+static void handle_in_child(void) {
+  if (takes_nothing) return;
   call(fork_handlers.child);
-  if (has_list_lock()) _IO_list_resetlock();
+  if (takes_list()) _IO_list_resetlock();
 }
 
 static void register_handlers(void) {
   if (__register_atfork != NULL)
-    __register_atfork(before_fork_with_list, in_parent_with_list, in_child_with_list, NULL);
+    __register_atfork(handle_before, handle_in_parent, handle_in_child, NULL);
 #if LM_SHARED || !LM_NO_OVERRIDE
   else if (pthread_atfork == NULL) return;
 #endif
-  else pthread_atfork(before_fork_with_list, in_parent_with_list, in_child_with_list);
+  else pthread_atfork(handle_before, handle_in_parent, handle_in_child);
 }
 
 static void set_handlers(void (*before)(void), void (*parent)(void), void (*child)(void)) {

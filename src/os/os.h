@@ -100,7 +100,11 @@ void lm_os_wake_one(_Atomic(uint32_t) *word);
 void lm_os_thread_end_start(void (*callback)(void *value));
 void lm_os_thread_end_arm(void *value);
 
-/* Calls the three around each fork: before it in the parent, after it in the parent and child. */
+/* Whether the process has but one thread; false where that cannot be told. */
+bool lm_os_is_single_threaded(void);
+
+/* Calls the three around each fork: before it in the parent, after it in the parent and child. None
+ * if the process has but one thread, which may have been interrupted while it held locks. */
 void lm_os_fork_start(void (*before)(void), void (*parent)(void), void (*child)(void));
 
 /* A file to write to at the end of the process, whatever becomes of descriptors meanwhile. */

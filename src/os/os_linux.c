@@ -58,6 +58,28 @@ static char read_setting(const char *path) {
   return first;
 }
 
+/* The kernel's struct statx, which not all C libraries have: the words that are read. */
+struct file_status {
+  uint32_t unread[4];
+  uint32_t link_count;
+  uint32_t unread_too[3];
+  uint64_t file;
+  uint32_t unread_either[24];
+  uint32_t device_major, device_minor;
+  uint32_t unread_at_last[28];
+};
+
+/* Of a path, or if that is empty of `fd`. ENOSYS on kernels before 4.11. */
+static int read_status(int fd, const char *path, struct file_status *status) {
+#if defined(SYS_statx)
+  long mask = 0x104; /* STATX_INO, STATX_NLINK */
+  return (int)-lm_syscall6(SYS_statx, fd, (long)path, AT_EMPTY_PATH, mask, (long)status, 0);
+#else
+  (void)fd, (void)path, (void)status;
+  return ENOSYS;
+#endif
+}
+
 /* vm.overcommit_memory is 2 where memory counts against a limit as soon as it is writable. */
 static bool find_overcommit(void) { return read_setting("/proc/sys/vm/overcommit_memory") != '2'; }
 
@@ -266,6 +288,16 @@ void lm_os_wake_one(_Atomic(uint32_t) *word) {
 #pragma weak pthread_setspecific
 #endif
 
+/* glibc's, from 2.32 on: false once there has been another thread. */
+extern char __libc_single_threaded LM_WEAK;
+
+bool lm_os_is_single_threaded(void) {
+  if (&__libc_single_threaded != NULL && __libc_single_threaded) return true;
+  /* A folder for each thread, beside "." and ".."; each has a link to this one. */
+  struct file_status status;
+  return read_status(AT_FDCWD, "/proc/self/task", &status) == 0 && status.link_count == 2 + 1;
+}
+
 static pthread_key_t thread_end_key;
 static bool thread_end_key_valid;
 static void (*thread_end_callback)(void *value);
@@ -297,29 +329,14 @@ void lm_os_thread_end_arm(void *value) {
 /* High enough to be in nobody's way. */
 #define KEPT_FD_MIN 500
 
-/* The kernel's struct statx, which not all C libraries have: the words that are read. */
-struct file_status {
-  uint32_t unread[8];
-  uint64_t file;
-  uint32_t unread_too[24];
-  uint32_t device_major, device_minor;
-  uint32_t unread_at_last[28];
-};
-
-/* Says which file is open as `fd`. An errno of EBADF if none is, ENOSYS on kernels before 4.11. */
+/* Says which file is open as `fd`; EBADF if none is. */
 static int identify(int fd, struct lm_os_output *output) {
-#if defined(SYS_statx)
-  struct file_status status = {.file = 0};
-  long flags = AT_EMPTY_PATH, mask = 0x100; /* STATX_INO */
-  long result = lm_syscall6(SYS_statx, fd, (long)"", flags, mask, (long)&status, 0);
-  if (is_error(result)) return (int)-result;
+  struct file_status status;
+  int error = read_status(fd, "", &status);
+  if (error != 0) return error;
   output->file = status.file;
   output->device = (uint64_t)status.device_major << 32 | status.device_minor;
   return 0;
-#else
-  (void)fd, (void)output;
-  return ENOSYS;
-#endif
 }
 
 struct lm_os_output lm_os_keep_open(int fd) {

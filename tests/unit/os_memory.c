@@ -139,7 +139,25 @@ static void the_clock_does_not_go_back(void) {
   CHECK(lm_os_clock_ms() > last);
 }
 
+static _Atomic(bool) may_end;
+static void *wait_until_it_may(void *unused) {
+  while (!lm_load_relaxed(&may_end)) sleep_ms(1);
+  return unused;
+}
+
+static void threads_are_noticed_as_they_come_and_go(void) {
+  CHECK(lm_os_is_single_threaded());
+  pthread_t thread = start_thread(wait_until_it_may, NULL);
+  CHECK(!lm_os_is_single_threaded());
+  lm_store_relaxed(&may_end, true);
+  join_thread(thread);
+  /* The kernel counts it a little longer. */
+  for (int i = 0; i < 1000 && !lm_os_is_single_threaded(); i++) sleep_ms(1);
+  CHECK(lm_os_is_single_threaded());
+}
+
 int main(void) {
+  RUN(threads_are_noticed_as_they_come_and_go);
   RUN(a_reservation_is_aligned_and_writable_or_can_be_made_so);
   RUN(what_was_mapped_beside_an_aligned_mapping_goes_back);
   RUN(purged_pages_read_as_zero);
