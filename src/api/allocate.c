@@ -198,7 +198,8 @@ static void free_watched(struct lm_heap *heap, void *address, void *caller) {
   else if (difference < LM_TAG_SMALL_LIMIT)
     lm_heap_free_counted(heap, difference - LM_TAG_COUNTED, block);
   else if (difference < LM_TAG_OWN_LIMIT) free_own_middle(block, caller);
-  else if (!lm_heap_keep_guest(heap, block, tag) && !lm_remote_join(heap, block))
+  else if (!lm_heap_keep_guest(heap, block, tag & LM_TAG_CLASS_MASK) &&
+           !lm_remote_join(heap, block))
     free_other(block, caller);
   if (!lm_watch_free(heap)) LM_THREAD(lm_malloc_heap) = &lm_empty_heap;
 }
@@ -214,7 +215,8 @@ LM_NOINLINE void lm_free_slow(void *block, uint32_t difference, void *caller) {
   struct lm_heap *heap = LM_THREAD(lm_this_heap);
   if (LM_LIKELY(difference < LM_TAG_OWN_LIMIT)) free_own_middle(block, caller);
   else if (LM_UNLIKELY(difference >> 31 != 0)) free_rare(heap, block, caller);
-  else if (!lm_heap_keep_guest(heap, block, lm_tags_read(block)) && !lm_remote_join(heap, block))
+  else if (!lm_heap_keep_guest(heap, block, difference & LM_TAG_CLASS_MASK) &&
+           !lm_remote_join(heap, block))
     free_other(block, caller);
 }
 

@@ -36,7 +36,7 @@ LM_INLINE void *lm_raw_malloc(size_t size) {
 LM_INLINE void lm_raw_free(void *address) {
   struct lm_heap *heap = LM_THREAD(lm_this_heap);
   struct lm_block *block = address;
-  uint32_t difference = lm_tags_read(block) ^ lm_load_relaxed(&heap->free_tag);
+  uint32_t difference = lm_tags_read(block) ^ lm_load_word(&heap->free_tag);
   if (LM_LIKELY(difference < LM_TAG_UNCOUNTED_LIMIT)) {
     lm_heap_push(heap, difference, block);
   } else if (LM_LIKELY(difference < LM_TAG_SMALL_LIMIT)) {

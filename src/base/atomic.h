@@ -18,6 +18,13 @@ enum lm_atomic_kind { LM_ATOMIC_LOAD, LM_ATOMIC_STORE, LM_ATOMIC_MODIFY };
   (LM_ON_ATOMIC(p, LM_ATOMIC_MODIFY), atomic_##operation##_explicit(p, v, order))
 
 #define lm_load_relaxed(p) LM_LOAD((p), memory_order_relaxed)
+/* The same, where the processor has such loads anyway and the compiler should make this one part of
+ * another instruction: of a word of 32 bits that is read once. */
+#if defined(__SANITIZE_THREAD__)
+#define lm_load_word(p) lm_load_relaxed(p)
+#else
+#define lm_load_word(p) (*(const uint32_t *)(p))
+#endif
 #define lm_load_acquire(p) LM_LOAD((p), memory_order_acquire)
 #define lm_store_relaxed(p, v) LM_STORE((p), (v), memory_order_relaxed)
 #define lm_store_release(p, v) LM_STORE((p), (v), memory_order_release)

@@ -23,9 +23,14 @@ static void report(struct lm_heap *heap, size_t bytes) {
 }
 
 void lm_budget_report(struct lm_heap *heap) {
-  size_t bytes = free_bytes(heap), before = heap->reported_bytes;
-  size_t difference = bytes > before ? bytes - before : before - bytes;
-  if (LM_UNLIKELY(difference >= LM_BUDGET_STEP_BYTES)) report(heap, bytes);
+  size_t bytes = free_bytes(heap);
+  if (LM_UNLIKELY(bytes >= heap->reported_bytes + LM_BUDGET_STEP_BYTES)) report(heap, bytes);
+}
+
+void lm_budget_tick(struct lm_heap *heap) {
+  lm_budget_report(heap);
+  size_t bytes = free_bytes(heap);
+  if (bytes + LM_BUDGET_STEP_BYTES <= heap->reported_bytes) report(heap, bytes);
 }
 
 void lm_budget_end(struct lm_heap *heap) {

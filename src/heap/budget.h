@@ -12,22 +12,26 @@
 #define LM_BUDGET_ALONE_BYTES (64 * LM_MIB)
 #define LM_BUDGET_SHARED_BYTES (8 * LM_MIB)
 
-/* The sum of what heaps have reported. Written by any heap that keeps more or less by
- * LM_BUDGET_STEP_BYTES than it has reported; read by heaps that are about to keep something. It
- * orders nothing. */
+/* The sum of what heaps have reported. Written by any heap that keeps LM_BUDGET_STEP_BYTES more than
+ * it has reported, and by each tick; read by heaps that are about to keep something. It orders
+ * nothing. */
 extern _Atomic(size_t) lm_budget_kept_bytes;
 #define LM_BUDGET_STEP_BYTES (256 * LM_KIB)
 
-/* Reports what the heap keeps, if that differs much from what it has reported. */
+/* Reports what the heap keeps, if that is much more than it has reported. */
 void lm_budget_report(struct lm_heap *heap);
+
+/* Reports less, too. Not more often than by the clock: what goes up and down all the time should
+ * not be written to a line that all processors share. */
+void lm_budget_tick(struct lm_heap *heap);
 
 /* The heap's thread has ended, and what it kept is kept by nobody, or counted elsewhere. */
 void lm_budget_end(struct lm_heap *heap);
 
 LM_INLINE bool lm_budget_exceeded(void) {
-  size_t alone = LM_BUDGET_ALONE_BYTES / lm_max(lm_load_relaxed(&lm_pool_thread_count), 1);
-  size_t budget = lm_max(alone, LM_BUDGET_SHARED_BYTES * lm_pool_count);
-  return lm_load_relaxed(&lm_budget_kept_bytes) > budget;
+  size_t kept_bytes = lm_load_relaxed(&lm_budget_kept_bytes);
+  if (LM_LIKELY(kept_bytes <= LM_BUDGET_SHARED_BYTES * lm_pool_count)) return false;
+  return (uint64_t)kept_bytes * lm_load_relaxed(&lm_pool_thread_count) > LM_BUDGET_ALONE_BYTES;
 }
 
 #endif

@@ -652,7 +652,7 @@ static LM_NOINLINE void tick_slow(struct lm_heap *heap, uint64_t now_ms) {
   heap->tick_ms = now_ms;
   if (heap->trim_class >= LM_CLASS_COUNT) heap->trim_class = 0;
   lm_spares_tick(heap);
-  lm_budget_report(heap);
+  lm_budget_tick(heap);
   lm_remote_flush(heap);
   heap->ends_kept = heap->turns_pools = true;
   lm_orphan_tick(now_ms);

@@ -189,14 +189,15 @@ LM_INLINE void lm_heap_push(struct lm_heap *heap, size_t class_index, struct lm_
   heap->bins[class_index] = block;
 }
 
-/* Frees a block of another heap by keeping it, if its tag is that of a thread's span and the bin
- * takes a guest; false, with nothing done, if not. Nothing of the span's is read or written: to its
- * owner the block is one that the program still has. */
-LM_INLINE bool lm_heap_keep_guest(struct lm_heap *heap, struct lm_block *block, uint32_t tag) {
+/* Frees a block of another heap by keeping it, if it is of the class, its tag that of a thread's
+ * span, and the bin takes a guest; false, with nothing done, if not. Nothing of the span's is read
+ * or written: to its owner the block is one that the program still has. */
+LM_INLINE bool lm_heap_keep_guest(struct lm_heap *heap, struct lm_block *block,
+                                  size_t class_index) {
   const uint32_t first = LM_OWNER_FIRST_HEAP << LM_TAG_OWNER_SHIFT;
   const uint32_t limit = LM_OWNER_FIRST_SHARED << LM_TAG_OWNER_SHIFT;
-  size_t class_index = tag & LM_TAG_CLASS_MASK;
-  if (LM_LIKELY(heap->guest_rooms[class_index] <= 1) || tag - first >= limit - first) return false;
+  if (LM_LIKELY(heap->guest_rooms[class_index] <= 1)) return false;
+  if (lm_tags_read(block) - first >= limit - first) return false;
   heap->guest_rooms[class_index]--;
   lm_heap_push(heap, class_index, block);
   return true;

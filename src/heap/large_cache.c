@@ -119,8 +119,7 @@ bool lm_large_cache_give(struct lm_heap *heap, void *block) {
   size_t page_count = lm_region_live_pages(block);
   if (LM_UNLIKELY(page_count == 0)) return false;
   size_t page_limit = CACHED_MOST_BYTES >> lm_os.page_shift;
-  lm_budget_report(heap);
-  if (page_count > page_limit || lm_budget_exceeded() || !is_cacheable(heap->pool, block)) {
+  if (page_count > page_limit || !is_cacheable(heap->pool, block)) {
     cache->room_count += page_count;
     return false;
   }
@@ -133,6 +132,10 @@ bool lm_large_cache_give(struct lm_heap *heap, void *block) {
   lm_region_set_block_pages(block, page_count | LM_BLOCK_ON_ITS_WAY);
   cache->blocks[index] = block;
   cache->page_count += page_count;
+  size_t cached_bytes = cache->page_count << lm_os.page_shift;
+  if (LM_LIKELY(cached_bytes < heap->reported_bytes + LM_BUDGET_STEP_BYTES)) return true;
+  lm_budget_report(heap);
+  if (lm_budget_exceeded()) set_caches(cache, false);
   return true;
 }
 

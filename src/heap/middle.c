@@ -235,16 +235,15 @@ static void flush_surplus(struct lm_heap *heap) {
   size_t used_before = middle->used_count;
   middle->learning.used_peak = lm_max(middle->learning.used_peak, live_count(middle));
   lm_budget_report(heap);
-  bool exceeded = lm_budget_exceeded();
-  size_t learnt_count = exceeded ? 0 : middle->learning.learnt_count;
   for (int i = 0; i < 2; i++) {
-    if (middle->cache_room >= 0 || middle->used_count <= learnt_count) break;
+    if (middle->cache_room >= 0) break;
+    if (middle->used_count <= middle->learning.learnt_count && !lm_budget_exceeded()) break;
     flush_one_cached(heap);
   }
   size_t given_count = used_before - middle->used_count;
   if (given_count == 0) return;
   bool falls = lm_learning_note_given(&middle->learning, live_count(middle), given_count);
-  if (falls && exceeded) lm_heap_count_all(heap); /* small blocks may have fallen with them */
+  if (falls && lm_budget_exceeded()) lm_heap_count_all(heap); /* small blocks may have fallen with them */
 }
 
 /* NULL if the chunk turns out to have no such run. */

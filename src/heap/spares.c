@@ -25,8 +25,9 @@ static bool give_excess(struct lm_heap *heap) {
   struct lm_spares *spares = &heap->spares;
   size_t used = heap->slice_count, count_before = spares->count;
   lm_budget_report(heap);
-  size_t learnt_count = lm_budget_exceeded() ? 0 : spares->learning.learnt_count;
-  size_t limit = lm_max(used + SPARE_SLICES + used / SPARE_FRACTION, learnt_count);
+  size_t limit = used + SPARE_SLICES + used / SPARE_FRACTION;
+  if (spares->learning.learnt_count > limit && !lm_budget_exceeded())
+    limit = spares->learning.learnt_count;
   for (int i = 0; i < GIVEN_PER_FREE && used + spares->count > limit; i++) give_spare(heap);
   return lm_learning_note_given(&spares->learning, used, count_before - spares->count);
 }

@@ -76,6 +76,10 @@ bool lm_watch_free(struct lm_heap *heap) {
   return false;
 }
 
+void lm_watch_large(struct lm_heap *heap) {
+  if (!lm_watches(heap) && !heap->watch.counts && keeps_much(heap)) lm_heap_tick_after_work(heap);
+}
+
 void lm_watch_full_bin(struct lm_heap *heap) {
   if (heap->watch.counts) look_at_clock(heap);
 }

@@ -22,6 +22,9 @@ LM_INLINE bool lm_watches(const struct lm_heap *heap) {
 bool lm_watch_free(struct lm_heap *heap);
 void lm_watch_malloc(struct lm_heap *heap);
 
+/* A large block has gone to its pool: a thread that only frees such must see the clock, too. */
+void lm_watch_large(struct lm_heap *heap);
+
 /* A bin has no more room. */
 void lm_watch_full_bin(struct lm_heap *heap);
 

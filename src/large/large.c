@@ -6,6 +6,7 @@
 
 #include "heap/large_cache.h"
 #include "heap/middle.h"
+#include "heap/watch.h"
 #include "large/huge.h"
 #include "large/owned.h"
 
@@ -48,8 +49,7 @@ bool lm_large_give(struct lm_heap *heap, void *address) {
   if (lm_heap_is_empty(heap)) return lm_pool_give_large(address);
   if (owned == NULL && lm_large_cache_give(heap, address)) return true;
   if (!lm_pool_give_large(address)) return false;
-  /* A thread that only frees must see the clock too. */
-  lm_heap_tick_after_work(heap);
+  lm_watch_large(heap);
   return true;
 }
 

@@ -103,7 +103,7 @@ static bool turn_region(struct lm_region *region, size_t *left) {
  * clock turns in proportion faster, so that what is free goes back the sooner, the more there is,
  * while what is taken again at once stays; and faster still with many threads, each of which may be
  * about to sleep. */
-#define CALM_BYTES (16 * LM_MIB)
+#define CALM_BYTES (32 * LM_MIB)
 #define CALM_FRACTION 4
 #define THREADS_PER_HURRY 4
 #define HURRY_MAX 8

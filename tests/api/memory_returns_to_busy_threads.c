@@ -51,7 +51,6 @@ int main(void) {
   static struct use uses[] = {
       {200000, 500, false, 0},   {200000, 500, false, 1000},  {200000, 500, true, 0},
       {200000, 500, true, 1000}, {1000, 100000, false, 1000}, {300, MIB, false, 1000},
-      {300, MIB, true, 1000},
   };
   enum { USES = sizeof uses / sizeof *uses };
   pid_t children[USES]; /* a fresh heap for each */

@@ -17,7 +17,7 @@ static void take_blocks(size_t count) {
 }
 
 /* Frees a block by the host's thread, which keeps it or not. */
-static bool keep(void *block) { return lm_heap_keep_guest(host, block, lm_tag_of(block)); }
+static bool keep(void *block) { return lm_heap_keep_guest(host, block, lm_tag_of(block) & LM_TAG_CLASS_MASK); }
 
 /* Empties the host's bin of the class, so that it takes guests from here on. */
 static void admit(void) {
@@ -91,15 +91,17 @@ static void blocks_of_orphans_are_none(void) {
 static void what_is_in_no_span_is_none(void) {
   begin();
   admit();
-  CHECK(!lm_heap_keep_guest(host, NULL, 0));
-  CHECK(!lm_heap_keep_guest(host, NULL, LM_TAG_LARGE));
-  CHECK(!lm_heap_keep_guest(host, NULL, LM_OWNER_FIRST_SHARED << LM_TAG_OWNER_SHIFT | CLASS));
+  char *large = lm_large_take(host, MIB, PAGE, false);
+  for (size_t i = 0; i < LM_CLASS_MIDDLE; i++) {
+    CHECK(!lm_heap_keep_guest(host, NULL, i));
+    CHECK(!lm_heap_keep_guest(host, (struct lm_block *)large, i));
+  }
 }
 
 static void the_empty_heap_takes_none(void) {
   begin();
   take_blocks(1);
-  CHECK(!lm_heap_keep_guest(&lm_empty_heap, (void *)blocks[0], lm_tag_of(blocks[0])));
+  CHECK(!lm_heap_keep_guest(&lm_empty_heap, (void *)blocks[0], CLASS));
 }
 
 /* ---- How they go home ---- */

@@ -665,7 +665,7 @@ static void a_chain_that_makes_room_by_ending_an_orphan_loses_no_block(void) {
   char *guest = take_in_place_of((char *[]){last, outer}, 2);
   heap_take(other, FIRST_GUEST_CLASS);
   while (lm_heap_pop(other, FIRST_GUEST_CLASS) != NULL) {}
-  CHECK(lm_heap_keep_guest(other, (struct lm_block *)guest, lm_tag_of(guest)));
+  CHECK(lm_heap_keep_guest(other, (struct lm_block *)guest, FIRST_GUEST_CLASS));
   lm_heap_send_guests(other);
   CHECK(other->drains);
   size_t held = check_heap(owner);
