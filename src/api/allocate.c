@@ -31,7 +31,8 @@ void lm_thread_end(void *heap) {
   lm_heap_end(heap);
 }
 
-/* The thread's heap, made if there is none yet. NULL if out of memory or if it has ended. */
+/* The thread's heap, made if there is none yet. NULL if out of memory, or if it has ended or could
+ * not be. */
 static struct lm_heap *this_heap(void) {
   struct lm_heap *heap = LM_THREAD(lm_this_heap);
   if (LM_LIKELY(!lm_heap_is_empty(heap))) return heap;
@@ -40,8 +41,11 @@ static struct lm_heap *this_heap(void) {
   heap = lm_heap_begin();
   if (heap == NULL) return NULL;
   set_heap(heap);
-  lm_os_thread_end_arm(heap); /* may allocate, which by now works */
-  return heap;
+  if (LM_LIKELY(lm_os_thread_end_arm(heap))) return heap; /* may allocate, which by now works */
+  /* Nobody would end it. The next call tries again. */
+  set_heap(&lm_empty_heap);
+  lm_heap_end(heap);
+  return NULL;
 }
 
 /* For large blocks, which can do without a heap. */

@@ -120,6 +120,12 @@ LM_INLINE size_t lm_bitmap_find_last(const uint64_t *map, size_t from, size_t to
   return word == 0 ? from : lm_max(w * 64 + 64 - (size_t)__builtin_clzll(word), from);
 }
 
+/* One of 1 << `bits` buckets for a page's number, or for anything else that many others differ from
+ * in any of its bits: the highest bits of a product depend on all of the factor's. */
+LM_INLINE size_t lm_hash(uint64_t number, unsigned bits) {
+  return (size_t)(number * 0x9e3779b97f4a7c15u >> (64 - bits));
+}
+
 #define LM_BITMAP_NONE ((size_t)-1)
 
 /* The lowest run of `length` clear bits in [from, to), or LM_BITMAP_NONE. */

@@ -8,12 +8,12 @@
 #include "heap/heap.h"
 
 /* One heap may keep as much as the first, many together no more than the second for each pool, of
- * which there is one for some processors, and a little each. */
+ * which there is one for some processors; and a little each. */
 #define LM_BUDGET_ALONE_BYTES (64 * LM_MIB)
 #define LM_BUDGET_SHARED_BYTES (8 * LM_MIB)
 
-/* The sum of what heaps have reported. Written by any heap that keeps LM_BUDGET_STEP_BYTES more than
- * it has reported, and by each tick; read by heaps that are about to keep something. It orders
+/* The sum of what heaps have reported. Written by any heap that keeps LM_BUDGET_STEP_BYTES more
+ * than it has reported, and by ticks; read by heaps that are about to keep something. It orders
  * nothing. */
 extern _Atomic(size_t) lm_budget_kept_bytes;
 #define LM_BUDGET_STEP_BYTES (256 * LM_KIB)

@@ -243,7 +243,8 @@ static void flush_surplus(struct lm_heap *heap) {
   size_t given_count = used_before - middle->used_count;
   if (given_count == 0) return;
   bool falls = lm_learning_note_given(&middle->learning, live_count(middle), given_count);
-  if (falls && lm_budget_exceeded()) lm_heap_count_all(heap); /* small blocks may have fallen with them */
+  /* Small blocks may have fallen with them. */
+  if (falls && lm_budget_exceeded()) lm_heap_count_all(heap);
 }
 
 /* NULL if the chunk turns out to have no such run. */

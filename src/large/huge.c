@@ -13,14 +13,15 @@ struct huge {
   struct lm_pool *pool; /* that it was taken for */
 };
 
-#define BUCKET_COUNT 1024
+#define BUCKET_BITS 10
+#define BUCKET_COUNT ((size_t)1 << BUCKET_BITS)
 struct lm_lock lm_huge_lock = LM_LOCK_INIT(LM_RANK_HUGE);
 struct lm_huge_totals lm_huge_totals;
 static struct huge *buckets[BUCKET_COUNT]; /* by address; under the lock */
 static struct huge *unused_records;        /* under the lock */
 
 static struct huge **bucket_of(uintptr_t address) {
-  return &buckets[(address >> lm_os.page_shift) * 0x9e3779b1u / 64 % BUCKET_COUNT];
+  return &buckets[lm_hash(address >> lm_os.page_shift, BUCKET_BITS)];
 }
 
 /* Where the record of the block is linked from; what that points to is NULL if there is none. */

@@ -2,15 +2,15 @@
 
 #include "pages/meta.h"
 
-#define OWNED_BUCKET_COUNT 256
+#define OWNED_BUCKET_BITS 8
 struct lm_lock lm_owned_lock = LM_LOCK_INIT(LM_RANK_OWNED);
 _Atomic(size_t) lm_owned_count;
-static struct lm_owned *owned_by_address[OWNED_BUCKET_COUNT]; /* by address; under the lock */
+static struct lm_owned *owned_by_address[1 << OWNED_BUCKET_BITS]; /* by address; under the lock */
 static struct lm_owned *unused_owned;        /* under the lock */
 
 static struct lm_owned **owned_bucket_of(const void *block) {
   uintptr_t page = (uintptr_t)block >> lm_os.page_shift;
-  return &owned_by_address[page * 0x9e3779b1u / 64 % OWNED_BUCKET_COUNT];
+  return &owned_by_address[lm_hash(page, OWNED_BUCKET_BITS)];
 }
 
 /* Where the record is linked from; what that points to is NULL if there is none. Lock held. */

@@ -95,10 +95,11 @@ uint64_t lm_os_clock_ms(void);
 void lm_os_wait(_Atomic(uint32_t) *word, uint32_t expected);
 void lm_os_wake_one(_Atomic(uint32_t) *word);
 
-/* Calls `callback(value)` at the calling thread's end, after most of its other thread-local
- * destructors. One callback per process, given to lm_os_thread_end_start at process start. */
+/* Calls `callback(value)` at the calling thread's end, among its thread-local destructors. One
+ * callback per process, given to lm_os_thread_end_start at process start. False if there is no
+ * memory for it; true also where no call will come, since there are no threads that end. */
 void lm_os_thread_end_start(void (*callback)(void *value));
-void lm_os_thread_end_arm(void *value);
+bool lm_os_thread_end_arm(void *value);
 
 /* Whether the process has but one thread; false where that cannot be told. */
 bool lm_os_is_single_threaded(void);

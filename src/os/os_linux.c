@@ -301,16 +301,9 @@ bool lm_os_is_single_threaded(void) {
 static pthread_key_t thread_end_key;
 static bool thread_end_key_valid;
 static void (*thread_end_callback)(void *value);
-/* POSIX runs destructors at least this many times, as long as one of them sets a value again. */
-#define THREAD_END_ROUNDS 3
-static __thread unsigned thread_end_round;
-
-/* Puts itself off to a later round, so that the destructors of others can still free. */
-static void thread_end_destructor(void *value) {
-  if (++thread_end_round < THREAD_END_ROUNDS && pthread_setspecific(thread_end_key, value) == 0)
-    return;
-  thread_end_callback(value);
-}
+/* Does not put itself off to a later round of destructors, though those of others may still
+ * allocate: there are four, and nothing tells in which of them the value was set. */
+static void thread_end_destructor(void *value) { thread_end_callback(value); }
 
 void lm_os_thread_end_start(void (*callback)(void *value)) {
   thread_end_callback = callback;
@@ -320,8 +313,8 @@ void lm_os_thread_end_start(void (*callback)(void *value)) {
   thread_end_key_valid = pthread_key_create(&thread_end_key, thread_end_destructor) == 0;
 }
 
-void lm_os_thread_end_arm(void *value) {
-  if (thread_end_key_valid) pthread_setspecific(thread_end_key, value);
+bool lm_os_thread_end_arm(void *value) {
+  return !thread_end_key_valid || pthread_setspecific(thread_end_key, value) == 0;
 }
 
 /* ---- Output ---- */

@@ -250,7 +250,10 @@ __attribute__((section(".CRT$XLY"), used)) const PIMAGE_TLS_CALLBACK lm_os_threa
 
 void lm_os_thread_end_start(void (*callback)(void *value)) { thread_end_callback = callback; }
 
-void lm_os_thread_end_arm(void *value) { LM_THREAD(lm_os_thread_end_value) = value; }
+bool lm_os_thread_end_arm(void *value) {
+  LM_THREAD(lm_os_thread_end_value) = value;
+  return true;
+}
 
 void lm_os_fork_start(void (*before)(void), void (*parent)(void), void (*child)(void)) {
   (void)before;

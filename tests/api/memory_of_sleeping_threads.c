@@ -41,8 +41,8 @@ static void call_now_and_then(void) {
 
 #define THREAD_BYTES (64 * 1024) /* its stack, and its heap's record */
 /* What has been freed so lately that it might be taken again at once, and what heaps may keep. */
-#define SLEEPING_BYTES (128 * MIB)
-#define CALLED_BYTES (40 * MIB)
+#define SLEEPING_BYTES (160 * MIB)
+#define CALLED_BYTES (64 * MIB)
 
 static void check(struct use *use) {
   size_t before = resident_bytes() + use->thread_count * THREAD_BYTES;

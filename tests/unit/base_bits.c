@@ -32,6 +32,16 @@ static void set_and_clear_touch_their_range_only(void) {
     }
 }
 
+/* Numbers that are multiples of any power of two are spread as well as others. */
+static void a_hash_depends_on_all_bits(void) {
+  for (unsigned shift = 0; shift < 40; shift++) {
+    unsigned counts[1 << 8] = {0}, most = 0;
+    for (uint64_t i = 1; i <= 1 << 8; i++) counts[lm_hash(i << shift, 8)]++;
+    for (size_t i = 0; i < 1 << 8; i++) most = (unsigned)lm_max(most, counts[i]);
+    CHECK_THAT(most, <=, 8);
+  }
+}
+
 static void random_map(uint64_t *map, uint64_t *random, size_t density) {
   memset(map, 0, LM_BITMAP_WORDS(BITS) * sizeof *map);
   for (size_t i = 0; i < BITS; i++)
@@ -95,6 +105,7 @@ static void runs_are_the_lowest_and_the_highest_that_fit(void) {
 }
 
 int main(void) {
+  RUN(a_hash_depends_on_all_bits);
   RUN(alignment_rounds_to_powers_of_two);
   RUN(log2_is_the_highest_set_bit);
   RUN(set_and_clear_touch_their_range_only);
