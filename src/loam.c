@@ -33,6 +33,7 @@
 
 #include "heap/budget.c"
 #include "heap/heap.c"
+#include "heap/holes.c"
 #include "heap/large_cache.c"
 #include "heap/lifetime.c"
 #include "heap/middle.c"

@@ -3,6 +3,7 @@
 
 #include "config/options.h"
 #include "heap/budget.h"
+#include "heap/holes.h"
 #include "heap/large_cache.h"
 #include "heap/middle.h"
 #include "heap/orphan.h"
@@ -282,7 +283,7 @@ static void shelve(struct lm_heap *heap, struct lm_span *span) {
   span->notify_count = 0;
   if (span->free_list != NULL) {
     lm_span_list_push_front(&heap->usable[span->class_index], span);
-  } else if (span->extended_count < span->capacity) {
+  } else if (span->extended_count < span->capacity || span->hole_pages != 0) {
     lm_span_list_push_back(&heap->usable[span->class_index], span);
   } else {
     /* Usable again once an eighth of it is free, so that a refill is worth its while. */
@@ -301,12 +302,13 @@ static void retire_current(struct lm_heap *heap, size_t class_index) {
   set_sentinel(heap, span);
 }
 
-/* Fills the current span's empty bin with the span's free blocks, and takes one; NULL if it has
- * none. */
+/* Fills the current span's empty bin with the span's free blocks, those of a hole if it has no
+ * others, and takes one; NULL if it has none. */
 static void *load_bin(struct lm_heap *heap, struct lm_span *span) {
+  if (LM_UNLIKELY(span->free_list == NULL)) lm_holes_fill(span);
   heap->bins[span->class_index] = span->free_list;
   span->free_list = NULL;
-  span->used_count = span->extended_count;
+  span->used_count = (uint32_t)span->extended_count - span->hole_block_count;
   return lm_heap_pop(heap, span->class_index);
 }
 
@@ -430,10 +432,16 @@ static void *take_freed(struct lm_heap *heap, size_t class_index) {
   return NULL;
 }
 
-/* A block that is carved of the current span or of another; NULL if out of memory. */
+/* Whether there is room in the span, though it has no block on its free_list. */
+static bool can_grow(const struct lm_span *span) {
+  return span->extended_count < span->capacity || span->hole_pages != 0;
+}
+
+/* A block of a hole of the current span, or one that is carved of it or of another; NULL if out of
+ * memory. */
 static void *grow(struct lm_heap *heap, size_t class_index, bool *zero) {
   struct lm_span *span = heap->current[class_index];
-  if (span == NULL || span->extended_count == span->capacity) {
+  if (span == NULL || !can_grow(span)) {
     span = heap->usable[class_index].first;
     if (span != NULL) lm_span_list_remove(&heap->usable[class_index], span);
     else span = new_span(heap, class_index);
@@ -441,7 +449,7 @@ static void *grow(struct lm_heap *heap, size_t class_index, bool *zero) {
     retire_current(heap, class_index);
     make_current(heap, span);
   }
-  return extend(heap, span, zero);
+  return span->hole_pages != 0 ? load_bin(heap, span) : extend(heap, span, zero);
 }
 
 void *lm_heap_take_slow(struct lm_heap *heap, size_t class_index, bool *zero) {
@@ -654,7 +662,9 @@ static LM_NOINLINE void tick_slow(struct lm_heap *heap, uint64_t now_ms) {
   lm_spares_tick(heap);
   lm_budget_tick(heap);
   lm_remote_flush(heap);
-  heap->ends_kept = heap->turns_pools = true;
+  heap->ends_kept = heap->turns_pools = heap->makes_holes = true;
+  heap->hole_class = 1;
+  heap->hole_round++;
   lm_orphan_tick(now_ms);
 }
 
@@ -678,6 +688,36 @@ struct effort {
 #define PURGED_PER_REST_MS (128 * LM_KIB)
 #define REST_MS_MAX 64
 
+/* Holes may take some 3 percent of the time, of a while at most. */
+#define HOLE_CREDIT_PER_MS (2 * LM_HOLES_COST)
+#define HOLE_CREDIT_MAX_MS 2000
+#define HOLE_CREDIT_PER_TICK (4 * LM_HOLES_COST)
+
+static void earn_hole_credit(struct lm_heap *heap, uint64_t elapsed_ms) {
+  size_t most = HOLE_CREDIT_MAX_MS * HOLE_CREDIT_PER_MS;
+  size_t earned = (size_t)lm_min(elapsed_ms, HOLE_CREDIT_MAX_MS) * HOLE_CREDIT_PER_MS;
+  heap->hole_credit = lm_min(heap->hole_credit + earned, most);
+}
+
+/* Looks at usable spans, each once in a round: the first of a list goes to its end. */
+static void make_some_holes(struct lm_heap *heap) {
+  size_t given = lm_min(heap->hole_credit, HOLE_CREDIT_PER_TICK), left = given;
+  while (left > 0 && heap->hole_class < LM_CLASS_COUNT) {
+    struct lm_span_list *usable = &heap->usable[heap->hole_class];
+    struct lm_span *span = usable->first;
+    if (span == NULL || span->free_list == NULL || span->look_round == heap->hole_round) {
+      heap->hole_class++;
+      continue;
+    }
+    span->look_round = heap->hole_round;
+    lm_span_list_remove(usable, span);
+    lm_span_list_push_back(usable, span);
+    lm_holes_look(span, &left);
+  }
+  heap->makes_holes = heap->hole_class < LM_CLASS_COUNT;
+  heap->hole_credit -= given - left;
+}
+
 /* What the last slow tick has found to do for others than the heap, some of it. */
 static LM_NOINLINE void go_on(struct lm_heap *heap, uint64_t now_ms, const struct effort *effort) {
   for (size_t i = 0; i < effort->kept_count && heap->ends_kept; i++)
@@ -696,6 +736,8 @@ static void tick_and_drain(struct lm_heap *heap, const struct effort *effort) {
   if (heap->drains) drain(heap, effort->drained_count);
   lm_spares_give_surplus(heap, effort->spare_count);
   if (heap->ends_kept || heap->turns_pools) go_on(heap, now_ms, effort);
+  earn_hole_credit(heap, now_ms - heap->watch.seen_ms);
+  if (heap->makes_holes && lm_options.purge_delay_ms != 0) make_some_holes(heap);
   if (effort->lets_watch || now_ms != heap->watch.seen_ms) lm_watch_clock(heap, now_ms);
   heap->ticks = false;
 }
@@ -727,6 +769,19 @@ void lm_heap_tick_at_rest(struct lm_heap *heap, uint64_t rest_ms) {
   tick_and_drain(heap, &effort);
 }
 
+static void make_holes_in(struct lm_span_list *list) {
+  for (struct lm_span *span = list->first; span != NULL; span = span->next) lm_holes_make(span);
+}
+
+/* The bins are empty. */
+static void make_all_holes(struct lm_heap *heap) {
+  for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
+    if (heap->current[i] != NULL) lm_holes_make(heap->current[i]);
+    make_holes_in(&heap->usable[i]);
+    make_holes_in(&heap->full[i]);
+  }
+}
+
 void lm_heap_trim(struct lm_heap *heap) {
   lm_heap_flush_guests(heap);
   lm_remote_flush(heap);
@@ -738,5 +793,7 @@ void lm_heap_trim(struct lm_heap *heap) {
   lm_spares_trim(heap);
   lm_middle_trim(heap);
   lm_large_cache_trim(heap);
+  make_all_holes(heap);
   while (lm_heap_end_oldest_kept(0)) {}
+  lm_orphan_make_holes();
 }

@@ -148,7 +148,10 @@ struct lm_heap {
   size_t drained_class; /* the one whose turn it is */
   bool drains, drains_fast; /* there are such; more blocks in each call */
   bool ticks; /* a tick is under way: what it brings about starts no other */
-  bool turns_pools, ends_kept; /* the tick has left some of that to the next ones */
+  bool turns_pools, ends_kept, makes_holes; /* the tick has left some of that to the next ones */
+  size_t hole_class;   /* of which spans are looked at for holes next */
+  size_t hole_credit;  /* what may be spent on holes: grows with time */
+  uint8_t hole_round;  /* each slow tick begins one */
   size_t reported_bytes; /* budget.h */
   /* This and the next three: while it has no thread, under the lists' lock. */
   struct lm_heap *next;

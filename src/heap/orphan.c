@@ -1,6 +1,7 @@
 #include "heap/orphan.h"
 
 #include "config/options.h"
+#include "heap/holes.h"
 #include "heap/span.h"
 #include "pages/chunk.h"
 
@@ -21,7 +22,7 @@ static void count_usable(size_t class_index, int change) {
 
 static bool is_usable(const struct lm_span *span) {
   if (span->class_index == LM_CLASS_MIDDLE) return lm_chunk_of_span(span)->run_limit != 0;
-  return span->free_list != NULL;
+  return span->free_list != NULL || span->hole_pages != 0;
 }
 
 void lm_orphan_leave(struct lm_span *span) {
@@ -121,4 +122,14 @@ void lm_orphan_tick(uint64_t now_ms) {
     }
   }
   lm_lock_free(&lm_orphan_locks[LM_CLASS_MIDDLE]);
+}
+
+void lm_orphan_make_holes(void) {
+  for (size_t i = 1; i < LM_CLASS_MIDDLE; i++) {
+    if (!lm_orphan_waits(i)) continue;
+    lm_lock_take(&lm_orphan_locks[i]);
+    struct lm_span *span = orphans[i].first;
+    for (; span != NULL && is_usable(span); span = span->next) lm_holes_make(span);
+    lm_lock_free(&lm_orphan_locks[i]);
+  }
 }

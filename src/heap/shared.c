@@ -185,9 +185,6 @@ static void visit_chunk(struct lm_span *span, const struct block_visit *blocks) 
   }
 }
 
-#define SPAN_BLOCKS_MAX 4096
-_Static_assert(LM_SLICE_BYTES / LM_GRANULE_BYTES <= SPAN_BLOCKS_MAX, "a slice's blocks fit");
-
 static void mark_free(uint64_t *is_free, const struct lm_block *block, const char *start,
                       size_t block_bytes) {
   for (; block != NULL; block = block->next) {
@@ -198,7 +195,7 @@ static void mark_free(uint64_t *is_free, const struct lm_block *block, const cha
 
 static void visit_span(struct lm_heap *heap, struct lm_span *span, void *context) {
   const struct block_visit *blocks = context;
-  uint64_t is_free[LM_BITMAP_WORDS(SPAN_BLOCKS_MAX)] = {0};
+  uint64_t is_free[LM_BITMAP_WORDS(LM_SPAN_BLOCKS_MAX)] = {0};
   if (is_chunk(span)) {
     visit_chunk(span, blocks);
     return;

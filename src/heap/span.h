@@ -6,6 +6,9 @@
 #include "pages/region.h"
 #include "sizeclass/sizeclass.h"
 
+/* Of one slice; spans of more have larger blocks, and no more of them. */
+#define LM_SPAN_BLOCKS_MAX (LM_SLICE_BYTES / LM_GRANULE_BYTES)
+
 LM_INLINE void lm_span_set_tag(struct lm_span *span, uint32_t tag) {
   char *start = lm_span_start(span);
   for (size_t i = 0; i < span->slice_count; i++) {
@@ -27,6 +30,9 @@ LM_INLINE struct lm_span *lm_span_begin(char *start, struct lm_heap *owner, size
   span->slice_count = (uint8_t)slice_count;
   span->dirty_pages = 0;
   span->written_pages = 0;
+  span->hole_pages = 0;
+  span->hole_block_count = span->used_count_seen = 0;
+  span->look_round = span->quiet_looks = span->quiet_wait = 0;
   lm_store_release(&span->owner, owner);
   return span;
 }
@@ -45,7 +51,7 @@ LM_INLINE uint64_t lm_span_written_pages(const struct lm_span *span) {
   size_t block_bytes = lm_classes[span->class_index].block_bytes;
   if (block_bytes > lm_os.page_bytes) return span->written_pages;
   size_t carved_pages = lm_pages_of(span->extended_count * block_bytes);
-  return span->written_pages | lm_bitmap_mask(0, 0, carved_pages);
+  return (span->written_pages | lm_bitmap_mask(0, 0, carved_pages)) & ~span->hole_pages;
 }
 
 /* Gives an empty span's slices back; it is on no list. */

@@ -64,6 +64,10 @@ bool lm_watch_free(struct lm_heap *heap) {
   struct lm_watch *watch = &heap->watch;
   bool waits = lm_remote_waits(heap) && lm_remote_collect_some(heap);
   if (look_at_clock(heap) != 0 || waits) return true;
+  if (heap->turns_pools || heap->makes_holes) { /* now is as good as later */
+    lm_heap_tick(heap);
+    return true;
+  }
   if (watch->free_count > 1) {
     watch->free_count--;
     return true;

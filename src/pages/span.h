@@ -6,8 +6,8 @@
  *
  *     blocks carved   = extended_count  <=  capacity
  *     extended_count  = blocks the program has + blocks on their way back in chains and messages
- *                       + blocks in the heap's bin + blocks on free_list
- *     used_count      = extended_count - blocks on free_list
+ *                       + blocks in the heap's bin + blocks on free_list + blocks in holes
+ *     used_count      = extended_count - blocks on free_list - blocks in holes
  *
  * A bin has blocks of any of the heap's spans of its class, and guests of other heaps: to the
  * equations of these they are blocks that the program has. */
@@ -67,6 +67,14 @@ struct lm_span {
   uint8_t slice_count;
   /* The same as in the table of tags, for processes that have none. */
   lm_tag tag;
+  /* Written by the owner when it makes or fills a hole (heap/holes.h), which is rare. Bit i: OS page
+   * i has been given back, and the free blocks that reach onto it, so many, are on no list. */
+  uint64_t hole_pages;
+  uint16_t hole_block_count;
+  uint16_t used_count_seen; /* at the last look for holes */
+  uint8_t look_round;       /* in which that was */
+  uint8_t quiet_looks;      /* that have found the same count since */
+  uint8_t quiet_wait;       /* so many are waited for: more where holes were filled soon */
 };
 
 /* A list of spans, linked both ways, with both ends. */

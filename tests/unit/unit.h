@@ -125,7 +125,9 @@ static inline size_t check_span(const struct lm_heap *heap, const struct lm_span
   bool is_counted = heap->counted[span->class_index] || span == heap->sentinel;
   uint32_t counted = is_counted ? LM_TAG_COUNTED : 0;
   CHECK_EQ(lm_load_relaxed(&span->tag), heap->tag | counted | span->class_index);
-  CHECK_EQ(span->used_count + unit_list_length(span->free_list), span->extended_count);
+  CHECK_EQ(span->used_count + unit_list_length(span->free_list) + span->hole_block_count,
+           span->extended_count);
+  CHECK_EQ(span->hole_pages != 0, span->hole_block_count != 0);
   CHECK(span->used_count > 0 || span->state == LM_SPAN_CURRENT);
   return span->used_count;
 }
@@ -188,7 +190,7 @@ static inline void check_spares(const struct lm_heap *heap) {
       CHECK_EQ(span->state, LM_SPAN_SPARE);
       CHECK_EQ(span->class_index, i);
       CHECK_EQ(span->used_count, 0);
-      CHECK_EQ(unit_list_length(span->free_list), span->extended_count);
+      CHECK_EQ(unit_list_length(span->free_list) + span->hole_block_count, span->extended_count);
       CHECK_EQ(lm_tag_of(lm_span_start(span)), LM_TAG_SPARE);
       CHECK_EQ(lm_load_relaxed(&span->owner), heap);
       count += span->slice_count;

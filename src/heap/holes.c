@@ -1,0 +1,142 @@
+#include "heap/holes.h"
+
+#include "heap/span.h"
+
+/* A bit for each block of a span. */
+typedef uint64_t block_set[LM_BITMAP_WORDS(LM_SPAN_BLOCKS_MAX)];
+
+static size_t bytes_of_blocks(const struct lm_span *span) {
+  return lm_classes[span->class_index].block_bytes;
+}
+
+/* The carved blocks that reach onto pages [from, to): [first, end). */
+struct block_range {
+  size_t first, end;
+};
+static struct block_range blocks_on(const struct lm_span *span, size_t from, size_t to) {
+  size_t block_bytes = bytes_of_blocks(span);
+  size_t end = ((to << lm_os.page_shift) - 1) / block_bytes + 1;
+  return (struct block_range){(from << lm_os.page_shift) / block_bytes,
+                              lm_min(end, span->extended_count)};
+}
+
+/* The pages onto which a block reaches, as bits. */
+static uint64_t pages_of_block(const struct lm_span *span, size_t index) {
+  size_t block_bytes = bytes_of_blocks(span);
+  return lm_bitmap_mask(0, index * block_bytes >> lm_os.page_shift,
+                        lm_pages_of((index + 1) * block_bytes));
+}
+
+/* Calls for each run of pages in the set: [from, to). */
+#define FOR_EACH_RUN(pages, from, to)                                                  \
+  for (size_t from = lm_bitmap_find_set(&(pages), 0, 64),                              \
+              to = lm_bitmap_find_clear(&(pages), from, 64);                           \
+       from < 64; from = lm_bitmap_find_set(&(pages), to, 64),                         \
+              to = lm_bitmap_find_clear(&(pages), from, 64))
+
+/* Free blocks, on the list or in holes. */
+static void find_free(const struct lm_span *span, block_set is_free) {
+  size_t block_bytes = bytes_of_blocks(span);
+  const char *start = lm_span_start(span);
+  for (const struct lm_block *block = span->free_list; block != NULL; block = block->next) {
+    size_t index = (size_t)((const char *)block - start) / block_bytes;
+    lm_bitmap_set(is_free, index, index + 1);
+  }
+  FOR_EACH_RUN(span->hole_pages, from, to) {
+    struct block_range range = blocks_on(span, from, to);
+    lm_bitmap_set(is_free, range.first, range.end);
+  }
+}
+
+/* Pages with carved blocks only, all of them free. */
+static uint64_t find_empty_pages(const struct lm_span *span, const block_set is_free) {
+  uint64_t pages = 0;
+  size_t end = (span->extended_count * bytes_of_blocks(span)) >> lm_os.page_shift;
+  for (size_t page = 0; page < end; page++) {
+    struct block_range range = blocks_on(span, page, page + 1);
+    if (lm_bitmap_find_clear(is_free, range.first, range.end) == range.end)
+      pages |= (uint64_t)1 << page;
+  }
+  return pages;
+}
+
+/* Gives pages back, and returns those of which the system has taken. */
+static uint64_t purge_pages(struct lm_span *span, uint64_t pages) {
+  char *start = lm_span_start(span);
+  uint64_t given = 0;
+  FOR_EACH_RUN(pages, from, to) {
+    if (lm_pool_purge_unused(start + (from << lm_os.page_shift), start + (to << lm_os.page_shift)))
+      given |= lm_bitmap_mask(0, from, to);
+  }
+  return given;
+}
+
+/* Links the free blocks that reach onto no hole, in the order of their addresses. */
+static void link_free(struct lm_span *span, const block_set is_free) {
+  size_t block_bytes = bytes_of_blocks(span), hole_count = 0;
+  char *start = lm_span_start(span);
+  struct lm_block **link = &span->free_list;
+  size_t index = lm_bitmap_find_set(is_free, 0, span->extended_count);
+  for (; index < span->extended_count;
+       index = lm_bitmap_find_set(is_free, index + 1, span->extended_count)) {
+    if ((pages_of_block(span, index) & span->hole_pages) != 0) {
+      hole_count++;
+      continue;
+    }
+    *link = (struct lm_block *)(start + index * block_bytes);
+    link = &(*link)->next;
+  }
+  *link = NULL;
+  span->hole_block_count = (uint16_t)hole_count;
+}
+
+size_t lm_holes_make(struct lm_span *span) {
+  block_set is_free = {0};
+  if (span->free_list == NULL || lm_region_of(span)->decommits) return 0;
+  find_free(span, is_free);
+  uint64_t empty = find_empty_pages(span, is_free) & ~span->hole_pages;
+  if (empty == 0) return 0;
+  uint64_t given = purge_pages(span, empty);
+  span->hole_pages |= given;
+  span->dirty_pages &= ~given;
+  span->written_pages &= ~given;
+  link_free(span, is_free);
+  return (size_t)lm_bit_count(given);
+}
+
+/* A span of which less is free has hardly a page without a block. */
+#define SPARSE_FRACTION 4
+#define QUIET_WAIT_MAX 64
+
+void lm_holes_look(struct lm_span *span, size_t *left) {
+  *left -= lm_min(*left, 1);
+  bool quiet = span->used_count_seen == span->used_count;
+  span->used_count_seen = (uint16_t)span->used_count;
+  if (!quiet) span->quiet_looks = 0;
+  if (!quiet || span->quiet_looks > span->quiet_wait) return;
+  if (span->quiet_looks++ < span->quiet_wait) return;
+  size_t free_count = (size_t)span->extended_count - span->used_count;
+  if (free_count < span->extended_count / SPARSE_FRACTION) return;
+  lm_holes_make(span);
+  *left -= lm_min(*left, LM_HOLES_COST);
+}
+
+bool lm_holes_fill(struct lm_span *span) {
+  if (span->hole_pages == 0) return false;
+  span->quiet_wait = (uint8_t)lm_min(span->quiet_wait * 2 + 1, QUIET_WAIT_MAX);
+  size_t page = (size_t)__builtin_ctzll(span->hole_pages);
+  uint64_t filled = pages_of_block(span, blocks_on(span, page, page + 1).first);
+  filled = (filled | (uint64_t)1 << page) & span->hole_pages;
+  span->hole_pages &= ~filled;
+  size_t last = 63 - (size_t)__builtin_clzll(filled);
+  struct block_range range = blocks_on(span, page, last + 1);
+  for (size_t index = range.end; index-- > range.first;) {
+    uint64_t pages = pages_of_block(span, index);
+    if ((pages & filled) == 0 || (pages & span->hole_pages) != 0) continue;
+    char *block = lm_span_start(span) + index * bytes_of_blocks(span);
+    ((struct lm_block *)block)->next = span->free_list;
+    span->free_list = (struct lm_block *)block;
+    span->hole_block_count--;
+  }
+  return true;
+}
