@@ -664,6 +664,7 @@ static LM_NOINLINE void tick_slow(struct lm_heap *heap, uint64_t now_ms) {
   lm_remote_flush(heap);
   heap->ends_kept = heap->turns_pools = heap->makes_holes = true;
   heap->hole_class = 1;
+  heap->sparse_count = 0;
   heap->hole_round++;
   lm_orphan_tick(now_ms);
 }
@@ -705,14 +706,14 @@ static void make_some_holes(struct lm_heap *heap) {
   while (left > 0 && heap->hole_class < LM_CLASS_COUNT) {
     struct lm_span_list *usable = &heap->usable[heap->hole_class];
     struct lm_span *span = usable->first;
-    if (span == NULL || span->free_list == NULL || span->look_round == heap->hole_round) {
+    if (span == NULL || span->look_round == heap->hole_round) {
       heap->hole_class++;
       continue;
     }
     span->look_round = heap->hole_round;
     lm_span_list_remove(usable, span);
     lm_span_list_push_back(usable, span);
-    lm_holes_look(span, &left);
+    if (lm_holes_look(span, &left)) heap->sparse_count++;
   }
   heap->makes_holes = heap->hole_class < LM_CLASS_COUNT;
   heap->hole_credit -= given - left;

@@ -151,6 +151,7 @@ struct lm_heap {
   bool turns_pools, ends_kept, makes_holes; /* the tick has left some of that to the next ones */
   size_t hole_class;   /* of which spans are looked at for holes next */
   size_t hole_credit;  /* what may be spent on holes: grows with time */
+  size_t sparse_count; /* spans looked at in this round that may get holes in a later one */
   uint8_t hole_round;  /* each slow tick begins one */
   size_t reported_bytes; /* budget.h */
   /* This and the next three: while it has no thread, under the lists' lock. */

@@ -108,17 +108,19 @@ size_t lm_holes_make(struct lm_span *span) {
 #define SPARSE_FRACTION 4
 #define QUIET_WAIT_MAX 64
 
-void lm_holes_look(struct lm_span *span, size_t *left) {
+bool lm_holes_look(struct lm_span *span, size_t *left) {
   *left -= lm_min(*left, 1);
+  size_t free_count = (size_t)span->extended_count - span->used_count;
+  bool sparse = span->free_list != NULL && free_count >= span->extended_count / SPARSE_FRACTION;
   bool quiet = span->used_count_seen == span->used_count;
   span->used_count_seen = (uint16_t)span->used_count;
   if (!quiet) span->quiet_looks = 0;
-  if (!quiet || span->quiet_looks > span->quiet_wait) return;
-  if (span->quiet_looks++ < span->quiet_wait) return;
-  size_t free_count = (size_t)span->extended_count - span->used_count;
-  if (free_count < span->extended_count / SPARSE_FRACTION) return;
+  if (!quiet || !sparse) return sparse;
+  if (span->quiet_looks > span->quiet_wait) return false; /* they have been made */
+  if (span->quiet_looks++ < span->quiet_wait) return true;
   lm_holes_make(span);
   *left -= lm_min(*left, LM_HOLES_COST);
+  return false;
 }
 
 bool lm_holes_fill(struct lm_span *span) {

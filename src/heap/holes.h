@@ -16,9 +16,9 @@
 size_t lm_holes_make(struct lm_span *span);
 
 /* Looks at a span of a heap's whose turn it is, and makes its holes if what is used has not changed
- * for some looks. `*left` is how much a call may do still: a look costs 1, holes
- * LM_HOLES_COST. */
-void lm_holes_look(struct lm_span *span, size_t *left);
+ * for some looks. Returns whether a later look may. `*left` is how much a call may do still: a look
+ * costs 1, holes LM_HOLES_COST. */
+bool lm_holes_look(struct lm_span *span, size_t *left);
 #define LM_HOLES_COST 64
 
 /* Puts the blocks of the first hole onto the free_list. False if the span has none. */

@@ -9,6 +9,7 @@
 /* As long as so much is free that only the clock gives back, frees are counted once they have used
  * up what follows: that costs each of them less than a nanosecond. */
 #define IDLE_MIN_BYTES (4 * LM_MIB)
+#define SPARSE_PER_SLICE 4 /* spans that may get holes count for a slice */
 /* Frees that may look at the clock: with the slow path that costs some 20 nanoseconds, so that all
  * of them take a ten-thousandth of the time. */
 #define FREES_PER_MS 4
@@ -34,8 +35,8 @@ static bool keeps_much(const struct lm_heap *heap) {
   size_t page_count = heap->middle.dirty_count + lm_middle_cached_count(heap) +
                       lm_large_cache_pages(heap) +
                       lm_load_relaxed(&heap->pool->dirty_page_count);
-  size_t spare_bytes = heap->spares.count << LM_SLICE_SHIFT;
-  return spare_bytes + (page_count << lm_os.page_shift) >= IDLE_MIN_BYTES;
+  size_t slice_count = heap->spares.count + heap->sparse_count / SPARSE_PER_SLICE;
+  return (slice_count << LM_SLICE_SHIFT) + (page_count << lm_os.page_shift) >= IDLE_MIN_BYTES;
 }
 
 static void set_watching(struct lm_heap *heap, bool watches) {

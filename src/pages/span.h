@@ -67,8 +67,9 @@ struct lm_span {
   uint8_t slice_count;
   /* The same as in the table of tags, for processes that have none. */
   lm_tag tag;
-  /* Written by the owner when it makes or fills a hole (heap/holes.h), which is rare. Bit i: OS page
-   * i has been given back, and the free blocks that reach onto it, so many, are on no list. */
+  /* What follows is written by the owner when it looks for holes, makes or fills one
+   * (heap/holes.h), which is rare. Bit i: OS page i has been given back; and so many free blocks,
+   * which reach onto such pages, are on no list. */
   uint64_t hole_pages;
   uint16_t hole_block_count;
   uint16_t used_count_seen; /* at the last look for holes */
