@@ -38,6 +38,7 @@ static struct lm_heap *this_heap(void) {
   if (LM_LIKELY(!lm_heap_is_empty(heap))) return heap;
   lm_process_start();
   if (LM_THREAD(lm_thread_ended)) return NULL;
+  lm_os_thread_begins();
   heap = lm_heap_begin();
   if (heap == NULL) return NULL;
   set_heap(heap);

@@ -40,6 +40,10 @@ enum lm_atomic_kind { LM_ATOMIC_LOAD, LM_ATOMIC_STORE, LM_ATOMIC_MODIFY };
   (LM_ON_ATOMIC(p, LM_ATOMIC_MODIFY),         \
    atomic_compare_exchange_weak_explicit((p), (expected), (v), memory_order_release, \
                                          memory_order_acquire))
+#define lm_cas_release(p, expected, v)        \
+  (LM_ON_ATOMIC(p, LM_ATOMIC_MODIFY),         \
+   atomic_compare_exchange_strong_explicit((p), (expected), (v), memory_order_release, \
+                                           memory_order_relaxed))
 #define lm_cas_acquire(p, expected, v)        \
   (LM_ON_ATOMIC(p, LM_ATOMIC_MODIFY),         \
    atomic_compare_exchange_strong_explicit((p), (expected), (v), memory_order_acquire, \

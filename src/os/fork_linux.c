@@ -2,8 +2,10 @@
  * their own malloc by name, after all handlers and after taking their own locks; what replaces that
  * malloc defines those names. Both at once would take our locks twice. */
 #include <pthread.h>
+#include <sys/mman.h>
 
 #include "os/os.h"
+#include "os/syscall_linux.h"
 
 /* glibc has pthread_atfork only as a function to link into each library, around the first one. */
 extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), void *) LM_WEAK;
@@ -18,6 +20,52 @@ static struct {
 static void call(void (*handler)(void)) {
   if (handler != NULL) handler();
 }
+
+/* ---- A process copied by the system call alone (fork, clone), which calls no handlers ---- */
+
+#if !defined(MADV_WIPEONFORK)
+#define MADV_WIPEONFORK 18
+#endif
+
+/* In a page of its own that is cleared in a copy of the process (Linux 4.14), but not in a child
+ * that shares its memory, as vfork's does. */
+struct copy_mark {
+  _Atomic(uint32_t) intact; /* set as it is made and in the child of a fork, cleared by the kernel;
+                             * read by any thread, pairs with nothing */
+};
+/* NULL: no such page, or no need of it. Written by one of the threads that begin; its release pairs
+ * with the acquire of whoever begins later or waits for a lock. */
+static _Atomic(struct copy_mark *) copy_mark;
+/* Of threads that have begun: each adds itself. Pairs with nothing. */
+static _Atomic(uint32_t) begun_count;
+
+void lm_os_thread_begins(void) {
+  void *page;
+  struct copy_mark *none = NULL;
+  if (lm_add_relaxed(&begun_count, 1) == 0 || lm_load_acquire(&copy_mark) != NULL) return;
+  if (lm_os_map(lm_os.page_bytes, lm_os.page_bytes, &page) != 0) return;
+  struct copy_mark *mark = page;
+  lm_store_relaxed(&mark->intact, 1);
+  long advice = MADV_WIPEONFORK;
+  if (lm_syscall6(SYS_madvise, (long)page, (long)lm_os.page_bytes, advice, 0, 0, 0) != 0 ||
+      !lm_cas_release(&copy_mark, &none, mark))
+    lm_os_release(page, lm_os.page_bytes);
+}
+
+static void call_in_child(void) {
+  struct copy_mark *mark = lm_load_acquire(&copy_mark);
+  call(fork_handlers.child);
+  if (mark != NULL) lm_store_relaxed(&mark->intact, 1);
+}
+
+/* While there is but one thread, whoever held the locks is gone. */
+void lm_os_notice_copy(void) {
+  struct copy_mark *mark = lm_load_acquire(&copy_mark);
+  if (mark == NULL || lm_load_relaxed(&mark->intact) != 0) return;
+  if (lm_os_is_single_threaded()) call_in_child();
+}
+
+/* ---- fork ---- */
 
 /* glibc's lock of its list of streams. Its fork takes it, after all handlers: a thread that flushes
  * all streams holds it while it waits for a stream, whose holder may wait for us. So it is taken
@@ -51,7 +99,7 @@ static void handle_in_parent(void) {
 }
 static void handle_in_child(void) {
   if (takes_nothing) return;
-  call(fork_handlers.child);
+  call_in_child();
   if (takes_list()) _IO_list_resetlock();
 }
 
@@ -83,7 +131,8 @@ void lm_os_fork_start(void (*before)(void), void (*parent)(void), void (*child)(
 void __malloc_atfork(int where);
 void __malloc_atfork(int where) {
   if (where < 0) call(fork_handlers.before);
-  else call(where == 0 ? fork_handlers.parent : fork_handlers.child);
+  else if (where == 0) call(fork_handlers.parent);
+  else call_in_child();
 }
 
 /* glibc, 2.24 and later. */
@@ -92,7 +141,7 @@ void __malloc_fork_lock_parent(void) { call(fork_handlers.before); }
 void __malloc_fork_unlock_parent(void);
 void __malloc_fork_unlock_parent(void) { call(fork_handlers.parent); }
 void __malloc_fork_unlock_child(void);
-void __malloc_fork_unlock_child(void) { call(fork_handlers.child); }
+void __malloc_fork_unlock_child(void) { call_in_child(); }
 
 /* In static programs only: musl's fork has had the first as long as it has called the above, and
  * glibc's start calls the second. */

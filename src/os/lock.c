@@ -14,6 +14,7 @@ void lm_lock_take_slow(struct lm_lock *lock) {
         return;
     }
   }
+  lm_os_notice_copy();
   /* 2 from here on: whoever frees it must wake one of us, and the one woken passes that on. */
   while (lm_exchange_acquire(&lock->state, 2) != 0) lm_os_wait(&lock->state, 2);
 }

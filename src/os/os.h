@@ -42,7 +42,7 @@ int lm_os_reserve_zero(size_t size, void **result);
 int lm_os_commit(void *address, size_t size);
 
 /* Gives the pages back; they read as zero when next touched, after another commit if
- * lm_os.purge_decommits. */
+ * lm_os.purge_decommits. ENOSYS where the system only says that it does so. */
 int lm_os_purge(void *address, size_t size);
 
 /* Asks for huge pages in a reservation or mapping, from here on; a hint, which the system need not
@@ -107,6 +107,13 @@ bool lm_os_is_single_threaded(void);
 /* Calls the three around each fork: before it in the parent, after it in the parent and child. None
  * if the process has but one thread, which may have been interrupted while it held locks. */
 void lm_os_fork_start(void (*before)(void), void (*parent)(void), void (*child)(void));
+
+/* A process may be copied by a system call that calls none of the three. Such a copy has one thread;
+ * when that is about to wait for a lock, which nobody there can hold, the second of these runs the
+ * child's. What other threads were changing under their locks stays half changed. The first is
+ * called by each thread before it takes any lock. */
+void lm_os_thread_begins(void);
+void lm_os_notice_copy(void);
 
 /* A file to write to at the end of the process, whatever becomes of descriptors meanwhile. */
 struct lm_os_output {

@@ -290,6 +290,9 @@ void lm_os_abort(void) {
 
 /* ---- The process ---- */
 
+void lm_os_thread_begins(void) {}
+void lm_os_notice_copy(void) {}
+
 void lm_os_stay_loaded(void) {}
 bool lm_os_is_privileged(void) { return false; }
 bool lm_os_has_environment(void) { return true; }
