@@ -169,7 +169,37 @@ int lm_os_commit(void *address, size_t size) {
   return (int)-result;
 }
 
+/* ---- What emulators and sandboxes answer without doing it is tried once ---- */
+
+enum trial { UNTRIED, WORKS, FAILS };
+
+/* Two readable and writable pages, without a fault point: these calls are nobody's. */
+static volatile char *map_trial(void) {
+  long address = lm_syscall6(LM_SYS_MMAP, 0, 2 * (long)lm_os.page_bytes, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return is_error(address) ? NULL : (volatile char *)address;
+}
+
+static enum trial try_purge(void) {
+  volatile char *pages = map_trial();
+  if (pages == NULL) return UNTRIED;
+  pages[0] = 1;
+  lm_syscall6(SYS_madvise, (long)pages, (long)lm_os.page_bytes, MADV_DONTNEED, 0, 0, 0);
+  enum trial result = pages[0] == 0 ? WORKS : FAILS;
+  lm_os_release((void *)pages, 2 * lm_os.page_bytes);
+  return result;
+}
+
+/* Whether what is purged reads as zero. */
+static bool purge_clears(void) {
+  /* Written by any thread that does not know yet, all to the same effect; pairs with nothing. */
+  static _Atomic(uint32_t) known;
+  if (lm_load_relaxed(&known) == UNTRIED) lm_store_relaxed(&known, try_purge());
+  return lm_load_relaxed(&known) == WORKS;
+}
+
 int lm_os_purge(void *address, size_t size) {
+  if (!purge_clears()) return ENOSYS;
   long result = call_or_fault(SYS_madvise, (long)address, (long)size, MADV_DONTNEED, 0, 0, 0);
   if (LM_FAKE_OS && lm_os.purge_decommits && result == 0) /* as on other systems */
     lm_syscall6(SYS_mprotect, (long)address, (long)size, PROT_NONE, 0, 0, 0);
@@ -210,13 +240,35 @@ int lm_os_remap(void *address, size_t size, size_t new_size, void **result) {
 }
 
 #if LM_BITS_64
+#define MOVE_FLAGS (MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP)
+
+/* An emulator that does not know the last flag may unmap the source. */
+static enum trial try_move(void) {
+  volatile char *pages = map_trial(), *target = pages + lm_os.page_bytes;
+  long size = (long)lm_os.page_bytes;
+  if (pages == NULL) return UNTRIED;
+  pages[0] = 1;
+  long result = lm_syscall6(SYS_mremap, (long)pages, size, size, MOVE_FLAGS, (long)target, 0);
+  bool moved = result == (long)target && target[0] == 1;
+  bool is_mapped = lm_syscall6(SYS_madvise, (long)pages, size, MADV_NORMAL, 0, 0, 0) == 0;
+  enum trial outcome = moved && is_mapped && pages[0] == 0 ? WORKS : FAILS;
+  lm_os_release((void *)pages, 2 * lm_os.page_bytes);
+  return outcome;
+}
+
+static bool move_leaves_zeros(void) {
+  static _Atomic(uint32_t) known; /* as in purge_clears */
+  if (lm_load_relaxed(&known) == UNTRIED) lm_store_relaxed(&known, try_move());
+  return lm_load_relaxed(&known) == WORKS;
+}
+
 int lm_os_move_pages(void *from, void *to, size_t size) {
-  long flags = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
+  if (!move_leaves_zeros()) return ENOSYS;
+  long flags = MOVE_FLAGS;
   long result = -ENOMEM;
   if (lm_fault_here()) lm_os_release(to, size); /* the worst that a kernel does */
   else result = lm_syscall6(SYS_mremap, (long)from, (long)size, (long)size, flags, (long)to, 0);
   if (!is_error(result)) return 0;
-  if (result == -EINVAL) return ENOSYS; /* flags that the kernel does not know */
   /* Kernels unmap the target before they find that the source has parts with different flags (as
    * madvise makes them) or that memory is short. Put it back, or another mapping comes there. */
   long protection = PROT_READ | PROT_WRITE;
