@@ -58,8 +58,8 @@ void lm_os_accept_huge(void *address, size_t size);
  * as for any mapping of the program's own. */
 int lm_os_map(size_t size, size_t alignment, void **result);
 
-/* Ends a reservation or mapping, or a part of it where the address space can be limited. Cannot
- * fail in a way that we could mend. */
+/* Ends a reservation or mapping, or a part of it where the address space can be limited. What the
+ * system does not end, at its limit of mappings, is purged, and ended with a later call. */
 void lm_os_release(void *address, size_t size);
 
 /* Changes the size of a mapping of lm_os_map, moving it if need be; contents move with it. */
@@ -108,10 +108,10 @@ bool lm_os_is_single_threaded(void);
  * if the process has but one thread, which may have been interrupted while it held locks. */
 void lm_os_fork_start(void (*before)(void), void (*parent)(void), void (*child)(void));
 
-/* A process may be copied by a system call that calls none of the three. Such a copy has one thread;
- * when that is about to wait for a lock, which nobody there can hold, the second of these runs the
- * child's. What other threads were changing under their locks stays half changed. The first is
- * called by each thread before it takes any lock. */
+/* A process may be copied by a system call that calls none of the three. Such a copy has one
+ * thread; when that is about to wait for a lock, which nobody there can hold, the second of these
+ * runs the child's. What other threads were changing under their locks stays half changed. The
+ * first is called by each thread before it takes any lock. */
 void lm_os_thread_begins(void);
 void lm_os_notice_copy(void);
 

@@ -100,6 +100,57 @@ void lm_os_start(void) {
 
 /* ---- Memory ---- */
 
+/* ---- What could not be unmapped: a hole in a mapping makes two of it, which the system refuses at
+ * its limit (vm.max_map_count) ---- */
+
+#define LEFT_RANGES 128
+#define LEFT_FREE 0
+#define LEFT_BUSY 1 /* one thread has the entry */
+static struct {
+  /* One of the above, or where the range begins. Written by any thread that unmaps or maps; the
+   * release of who enters a range pairs with the acquire of who takes it out. */
+  _Atomic(uintptr_t) address;
+  size_t size; /* whoever has the entry */
+} left_ranges[LEFT_RANGES];
+static _Atomic(uint32_t) left_count; /* a hint that there are any: changed with the entries */
+
+static bool unmap(uintptr_t address, size_t size) {
+  return !is_error(lm_syscall6(SYS_munmap, (long)address, (long)size, 0, 0, 0, 0));
+}
+
+/* If there is no room for one more, the address space is lost, but not the memory. */
+static void leave_for_later(uintptr_t address, size_t size) {
+  lm_syscall6(SYS_madvise, (long)address, (long)size, MADV_DONTNEED, 0, 0, 0);
+  for (size_t i = 0; i < LEFT_RANGES; i++) {
+    uintptr_t expected = LEFT_FREE;
+    if (!lm_cas_acquire(&left_ranges[i].address, &expected, LEFT_BUSY)) continue;
+    left_ranges[i].size = size;
+    lm_store_release(&left_ranges[i].address, address);
+    lm_add_relaxed(&left_count, 1);
+    return;
+  }
+}
+
+/* Unmaps what has been left, up to the first range that cannot be unmapped yet. */
+static void unmap_left(void) {
+  for (size_t i = 0; i < LEFT_RANGES && lm_load_relaxed(&left_count) != 0; i++) {
+    uintptr_t address = lm_load_relaxed(&left_ranges[i].address);
+    if (address <= LEFT_BUSY) continue;
+    if (!lm_cas_acquire(&left_ranges[i].address, &address, LEFT_BUSY)) continue;
+    bool done = unmap(address, left_ranges[i].size);
+    lm_store_release(&left_ranges[i].address, done ? LEFT_FREE : address);
+    if (!done) return;
+    lm_sub_relaxed(&left_count, 1);
+  }
+}
+
+void lm_os_release(void *address, size_t size) {
+  if (LM_UNLIKELY(lm_load_relaxed(&left_count) != 0)) unmap_left();
+  if (LM_UNLIKELY(!unmap((uintptr_t)address, size))) leave_for_later((uintptr_t)address, size);
+}
+
+/* ---- Mapping ---- */
+
 /* What the system checks before it maps: a reservation may be of more than there is, so that its
  * size says nothing of what will be used; memory that the program has asked for is refused where
  * the system's own rule (vm.overcommit_memory) says that it cannot be had. */
@@ -107,6 +158,7 @@ enum backing { UNCHECKED = MAP_NORESERVE, CHECKED = 0 };
 
 static int map_memory(void *hint, size_t size, int protection, enum backing backing,
                       void **result) {
+  if (LM_UNLIKELY(lm_load_relaxed(&left_count) != 0)) unmap_left();
   int flags = MAP_PRIVATE | MAP_ANONYMOUS | (int)backing;
   long address = call_or_fault(LM_SYS_MMAP, (long)hint, (long)size, protection, flags, -1, 0);
   if (is_error(address)) return (int)-address;
@@ -225,10 +277,6 @@ int lm_os_map(size_t size, size_t alignment, void **result) {
   int protection = PROT_READ | PROT_WRITE;
   if (alignment <= lm_os.page_bytes) return map_memory(NULL, size, protection, CHECKED, result);
   return map_aligned(size, alignment, protection, CHECKED, result);
-}
-
-void lm_os_release(void *address, size_t size) {
-  lm_syscall6(SYS_munmap, (long)address, (long)size, 0, 0, 0, 0);
 }
 
 int lm_os_remap(void *address, size_t size, size_t new_size, void **result) {
