@@ -11,6 +11,7 @@
 #include "large/owned.h"
 #include "loam/loam.h"
 #include "os/os.h"
+#include "os/panic.h"
 #include "pages/meta.h"
 #include "report/report.h"
 
@@ -31,8 +32,21 @@ static void read_options(void) {
   if (lm_options.stats != LM_STATS_OFF) stats_output = lm_os_keep_open((int)lm_options.stats_fd);
 }
 
+/* Two that replace malloc cannot both have it, and the sanitizer's runtime calls it before it can
+ * be called itself. */
+static void refuse_sanitizer(void) {
+  const char *name = LM_NO_OVERRIDE ? NULL : lm_os_sanitizer();
+  if (name == NULL || !lm_os_serves("malloc", (const void *)loam_malloc)) return;
+  LM_TEXT(text, 256);
+  lm_text_string(&text, "loam: the runtime of ");
+  lm_text_string(&text, name);
+  lm_text_string(&text, " is in this process and needs malloc for itself: use it without loam");
+  lm_panic(&text);
+}
+
 void lm_process_start(void) {
   if (LM_LIKELY(lm_load_acquire(&started))) return;
+  refuse_sanitizer();
   lm_lock_take(&start_lock);
   if (!lm_load_relaxed(&started)) {
     lm_os_start();

@@ -159,6 +159,11 @@ void *lm_os_next_function(const char *name);
  * Slow. */
 void *lm_os_function_seen_by(const void *caller, const char *name);
 
+/* The name of a sanitizer whose runtime is in the process and needs malloc for itself, or NULL. */
+const char *lm_os_sanitizer(void);
+/* Whether it is `function` that the program calls as `name`. */
+bool lm_os_serves(const char *name, const void *function);
+
 /* From here on the module that this code is a part of stays loaded, even if whoever opened it
  * closes it: callbacks at the end of threads and around forks stay with the C library. */
 void lm_os_stay_loaded(void);

@@ -664,7 +664,27 @@ void *lm_os_function_seen_by(const void *caller, const char *name) {
   return function != NULL ? function : function_of_any_module(name);
 }
 
-/* Of the module that this code is a part of, made by the linker. */
+/* ---- Who else replaces malloc ---- */
+
+extern void __asan_init(void) LM_WEAK;
+extern void __hwasan_init(void) LM_WEAK;
+extern void __msan_init(void) LM_WEAK;
+extern void __tsan_init(void) LM_WEAK;
+
+const char *lm_os_sanitizer(void) {
+  if (__asan_init != NULL) return "AddressSanitizer";
+  if (__hwasan_init != NULL) return "HWAddressSanitizer";
+  if (__msan_init != NULL) return "MemorySanitizer";
+  return __tsan_init != NULL ? "ThreadSanitizer" : NULL;
+}
+
+bool lm_os_serves(const char *name, const void *function) {
+  return !LM_SHARED || dlsym == NULL || dlsym(RTLD_DEFAULT, name) == function;
+}
+
+/* ---- The module that this code is a part of ---- */
+
+/* Made by the linker. */
 extern const ElfW(Ehdr) __ehdr_start LM_WEAK __attribute__((visibility("hidden")));
 extern ElfW(Dyn) _DYNAMIC[] LM_WEAK __attribute__((visibility("hidden")));
 

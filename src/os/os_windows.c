@@ -293,6 +293,11 @@ void lm_os_abort(void) {
 void lm_os_thread_begins(void) {}
 void lm_os_notice_copy(void) {}
 
+const char *lm_os_sanitizer(void) { return NULL; }
+bool lm_os_serves(const char *name, const void *function) {
+  return name != NULL && function != NULL;
+}
+
 void lm_os_stay_loaded(void) {}
 bool lm_os_is_privileged(void) { return false; }
 bool lm_os_has_environment(void) { return true; }
