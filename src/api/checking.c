@@ -196,10 +196,9 @@ void lm_checked_free(void *block, void *caller) {
   else lm_raw_free(block);
 }
 
-void lm_checked_free_sized(void *block, size_t size, void *caller) {
+void lm_checked_compare_size(const void *block, size_t size) {
   if (block != NULL && !is_foreign(block) && is_live(block, false) && checked_size(block) != size)
     lm_misuse_wrong_size(block, size);
-  lm_checked_free(block, caller);
 }
 
 size_t lm_checked_usable_bytes(void *block, void *caller) {

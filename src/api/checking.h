@@ -20,7 +20,8 @@ void *lm_checked_calloc(size_t size);
 void *lm_checked_memalign(size_t alignment, size_t size);
 void *lm_checked_realloc(void *block, size_t size, void *caller);
 void lm_checked_free(void *block, void *caller);
-void lm_checked_free_sized(void *block, size_t size, void *caller);
+/* Ends the program if that is not the size of the block; looks at no block that is not loam's. */
+void lm_checked_compare_size(const void *block, size_t size);
 size_t lm_checked_usable_bytes(void *block, void *caller);
 /* For blocks of first-class heaps, which are never held back: what to ask for instead of `size`;
  * the block, once it is there; and its end, when it is freed or, `call` being NULL, its heap is. */
@@ -42,10 +43,9 @@ LM_INLINE void lm_checked_free(void *block, void *caller) {
   (void)caller;
   lm_raw_free(block);
 }
-LM_INLINE void lm_checked_free_sized(void *block, size_t size, void *caller) {
+LM_INLINE void lm_checked_compare_size(const void *block, size_t size) {
+  (void)block;
   (void)size;
-  (void)caller;
-  lm_raw_free(block);
 }
 LM_INLINE void *lm_checked_realloc(void *block, size_t size, void *caller) {
   return lm_raw_realloc(block, size, caller);

@@ -168,7 +168,8 @@ NAMED(void *, cxx_new_array_aligned_nothrow, "_Zna" SIZE_CODE "St11align_val_tRK
   NAMED(void, name, mangled, void *block, ##__VA_ARGS__) { lm_checked_free(block, LM_CALLER()); }
 #define DELETE_SIZED(name, mangled, ...) \
   NAMED(void, name, mangled, void *block, size_t size, ##__VA_ARGS__) { \
-    lm_checked_free_sized(block, size, LM_CALLER()); \
+    lm_checked_compare_size(block, size); \
+    lm_checked_free(block, LM_CALLER()); \
   }
 
 DELETE(cxx_delete, "_ZdlPv")
