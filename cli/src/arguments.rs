@@ -1,5 +1,7 @@
 //! The command line. Help, man pages and completions derive from what stands here.
 
+mod complaint; // what was mistyped, in one line
+
 use crate::failure::{USAGE, complain};
 use crate::graft::Arch;
 use clap::builder::{OsStringValueParser, TypedValueParser};
@@ -123,8 +125,9 @@ pub struct RunArguments {
 #[command(after_help = VERIFY_EXAMPLES)]
 pub struct VerifyArguments {
     /// A program, by path or by name in PATH, or the number of a running process
-    #[arg(value_name = "PROGRAM|PID", required_unless_present = "arguments")]
-    pub target: Option<OsString>,
+    #[arg(value_name = "PROGRAM|PID", required = true)]
+    #[arg(value_hint = ValueHint::CommandName)]
+    pub target: OsString,
 
     /// Let PROGRAM run to its end, and count its calls of the allocation functions by caller
     #[arg(long)]
@@ -141,8 +144,8 @@ pub struct VerifyArguments {
     #[command(flatten)]
     pub library: LibraryArguments,
 
-    /// Arguments for PROGRAM
-    #[arg(last = true, value_name = "ARGUMENTS")]
+    /// Arguments for PROGRAM; those that begin with a dash behind --
+    #[arg(value_name = "ARGUMENTS")]
     pub arguments: Vec<OsString>,
 }
 
@@ -464,17 +467,11 @@ pub fn parse() -> Result<Verb, ExitCode> {
             ExitCode::from(USAGE)
         }
         _ => {
-            complain(one_line(&error.to_string()));
+            let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+            complain(complaint::of(&error, &words));
             ExitCode::from(USAGE)
         }
     })
-}
-
-/// Clap explains over several lines; what it says first, in one.
-fn one_line(text: &str) -> String {
-    let first: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).collect();
-    let joined = first.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ");
-    format!("{}; try --help", joined.trim_start_matches("error: "))
 }
 
 #[cfg(test)]

@@ -62,6 +62,8 @@ pub struct LoamNote {
 #[derive(Debug)]
 pub struct Image {
     pub architecture: Architecture,
+    /// A library that is no program as well: it names no loader and has no place to begin at.
+    pub is_library: bool,
     /// An executable or a library; relocatable objects and core dumps are neither.
     pub is_loadable: bool,
     pub entry_address: u64,
@@ -132,6 +134,14 @@ impl Image {
             || LOAM_MARKS.iter().all(|mark| self.export(mark).is_some() || self.has_internal(mark))
     }
 
+    /// Whether it holds loam under loam's own names alone, as a crate's global allocator has it.
+    pub fn is_loam_beside_malloc(&self) -> bool {
+        let defines = |name| self.export(name).is_some() || self.has_internal(name);
+        let at = |name| self.internals.iter().find(|symbol| symbol.name == name);
+        let same = |loams: &Symbol| at("malloc").is_some_and(|own| own.address == loams.address);
+        self.is_loam() && at("loam_malloc").is_some_and(|loams| !defines("malloc") || !same(loams))
+    }
+
     /// The name of the sanitizer whose runtime the file carries or asks for.
     pub fn sanitizer(&self) -> Option<&'static str> {
         let carried = SANITIZER_MARKS
@@ -196,6 +206,7 @@ where
             is_64: file.is_64(),
             is_little_endian: file.is_little_endian(),
         },
+        is_library: false,
         is_loadable: [elf::ET_EXEC, elf::ET_DYN].contains(&header.e_type(endian)),
         entry_address: header.e_entry(endian).into(),
         interpreter: None,
@@ -211,7 +222,13 @@ where
         slots: Vec::new(),
     };
     read_segments(&file, data, &mut image).map_err(damaged)?;
-    read_dynamic(&file, &mut image).map_err(damaged)?;
+    let is_marked_program = read_dynamic(&file, &mut image).map_err(damaged)?;
+    image.is_library = header.e_type(endian) == elf::ET_DYN
+        && image.interpreter.is_none()
+        && image.dynamic_address.is_some()
+        && !is_marked_program
+        // Linkers of old do not mark static programs; these need no library, and begin somewhere.
+        && (image.entry_address == 0 || !image.needed.is_empty());
     read_symbols(&file, &mut image);
     image.slots = read_slots(&file, image.architecture.machine);
     Ok(image)
@@ -268,15 +285,17 @@ where
     found
 }
 
+/// Gives whether it says of itself that it is a program.
 fn read_dynamic<'data, Elf, R>(
     file: &ElfFile<'data, Elf, R>,
     image: &mut Image,
-) -> object::Result<()>
+) -> object::Result<bool>
 where
     Elf: FileHeader<Endian = Endianness>,
     R: ReadRef<'data>,
 {
     let table = file.elf_dynamic_table()?;
+    let mut is_marked_program = false;
     for entry in table.iter() {
         match entry.tag {
             elf::DT_NEEDED => {
@@ -287,10 +306,11 @@ where
             elf::DT_FLAGS => {
                 image.is_symbolic |= entry.val & elf::DF_SYMBOLIC.0 != 0;
             }
+            elf::DT_FLAGS_1 => is_marked_program = entry.val & elf::DF_1_PIE.0 != 0,
             _ => {}
         }
     }
-    Ok(())
+    Ok(is_marked_program)
 }
 
 fn read_symbols<'data, Elf, R>(file: &ElfFile<'data, Elf, R>, image: &mut Image)

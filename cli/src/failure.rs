@@ -1,6 +1,9 @@
 //! Errors with the exit status that they end in. One line each, on standard error.
 
+use nix::errno::Errno;
+use std::error::Error;
 use std::fmt::Display;
+use std::io;
 use std::process::ExitCode;
 
 /// Bad usage, and anything that keeps a verb from its work.
@@ -26,7 +29,7 @@ impl Failure {
 
     /// Prints the one line and gives the status.
     pub fn report(&self) -> ExitCode {
-        complain(format_args!("{:#}", self.cause));
+        complain(in_one_line(&self.cause));
         ExitCode::from(self.status)
     }
 }
@@ -41,4 +44,66 @@ impl From<anyhow::Error> for Failure {
 pub fn complain(text: impl Display) {
     use std::io::Write;
     let _ = writeln!(std::io::stderr(), "loam: {text}");
+}
+
+/// What could not be done, and why: `cannot read FILE: permission denied`.
+pub fn in_one_line(error: &anyhow::Error) -> String {
+    error.chain().map(text_of).collect::<Vec<_>>().join(": ")
+}
+
+fn text_of(cause: &(dyn Error + 'static)) -> String {
+    if let Some(cause) = cause.downcast_ref::<io::Error>() {
+        return reason(cause);
+    }
+    match cause.downcast_ref::<Errno>() {
+        Some(errno) => reason_of_errno(*errno),
+        None => without_number(&cause.to_string()),
+    }
+}
+
+/// Why the system refused, in words alone: who reads it has no table of error numbers.
+pub fn reason(cause: &io::Error) -> String {
+    match (cause.raw_os_error(), cause.kind()) {
+        (Some(number), _) => reason_of_errno(Errno::from_raw(number)),
+        (None, io::ErrorKind::NotFound) if cause.get_ref().is_none() => {
+            reason_of_errno(Errno::ENOENT)
+        }
+        _ => without_number(&cause.to_string()),
+    }
+}
+
+pub fn reason_of_errno(errno: Errno) -> String {
+    let mut letters = errno.desc().chars();
+    letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
+}
+
+/// Other crates put the system's text into theirs.
+fn without_number(text: &str) -> String {
+    let Some((before, number)) = text.split_once(" (os error ") else { return text.to_owned() };
+    let (_, after) = number.split_once(')').unwrap_or_default();
+    format!("{before}{after}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::Context;
+
+    fn said<T: std::fmt::Debug>(outcome: anyhow::Result<T>) -> String {
+        in_one_line(&outcome.expect_err("an error"))
+    }
+
+    #[test]
+    fn errors_have_one_style_whichever_crate_they_are_from() {
+        let denied = || io::Error::from_raw_os_error(nix::libc::EACCES);
+        let expected = "cannot read x: permission denied";
+        assert_eq!(said(Err::<(), _>(denied()).context("cannot read x")), expected);
+        assert_eq!(said(Err::<(), _>(Errno::EACCES).context("cannot read x")), expected);
+        let kind = io::Error::from(io::ErrorKind::PermissionDenied);
+        assert_eq!(said(Err::<(), _>(kind).context("cannot read x")), expected);
+        let missing = io::Error::from(io::ErrorKind::NotFound);
+        assert_eq!(said(Err::<(), _>(missing).context("x")), "x: no such file or directory");
+        let wrapped = io::Error::other(format!("{} at path y", denied()));
+        assert_eq!(said(Err::<(), _>(wrapped).context("x")), "x: Permission denied at path y");
+    }
 }

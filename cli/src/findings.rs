@@ -30,6 +30,7 @@ pub fn of_process(
     match loam {
         None => findings.push(not_loaded(rows)),
         Some(loam) => {
+            findings.extend(global_allocator(&program.path, &program.image, rows));
             let seen: Vec<String> = findings.iter().filter_map(|f| f.module.clone()).collect();
             findings.extend(other_definers(resolver, loam, rows, &seen));
             findings.extend(strdup(rows));
@@ -45,6 +46,8 @@ pub fn of_static(path: &Path, image: &Image, is_loam: bool) -> Option<Finding> {
     let text = |rest: &str| format!("static executable: {rest}");
     let (kind, text) = if is_loam {
         return None;
+    } else if image.is_loam_beside_malloc() {
+        return global_allocator(path, image, &[]);
     } else if !image.has_symbol_table {
         (
             FindingKind::Stripped,
@@ -116,6 +119,26 @@ fn own_malloc(program: &Module) -> Option<Finding> {
         list(&names)
     );
     Some(failure(FindingKind::OwnMalloc, program, names, text))
+}
+
+/// Loam in the program that malloc does not lead to.
+fn global_allocator(path: &Path, image: &Image, rows: &[EntryPointRow]) -> Option<Finding> {
+    let malloc = rows.iter().find(|row| row.symbol == "malloc");
+    if !image.is_loam_beside_malloc() || malloc.is_some_and(|row| row.loam == Some(true)) {
+        return None;
+    }
+    let holder = malloc.and_then(|row| row.module.as_deref()).unwrap_or("the C library");
+    Some(Finding {
+        kind: FindingKind::GlobalAllocator,
+        is_failure: true,
+        module: Some(shown(path)),
+        entry_points: vec!["malloc"],
+        text: format!(
+            "it holds loam under loam's own names alone, as the global allocator of Rust code: \
+             that code is on loam, and C code has malloc of {holder}; to serve both, enable the \
+             feature 'override' of the crate loam-malloc"
+        ),
+    })
 }
 
 fn not_loaded(rows: &[EntryPointRow]) -> Finding {

@@ -3,6 +3,7 @@
 use crate::callers;
 use crate::elf::{Image, Symbol};
 use crate::entry_points::{self, ALLOCATOR_MARKS, ENTRY_POINTS, EntryPoint, Group};
+use crate::failure::in_one_line;
 use crate::findings::{self, list};
 use crate::inspect::shown;
 use crate::report::{EntryPointRow, Finding, FindingKind, Linkage, Report, SCHEMA};
@@ -108,7 +109,7 @@ fn beside_loam(path: &Path, image: &Image) -> Option<Finding> {
             let callers: Vec<&str> = callers.iter().map(String::as_str).collect();
             format!("; still called by {}", callers.join(", "))
         }
-        Err(cause) => format!("; what calls it is not known ({cause:#})"),
+        Err(cause) => format!("; what calls it is not known ({})", in_one_line(&cause)),
     };
     let text = format!(
         "static executable: {other} is left in beside loam{through}{reached}; put loam into the \

@@ -2,7 +2,7 @@
 //! really runs, and the environment that preloads loam.
 
 use crate::elf::Image;
-use crate::failure::{Failure, NOT_EXECUTABLE, NOT_FOUND};
+use crate::failure::{Failure, NOT_EXECUTABLE, NOT_FOUND, in_one_line, reason, reason_of_errno};
 use crate::library::Library;
 use nix::unistd::{AccessFlags, access};
 use std::ffi::{OsStr, OsString};
@@ -58,13 +58,28 @@ fn check_executable(path: &Path) -> Result<(), Failure> {
     let metadata = path.metadata().map_err(|cause| {
         let is_missing = matches!(cause.kind(), NotFound | NotADirectory);
         let status = if is_missing { NOT_FOUND } else { NOT_EXECUTABLE };
-        Failure::new(status, format!("cannot run {shown}: {cause}"))
+        Failure::new(status, format!("cannot run {shown}: {}", reason(&cause)))
     })?;
     if metadata.is_dir() {
         return Err(Failure::new(NOT_EXECUTABLE, format!("cannot run {shown}: is a directory")));
     }
     access(path, AccessFlags::X_OK)
-        .map_err(|cause| Failure::new(NOT_EXECUTABLE, format!("cannot run {shown}: {cause}")))
+        .map_err(|errno| Failure::new(NOT_EXECUTABLE, cannot_run(path, &reason_of_errno(errno))))
+}
+
+/// The line for what is there and cannot be run. A program of another system says so itself.
+pub fn cannot_run(path: &Path, why: &str) -> String {
+    let shown = path.display();
+    match is_for_windows(path) {
+        true => format!("{shown} is a program for Windows, which cannot be run here"),
+        false => format!("cannot run {shown}: {why}"),
+    }
+}
+
+pub fn is_for_windows(path: &Path) -> bool {
+    let mut magic = [0; 2];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut magic));
+    read.is_ok() && magic == *b"MZ"
 }
 
 /// Follows scripts to the program that runs in the end.
@@ -76,13 +91,14 @@ pub fn resolve(path: &Path, arguments: &[OsString]) -> Result<Target, Failure> {
         argv[0] = path.clone().into();
         let script = path;
         (path, argv) = interpreter(&line, argv).map_err(|failure| {
-            let text = format!("{}: in its first line: {:#}", script.display(), failure.cause);
+            let text =
+                format!("{}: in its first line: {}", script.display(), in_one_line(&failure.cause));
             Failure::new(failure.status, text)
         })?;
     }
     let (image, unreadable) = match Image::read(&path) {
         Ok(image) => (image, None),
-        Err(cause) => (None, Some(format!("{cause:#}"))),
+        Err(cause) => (None, Some(in_one_line(&cause))),
     };
     Ok(Target { path, argv, image, unreadable })
 }

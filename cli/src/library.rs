@@ -46,7 +46,7 @@ impl Library {
 }
 
 fn beside_command() -> Result<PathBuf> {
-    let command = std::env::current_exe().context("cannot find where this command is")?;
+    let command = crate::itself::path()?;
     let folder = command.parent().unwrap_or(Path::new("/"));
     let candidates = PLACES.map(|place| folder.join(place));
     match candidates.iter().find(|candidate| candidate.exists()) {

@@ -17,6 +17,7 @@ mod inherited; // signal dispositions to hand on to a program
 mod inspect; // a process, inspected
 mod inspect_pe; // a program for Windows, inspected
 mod inspect_static; // a static program, inspected
+mod itself; // where this command's own file is
 mod launch; // how a program starts: PATH, scripts, environment
 mod library; // where libloam.so is
 mod man; // verb: man pages

@@ -2,6 +2,7 @@
 
 use crate::deepbind;
 use crate::elf::{Image, Segment};
+use crate::failure::reason;
 use anyhow::{Context, Result, anyhow, bail};
 use procfs::ProcError;
 use procfs::process::{MMPermissions, MMapPath, MemoryMap, Process as ProcessFolder};
@@ -184,6 +185,10 @@ impl Process {
 
 fn not_readable(pid: i32, cause: ProcError) -> anyhow::Error {
     match cause {
+        _ if !Path::new("/proc/self").exists() => anyhow!(
+            "cannot look into a process, as /proc is not mounted: mount it by 'mount -t proc proc \
+             /proc'; or let loam say itself that it serves a program, by 'loam run --stats'"
+        ),
         ProcError::PermissionDenied(_) => anyhow!(
             "not permitted to read process {pid}: run as its user, or as root with CAP_SYS_PTRACE{}",
             ptrace_restriction()
@@ -195,6 +200,7 @@ fn not_readable(pid: i32, cause: ProcError) -> anyhow::Error {
         ProcError::Io(cause, _) if cause.raw_os_error() == Some(nix::libc::ESRCH) => {
             anyhow!("there is no process {pid}")
         }
+        ProcError::Io(cause, _) => anyhow!("cannot read process {pid}: {}", reason(&cause)),
         other => anyhow!("cannot read process {pid}: {other}"),
     }
 }

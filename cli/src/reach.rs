@@ -23,6 +23,8 @@ pub enum Obstacle {
         library: PathBuf,
         library_architecture: String,
     },
+    #[error("{} is a shared library, not a program", .0.display())]
+    Library(PathBuf),
     #[error(
         "{} is statically linked: there is no loader in it that could preload a library; link it \
          again with loam.o, or with libloam.a before the C library", .0.display()
@@ -60,6 +62,9 @@ pub fn obstacle(program: &Path, image: &Image, library: &Library) -> Option<Obst
             library: library.path.clone(),
             library_architecture: library.image.architecture.to_string(),
         });
+    }
+    if image.is_library {
+        return Some(Obstacle::Library(program.into()));
     }
     let Some(interpreter) = &image.interpreter else {
         return Some(Obstacle::Static(program.into()));

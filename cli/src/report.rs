@@ -100,6 +100,8 @@ pub enum FindingKind {
     NotCovered,
     /// A library looks in itself and its own libraries first.
     Deepbind,
+    /// The program holds loam under its own names alone: as the global allocator of Rust code.
+    GlobalAllocator,
     /// A reference leads past loam for another reason.
     BoundElsewhere,
     /// A library linked with -Bsymbolic looks in itself first.

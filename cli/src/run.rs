@@ -1,7 +1,7 @@
 //! `loam run`: the program with loam preloaded, in the place of this command.
 
 use crate::arguments::RunArguments;
-use crate::failure::{Failure, NOT_EXECUTABLE, NOT_FOUND, REFUSED, complain};
+use crate::failure::{Failure, NOT_EXECUTABLE, NOT_FOUND, REFUSED, complain, reason_of_errno};
 use crate::launch::{self, Target};
 use crate::library::Library;
 use crate::{inherited, reach};
@@ -73,7 +73,7 @@ fn execute(
         Errno::ENOENT => " (the loader or interpreter that it names is missing)",
         _ => "",
     };
-    Ok(Failure::new(status, format!("cannot run {}: {}{hint}", path.display(), errno.desc())))
+    Ok(Failure::new(status, launch::cannot_run(path, &(reason_of_errno(errno) + hint))))
 }
 
 /// A script without a `#!` line is the shell's, as execvp(3) has it.

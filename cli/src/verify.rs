@@ -1,6 +1,7 @@
 //! `loam verify`: proof that a program, or a running process, allocates with loam only.
 
 use crate::arguments::VerifyArguments;
+use crate::elf::Image;
 use crate::failure::{Failure, USAGE};
 use crate::launch::{self, Target};
 use crate::library::Library;
@@ -32,7 +33,7 @@ pub fn verify(arguments: &VerifyArguments) -> Result<ExitCode, Failure> {
 
 /// The process number asked for. A program whose name is a number needs a path: `./4711`.
 fn pid(arguments: &VerifyArguments) -> Result<Option<i32>, Failure> {
-    let Some(text) = arguments.target.as_ref().and_then(|target| target.to_str()) else {
+    let Some(text) = arguments.target.to_str() else {
         return Ok(None);
     };
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -42,7 +43,7 @@ fn pid(arguments: &VerifyArguments) -> Result<Option<i32>, Failure> {
         return Err(anyhow!("--run starts a program; process {text} runs already").into());
     }
     if !arguments.arguments.is_empty() {
-        return Err(anyhow!("arguments after -- are for a program, not for process {text}").into());
+        return Err(anyhow!("arguments are for a program, and {text} is a process").into());
     }
     match text.parse() {
         Ok(pid) if pid > 0 => Ok(Some(pid)),
@@ -62,7 +63,7 @@ fn of_process(pid: i32) -> Result<Report> {
 
 fn of_program(arguments: &VerifyArguments) -> Result<Report, Failure> {
     let command: Vec<OsString> =
-        arguments.target.iter().chain(&arguments.arguments).cloned().collect();
+        [&arguments.target].into_iter().chain(&arguments.arguments).cloned().collect();
     // What is wrong with the program is an error of usage here, not a result.
     let usage = |failure: Failure| Failure { status: USAGE, ..failure };
     // A file for Windows needs no permission to be executed here.
@@ -75,8 +76,16 @@ fn of_program(arguments: &VerifyArguments) -> Result<Report, Failure> {
         }
         return Ok(report);
     }
+    if is_named_file && Image::read(named)?.is_some_and(|image| image.is_library) {
+        let text = format!(
+            "{} is a shared library, not a program: name a program that loads it, or the number \
+             of a process that has",
+            named.display()
+        );
+        return Err(Failure::new(USAGE, text));
+    }
     let found = launch::find(&command[0]).map_err(usage)?;
-    let path = found.canonicalize().with_context(|| found.display().to_string())?;
+    let path = found.canonicalize().with_context(|| format!("cannot find {}", found.display()))?;
     let target = launch::resolve(&path, &command).map_err(usage)?;
     let mut report = of_target(arguments, &target)?;
     if target.path != path {

@@ -110,7 +110,7 @@ fn an_allocator_that_crashes_hangs_or_is_none_is_reported_as_that() {
     assert!(problem(&results, "crashes").starts_with("2 of 2 runs: killed by SIG"));
     assert_eq!(problem(&results, "hangs"), "2 of 2 runs: hangs: it had not ended after 1 s");
     assert!(problem(&results, "none").starts_with("cannot be preloaded: "));
-    assert!(problem(&results, "gone").starts_with("/does/not/exist.so: "));
+    assert!(problem(&results, "gone").starts_with("cannot find /does/not/exist.so: "));
     for name in ["none", "gone"] {
         assert_eq!(run_count(&results, name), 0, "{name}");
     }

@@ -2,6 +2,7 @@
 
 use super::peers::{self, Found};
 use super::results::AllocatorRow;
+use crate::failure::{in_one_line, reason};
 use crate::launch;
 use crate::library::Library;
 use anyhow::{Context, Result, anyhow, bail};
@@ -59,7 +60,7 @@ impl Allocator {
 
     /// A library to preload, if it can be.
     pub fn preloaded(name: &str, found: Found) -> Allocator {
-        let problem = peers::obstacle(&found.library).err().map(|cause| format!("{cause:#}"));
+        let problem = peers::obstacle(&found.library).err().map(|cause| in_one_line(&cause));
         Allocator {
             name: name.into(),
             library: Some(found.library),
@@ -129,7 +130,7 @@ fn loam(asked_for: Option<&Path>) -> Allocator {
             allocator.version = Some(env!("CARGO_PKG_VERSION").into());
             allocator.library = Some(library.path);
         }
-        Err(cause) => allocator.problem = Some(format!("{cause:#}")),
+        Err(cause) => allocator.problem = Some(in_one_line(&cause)),
     }
     allocator
 }
@@ -148,14 +149,14 @@ fn system_tuned() -> Option<Allocator> {
     let settings: Vec<String> =
         TUNABLES.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let environment = BTreeMap::from([("GLIBC_TUNABLES".to_owned(), settings.join(":"))]);
-    let problem = untaken_tunable(&environment).map(|cause| format!("{cause:#}"));
+    let problem = untaken_tunable(&environment).map(|cause| in_one_line(&cause));
     Some(Allocator { name: SYSTEM_TUNED.into(), environment, problem, ..plain })
 }
 
 /// Why the settings have no effect, as the loader tells which it knows and has taken.
 fn untaken_tunable(environment: &BTreeMap<String, String>) -> Option<anyhow::Error> {
     let listing = || -> Result<String> {
-        let itself = std::env::current_exe()?;
+        let itself = crate::itself::path()?;
         let image = crate::elf::Image::read(&itself)?.context("not an ELF file")?;
         let loader = image.interpreter.context("no loader")?;
         let output = Command::new(loader).arg("--list-tunables").envs(environment).output()?;
@@ -176,7 +177,7 @@ fn of_user(name: &str, path: &Path) -> Allocator {
         Err(cause) => Allocator {
             name: name.into(),
             library: Some(path.into()),
-            problem: Some(format!("{}: {cause}", path.display())),
+            problem: Some(format!("cannot find {}: {}", path.display(), reason(&cause))),
             ..Allocator::default()
         },
     }
@@ -184,7 +185,7 @@ fn of_user(name: &str, path: &Path) -> Allocator {
 
 /// The commit of the checkout that this command was built in, if it is in one.
 pub fn commit() -> Option<String> {
-    let itself = std::env::current_exe().ok()?;
+    let itself = crate::itself::path().ok()?;
     let folder = itself.parent()?;
     launch::find("git".as_ref()).ok()?;
     let git = |arguments: &[&str]| {

@@ -4,6 +4,7 @@
 use super::allocators::Allocator;
 use crate::binding::Resolver;
 use crate::entry_points;
+use crate::failure::in_one_line;
 use crate::launch::{self, Target};
 use crate::process::Process;
 use crate::trace::{Stopped, Streams};
@@ -35,7 +36,7 @@ pub fn trial(
 ) -> Result<Trial> {
     let name = command.first().context("no program")?;
     let found = launch::find(name).map_err(|failure| failure.cause)?;
-    let path = found.canonicalize().with_context(|| found.display().to_string())?;
+    let path = found.canonicalize().with_context(|| format!("cannot find {}", found.display()))?;
     let target = launch::resolve(&path, command).map_err(|failure| failure.cause)?;
     if let Some(obstacle) = obstacle(&target, allocator) {
         return Ok(obstacle);
@@ -49,7 +50,7 @@ pub fn trial(
         .collect();
     let stopped = match Stopped::start(&target, &variables, Streams::Closed) {
         Ok(stopped) => stopped,
-        Err(cause) => return Ok(Trial::NoEffect(format!("crashes: {cause:#}"))),
+        Err(cause) => return Ok(Trial::NoEffect(format!("crashes: {}", in_one_line(&cause)))),
     };
     looked_at(&Process::open(stopped.pid())?, allocator)
 }

@@ -65,7 +65,7 @@ impl Launched {
         // Ours must not be inherited, or the program would hold the pipe that it is measured by.
         nix::fcntl::fcntl(&ours, nix::fcntl::F_SETFD(nix::fcntl::FdFlag::FD_CLOEXEC))
             .context("cannot set up a pipe")?;
-        let itself = std::env::current_exe().context("cannot find where this command is")?;
+        let itself = crate::itself::path()?;
         let mut command = Command::new(itself);
         command.arg(LAUNCH).arg(theirs.as_raw_fd().to_string());
         for (name, value) in start.environment {
@@ -131,7 +131,7 @@ pub fn launch(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     match try_launch(&mut arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(cause) => {
-            crate::failure::complain(format_args!("{cause:#}"));
+            crate::failure::complain(crate::failure::in_one_line(&cause));
             ExitCode::FAILURE
         }
     }
@@ -195,7 +195,11 @@ impl Program {
             Err(cause) => cause,
             Ok(never) => match never {},
         };
-        crate::failure::complain(format_args!("cannot run {:?}: {}", self.path, cause.desc()));
+        crate::failure::complain(format_args!(
+            "cannot run {}: {}",
+            self.path.to_string_lossy(),
+            crate::failure::reason_of_errno(cause)
+        ));
         // SAFETY: ends this process; the launcher's own buffers are not to be written twice.
         unsafe { libc::_exit(i32::from(crate::failure::NOT_EXECUTABLE)) }
     }

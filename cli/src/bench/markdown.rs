@@ -29,7 +29,8 @@ pub fn update_checkout(results: &[Results], root: &Path) -> Result<()> {
 pub fn update(results: &[Results], readme: &Path, page: &Path, plots: &Path) -> Result<()> {
     let Some(first) = results.first() else { bail!("no results to show") };
     let name = || readme.display().to_string();
-    let old = std::fs::read_to_string(readme).with_context(name)?;
+    let old = std::fs::read_to_string(readme)
+        .with_context(|| format!("cannot read {}", readme.display()))?;
     let comparisons = results
         .iter()
         .map(|results| Comparison::new(results, report::baseline_of(results, None)))
@@ -50,7 +51,8 @@ pub fn update(results: &[Results], readme: &Path, page: &Path, plots: &Path) -> 
         .map(|(aspect, file)| Ok((file, dots::standalone(&dots::dots(main, aspect, &names)?))))
         .into_iter()
         .collect::<Result<Vec<(&str, String)>>>()?;
-    std::fs::create_dir_all(plots).with_context(|| plots.display().to_string())?;
+    std::fs::create_dir_all(plots)
+        .with_context(|| format!("cannot make folder {}", plots.display()))?;
     for (file, svg) in pictures {
         replace::file(&plots.join(file), &svg)?;
     }

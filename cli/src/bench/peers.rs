@@ -105,7 +105,7 @@ pub fn obstacle(library: &Path) -> Result<()> {
     let shown = library.display();
     let image = Image::read(library)?.filter(|image| image.is_loadable);
     let image = image.with_context(|| format!("cannot be preloaded: {shown} is no library"))?;
-    let itself = Image::read(&std::env::current_exe()?)?.context("this command is no ELF file")?;
+    let itself = Image::read(&crate::itself::path()?)?.context("this command is no ELF file")?;
     if image.architecture != itself.architecture {
         bail!("cannot be preloaded: {shown} is for {}", image.architecture);
     }

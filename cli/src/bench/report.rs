@@ -58,7 +58,8 @@ pub fn read(path: &Path) -> Result<Results> {
     struct Outline {
         schema: u32,
     }
-    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    let text =
+        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let name = path.display();
     let outline: Outline = serde_json::from_str(&text)
         .with_context(|| format!("{name}: these are no results of loam bench"))?;

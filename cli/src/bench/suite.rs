@@ -28,7 +28,8 @@ impl Places {
             Some(folder) => folder.to_path_buf(),
             None => beside_command()?,
         };
-        let bench = bench.canonicalize().with_context(|| bench.display().to_string())?;
+        let bench =
+            bench.canonicalize().with_context(|| format!("cannot find {}", bench.display()))?;
         let build = bench.parent().unwrap_or(Path::new("/")).join("build");
         Ok(Places { bench, programs: build.join("bench"), data: build.join("bench-data") })
     }
@@ -43,7 +44,7 @@ impl Places {
 }
 
 fn beside_command() -> Result<PathBuf> {
-    let command = std::env::current_exe().context("cannot find where this command is")?;
+    let command = crate::itself::path()?;
     let mut folders = command.ancestors().skip(1).map(|folder| folder.join("bench"));
     folders.find(|folder| folder.join(FILE).exists()).with_context(|| {
         format!("cannot find bench/{FILE} above {}: name it with --suite FOLDER", command.display())
@@ -110,7 +111,8 @@ enum Rounds {
 /// All rows of the file.
 pub fn read(bench: &Path) -> Result<Vec<RowDefinition>> {
     let path = bench.join(FILE);
-    let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    let text =
+        fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let file: SuiteFile = toml::from_str(&text).map_err(|cause| {
         let before = cause.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
         let line = before.matches('\n').count() + 1;

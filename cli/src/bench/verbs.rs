@@ -12,7 +12,7 @@ use super::workload::{Figure, Kind, Server, Workload};
 use crate::arguments::{
     BenchArguments, BenchCommandArguments, BenchReportArguments, BenchVerb, MeasuringArguments,
 };
-use crate::failure::Failure;
+use crate::failure::{Failure, reason};
 use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -105,7 +105,10 @@ fn check_commands(workload: &Workload) -> Result<()> {
         }
     }
     match &workload.input {
-        Some(path) if !path.exists() => bail!("cannot read {}: not there", path.display()),
+        Some(path) => match std::fs::File::open(path) {
+            Ok(_) => Ok(()),
+            Err(cause) => bail!("cannot read {}: {}", path.display(), reason(&cause)),
+        },
         _ => Ok(()),
     }
 }
@@ -113,7 +116,7 @@ fn check_commands(workload: &Workload) -> Result<()> {
 /// All allocators there are.
 pub fn find_allocators(arguments: &MeasuringArguments) -> Vec<Allocator> {
     let beside = || {
-        let command = std::env::current_exe().ok()?;
+        let command = crate::itself::path().ok()?;
         let folder = command.parent()?.join("../peers");
         folder.is_dir().then_some(folder)
     };

@@ -46,7 +46,7 @@ impl<'a> Watch<'a> {
             interval: INTERVAL_START,
             kib: Vec::new(),
             processes: BTreeMap::new(),
-            itself: std::env::current_exe().ok(),
+            itself: crate::itself::path().ok(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Puts a new file in the place of an old one, which is kept beside it, and takes that back.
 //! At no moment is there less than one whole file in the place.
 
+use crate::failure::reason;
 use anyhow::{Context, Result, bail};
 use nix::unistd::{AccessFlags, access};
 use std::ffi::OsString;
@@ -133,7 +134,7 @@ fn keep_original(target: &Path, old: &[u8]) -> Result<bool> {
             target.display()
         ),
         Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => {}
-        Err(cause) => bail!("cannot read {}: {cause}", original.display()),
+        Err(cause) => bail!("cannot read {}: {}", original.display(), reason(&cause)),
     }
     // A second link is the same file, times and all. Where there are no links, a copy.
     if std::fs::hard_link(target, &original).is_err() {
