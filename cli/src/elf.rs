@@ -82,6 +82,8 @@ pub struct Image {
     pub has_symbol_table: bool,
     pub loam_notes: Vec<LoamNote>,
     pub slots: Vec<Slot>,
+    /// Calls dlopen: it may load modules at any time.
+    pub opens_modules: bool,
 }
 
 impl Image {
@@ -220,6 +222,7 @@ where
         has_symbol_table: file.symbol_table().is_some(),
         loam_notes: Vec::new(),
         slots: Vec::new(),
+        opens_modules: false,
     };
     read_segments(&file, data, &mut image).map_err(damaged)?;
     let is_marked_program = read_dynamic(&file, &mut image).map_err(damaged)?;
@@ -323,6 +326,7 @@ where
         let found =
             Symbol { name: name.to_owned(), address: symbol.address(), size_bytes: symbol.size() };
         if symbol.is_undefined() {
+            image.opens_modules |= name == "dlopen";
             if found.address != 0 && is_of_interest(name) {
                 image.plt_entries.push(found);
             }

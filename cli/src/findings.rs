@@ -36,6 +36,7 @@ pub fn of_process(
             findings.extend(strdup(rows));
             findings.extend(bound_elsewhere(resolver, rows, strays));
             findings.extend(other_mallocs(resolver, program, rows));
+            findings.extend(opens_modules(resolver));
         }
     }
     findings
@@ -58,6 +59,14 @@ pub fn of_static(path: &Path, image: &Image, is_loam: bool) -> Option<Finding> {
     };
     let module = Some(shown(path));
     Some(Finding { kind, is_failure: true, module, entry_points: Vec::new(), text })
+}
+
+/// A note on how the program was come to.
+pub fn of_launcher(launcher: &Path, program: &str) -> Finding {
+    let text = format!("{} has executed {program}: this is about that program", launcher.display());
+    let module = Some(shown(launcher));
+    let kind = FindingKind::Launcher;
+    Finding { kind, is_failure: false, module, entry_points: Vec::new(), text }
 }
 
 /// A note that what runs a script was inspected, not what the script starts.
@@ -294,6 +303,26 @@ fn other_mallocs(resolver: &Resolver, program: &Module, rows: &[EntryPointRow]) 
         Finding { is_failure: false, ..finding }
     };
     scope.iter().filter(is_noted).map(note).collect()
+}
+
+/// A note on modules that are not there yet. Nothing is to be said where loam serves dlopen.
+fn opens_modules(resolver: &Resolver) -> Option<Finding> {
+    if resolver.definer("dlopen").is_some_and(|module| module.image.is_loam()) {
+        return None;
+    }
+    let scope = resolver.process.scope();
+    let opening = scope.iter().filter(|module| module.image.opens_modules);
+    let names: Vec<String> = opening.map(|module| module.file_name()).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let module = scope.iter().find(|module| module.image.opens_modules)?;
+    let verb = if names.len() == 1 { "imports" } else { "import" };
+    let text = format!(
+        "{} {verb} dlopen: modules opened later are not seen here, and bypass loam where they are \
+         opened with RTLD_DEEPBIND",
+        list(&names)
+    );
+    let finding = failure(FindingKind::OpensModules, module, Vec::new(), text);
+    Some(Finding { is_failure: false, ..finding })
 }
 
 /// At most a few names, for a line that can be read.

@@ -43,8 +43,8 @@ pub fn process(process: &Process, pid: Option<i32>) -> Result<Report> {
     })
 }
 
-/// The report on a program that was not started, as a preload cannot reach it.
-pub fn unreachable(path: &Path, kind: FindingKind, text: String) -> Report {
+/// The report on a program that was not inspected.
+pub fn not_inspected(path: &Path, kind: FindingKind, text: String) -> Report {
     let finding = Finding {
         kind,
         is_failure: true,

@@ -19,6 +19,7 @@ mod inspect_pe; // a program for Windows, inspected
 mod inspect_static; // a static program, inspected
 mod itself; // where this command's own file is
 mod launch; // how a program starts: PATH, scripts, environment
+mod launcher; // programs that start others
 mod library; // where libloam.so is
 mod man; // verb: man pages
 mod pe; // what a file for Windows imports

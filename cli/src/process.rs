@@ -7,7 +7,9 @@ use anyhow::{Context, Result, anyhow, bail};
 use procfs::ProcError;
 use procfs::process::{MMPermissions, MMapPath, MemoryMap, Process as ProcessFolder};
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::fs::File;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -181,6 +183,18 @@ impl Process {
             Some(symbol.address.wrapping_add(module.bias))
         })
     }
+}
+
+/// The file of the program that a process runs, and its arguments.
+pub fn executed(pid: i32) -> Result<(PathBuf, Vec<OsString>)> {
+    let folder = ProcessFolder::new(pid).map_err(|cause| not_readable(pid, cause))?;
+    let file = folder.exe().map_err(|cause| not_readable(pid, cause))?;
+    let words = format!("/proc/{pid}/cmdline");
+    let words = std::fs::read(&words).with_context(|| format!("cannot read {words}"))?;
+    let words = words.split(|byte| *byte == 0);
+    let mut argv: Vec<OsString> = words.map(|word| OsString::from_vec(word.to_vec())).collect();
+    argv.pop(); // behind the last zero byte
+    Ok((file, argv))
 }
 
 fn not_readable(pid: i32, cause: ProcError) -> anyhow::Error {

@@ -121,8 +121,14 @@ pub enum FindingKind {
     Imported,
     /// While it ran, calls went to functions that are not loam's.
     PastLoam,
-    /// A note: the program is a script, and what was inspected is its interpreter.
+    /// A script: as a note, its interpreter was inspected; as a failure, the programs that it
+    /// starts were not.
     Script,
+    /// A program that starts others: as a note, what it has become was inspected; as a failure,
+    /// nothing was.
+    Launcher,
+    /// A note: it may open modules in a way that leads past loam.
+    OpensModules,
     /// A note: a library defines malloc, though nothing seen resolves to it.
     DefinesMalloc,
 }
@@ -195,6 +201,13 @@ pub enum Binding {
 impl CallRow {
     pub fn is_past_loam(&self) -> bool {
         self.loam == Some(false)
+    }
+}
+
+impl Finding {
+    /// Whether it says that the programs in question were not looked at.
+    pub fn is_not_followed(&self) -> bool {
+        self.is_failure && matches!(self.kind, FindingKind::Script | FindingKind::Launcher)
     }
 }
 

@@ -18,7 +18,11 @@ pub fn render(report: &Report, all: bool) -> String {
 
 fn write(out: &mut String, report: &Report, all: bool) -> std::fmt::Result {
     let process = report.pid.map(|pid| format!(" (process {pid})")).unwrap_or_default();
-    let answer = if report.loam { "" } else { "NOT on loam: " };
+    let answer = match report.findings.iter().find(|finding| finding.is_failure) {
+        _ if report.loam => "",
+        Some(first) if first.is_not_followed() => "NOT verified: ",
+        _ => "NOT on loam: ",
+    };
     writeln!(out, "{}{process}: {answer}{}", report.program, report.verdict)?;
     if let Some(library) = &report.library {
         writeln!(out, "loam: {library}")?;

@@ -4,22 +4,51 @@
 use crate::elf::Architecture;
 use crate::inherited;
 use crate::launch::Target;
-use crate::process::Process;
+use crate::process::{self, Process};
 use anyhow::{Context, Result, anyhow, bail};
 use nix::sys::ptrace::{self, AddressType, Options};
-use nix::sys::signal::Signal;
+use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::Pid;
 use object::elf;
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+use thiserror::Error;
 
 /// A started program that has not come to main. It is killed when this goes out of scope.
 pub struct Stopped {
     child: Child,
     entry: Option<Breakpoint>,
+    /// Whether a launcher has become the program.
+    pub has_followed: bool,
 }
+
+/// Says of a program that has been executed with these arguments whether it is a launcher.
+pub type IsLauncher = fn(&Path, &[OsString]) -> bool;
+
+/// For programs that are to be looked at whatever they start.
+pub fn no_launcher(_: &Path, _: &[OsString]) -> bool {
+    false
+}
+
+/// A launcher that has become no program: what it would start is not known.
+#[derive(Debug, Error)]
+pub enum NotFollowed {
+    #[error("it ended without executing another program ({0})")]
+    Ended(String),
+    #[error("it executed no other program within {} s", LAUNCHER_LIMIT.as_secs())]
+    Late,
+}
+
+/// A launcher that takes longer does more than to launch.
+const LAUNCHER_LIMIT: Duration = Duration::from_secs(20);
 
 /// What stood at the entry point before the trap.
 #[derive(Clone, Copy)]
@@ -48,11 +77,13 @@ impl Drop for Stopped {
 }
 
 impl Stopped {
-    /// Starts the program with variables added to its environment.
+    /// Starts the program with variables added to its environment. Launchers run, until they have
+    /// become what is none.
     pub fn start(
         target: &Target,
         environment: &[(&str, OsString)],
         streams: Streams,
+        is_launcher: IsLauncher,
     ) -> Result<Stopped> {
         let mut command = Command::new(&target.path);
         command.args(&target.argv[1..]).arg0(&target.argv[0]);
@@ -71,8 +102,8 @@ impl Stopped {
         unsafe { command.pre_exec(trace_me) };
         let shown = target.path.display();
         let child = command.spawn().with_context(|| format!("cannot start {shown} traced"))?;
-        let mut stopped = Stopped { child, entry: None };
-        stopped.continue_to_entry().with_context(|| shown.to_string())?;
+        let mut stopped = Stopped { child, entry: None, has_followed: false };
+        stopped.continue_to_entry(is_launcher).with_context(|| shown.to_string())?;
         Ok(stopped)
     }
 
@@ -85,22 +116,41 @@ impl Stopped {
         Pid::from_raw(self.child.id().cast_signed())
     }
 
-    fn continue_to_entry(&mut self) -> Result<()> {
+    fn continue_to_entry(&mut self, is_launcher: IsLauncher) -> Result<()> {
         self.wait_for_exec()?;
         ptrace::setoptions(self.traced(), Options::PTRACE_O_EXITKILL | Options::PTRACE_O_TRACEEXEC)
             .context("cannot trace it")?;
-        self.set_breakpoint()?;
+        self.begin(is_launcher)?;
+        // Ends the launcher when it is late; what follows a launcher has no limit.
+        let limit = TimeLimit::begin(self.traced(), LAUNCHER_LIMIT);
         let mut signal = None;
         loop {
+            if self.entry.is_some() {
+                limit.end();
+            }
             ptrace::cont(self.traced(), signal.take()).context("cannot continue it")?;
             match waitpid(self.traced(), None).context("cannot wait for it")? {
                 WaitStatus::Stopped(_, Signal::SIGTRAP) => return Ok(()),
                 // A library's constructor started the program anew.
-                WaitStatus::PtraceEvent(..) => self.set_breakpoint()?,
+                WaitStatus::PtraceEvent(..) => self.begin(is_launcher)?,
                 WaitStatus::Stopped(_, other) => signal = Some(other),
+                _ if self.entry.is_none() && limit.is_over() => bail!(NotFollowed::Late),
+                ended if self.entry.is_none() => {
+                    bail!(NotFollowed::Ended(how_ended(ended)))
+                }
                 ended => return Err(ended_early(ended)),
             }
         }
+    }
+
+    /// A program has been executed: it is stopped at its entry point, unless it is a launcher.
+    fn begin(&mut self, is_launcher: IsLauncher) -> Result<()> {
+        let (program, argv) = process::executed(self.pid())?;
+        if !is_launcher(&program, &argv) {
+            return self.set_breakpoint();
+        }
+        (self.entry, self.has_followed) = (None, true);
+        Ok(())
     }
 
     fn wait_for_exec(&self) -> Result<()> {
@@ -195,11 +245,50 @@ impl Stopped {
     }
 }
 
+/// Kills a process after a while, unless that is called off.
+struct TimeLimit {
+    /// Dropped to call it off.
+    running: Cell<Option<Sender<()>>>,
+    is_over: Arc<AtomicBool>,
+}
+
+impl TimeLimit {
+    fn begin(process: Pid, limit: Duration) -> TimeLimit {
+        let (running, ended) = channel();
+        let is_over = Arc::new(AtomicBool::new(false));
+        let over = is_over.clone();
+        std::thread::spawn(move || {
+            if ended.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
+                over.store(true, Ordering::SeqCst);
+                // It may have ended by itself.
+                let _ = kill(process, Signal::SIGKILL);
+            }
+        });
+        TimeLimit { running: Cell::new(Some(running)), is_over }
+    }
+
+    fn end(&self) {
+        self.running.take();
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::SeqCst)
+    }
+}
+
 fn ended_early(status: WaitStatus) -> anyhow::Error {
     match status {
-        WaitStatus::Exited(_, code) => anyhow!("ended before main, with status {code}"),
-        WaitStatus::Signaled(_, signal, _) => anyhow!("ended before main, by signal {signal}"),
+        WaitStatus::Exited(..) => anyhow!("ended before main, with {}", how_ended(status)),
+        WaitStatus::Signaled(..) => anyhow!("ended before main, by {}", how_ended(status)),
         other => anyhow!("stopped before main in an unexpected way: {other:?}"),
+    }
+}
+
+fn how_ended(status: WaitStatus) -> String {
+    match status {
+        WaitStatus::Exited(_, code) => format!("status {code}"),
+        WaitStatus::Signaled(_, signal, _) => format!("signal {signal}"),
+        other => format!("{other:?}"),
     }
 }
 

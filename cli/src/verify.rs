@@ -4,11 +4,12 @@ use crate::arguments::VerifyArguments;
 use crate::elf::Image;
 use crate::failure::{Failure, USAGE};
 use crate::launch::{self, Target};
+use crate::launcher::{self, Launcher};
 use crate::library::Library;
-use crate::process::Process;
+use crate::process::{self, Process};
 use crate::reach::{self, Obstacle};
 use crate::report::{FindingKind, Report};
-use crate::trace::{Stopped, Streams};
+use crate::trace::{self, IsLauncher, NotFollowed, Stopped, Streams};
 use crate::{count, findings, inspect, inspect_pe, inspect_static, text};
 use anyhow::{Context, Result, anyhow, bail};
 use std::ffi::OsString;
@@ -52,13 +53,17 @@ fn pid(arguments: &VerifyArguments) -> Result<Option<i32>, Failure> {
 }
 
 fn of_process(pid: i32) -> Result<Report> {
-    let process = Process::open(pid)?;
+    of_opened(&Process::open(pid)?, Some(pid))
+}
+
+/// `pid`: of a process that was not started for the purpose.
+fn of_opened(process: &Process, pid: Option<i32>) -> Result<Report> {
     let program = process.program()?;
     let is_static = program.image.interpreter.is_none() && program.order.is_none();
     if is_static {
-        return Ok(inspect_static::report(&program.path, &program.image, Some(pid)));
+        return Ok(inspect_static::report(&program.path, &program.image, pid));
     }
-    inspect::process(&process, Some(pid))
+    inspect::process(process, pid)
 }
 
 fn of_program(arguments: &VerifyArguments) -> Result<Report, Failure> {
@@ -87,11 +92,61 @@ fn of_program(arguments: &VerifyArguments) -> Result<Report, Failure> {
     let found = launch::find(&command[0]).map_err(usage)?;
     let path = found.canonicalize().with_context(|| format!("cannot find {}", found.display()))?;
     let target = launch::resolve(&path, &command).map_err(usage)?;
-    let mut report = of_target(arguments, &target)?;
-    if target.path != path {
-        report.findings.push(findings::of_script(&path, &target.path));
+    match launcher::of(&target.path, &target.argv) {
+        None => {
+            let mut report = of_target(arguments, &target)?;
+            if target.path != path {
+                report.findings.push(findings::of_script(&path, &target.path));
+            }
+            Ok(report)
+        }
+        Some(Launcher::StartsChildren) if !arguments.run => Ok(not_followed(&path, &target, None)),
+        Some(_) => Ok(through_launchers(arguments, &path, &target)?),
+    }
+}
+
+/// The report on what launchers become in the end.
+fn through_launchers(arguments: &VerifyArguments, path: &Path, target: &Target) -> Result<Report> {
+    let library = Library::locate(arguments.library.library.as_deref())?;
+    let environment =
+        [("LD_BIND_NOW", OsString::from("1")), ("LD_PRELOAD", launch::preload(&library))];
+    let streams = if arguments.run { Streams::Shared } else { Streams::Closed };
+    let becomes: IsLauncher = |path, argv| launcher::of(path, argv) == Some(Launcher::Becomes);
+    let stopped = match Stopped::start(target, &environment, streams, becomes) {
+        Err(cause) => match cause.downcast_ref::<NotFollowed>() {
+            Some(why) => return Ok(not_followed(path, target, Some(why))),
+            None => return Err(cause),
+        },
+        Ok(stopped) => stopped,
+    };
+    let (program, argv) = process::executed(stopped.pid())?;
+    let has_become_another = stopped.has_followed;
+    let mut report = of_opened(&Process::open(stopped.pid())?, None)?;
+    if arguments.run {
+        report = counted(report, stopped)?;
+    }
+    let has_executed = report.run.as_ref().is_none_or(|run| run.executed > 0);
+    if has_executed && launcher::of(&program, &argv) == Some(Launcher::StartsChildren) {
+        let run = report.run.take();
+        return Ok(Report { run, ..not_followed(path, target, None) });
+    }
+    if has_become_another {
+        report.findings.push(findings::of_launcher(path, &report.program));
     }
     Ok(report)
+}
+
+/// The report where a launcher or a script hides what is run in the end.
+fn not_followed(path: &Path, target: &Target, why: Option<&NotFollowed>) -> Report {
+    let is_script = target.path != path;
+    let kind = if is_script { FindingKind::Script } else { FindingKind::Launcher };
+    let what = if is_script { "a script" } else { "a launcher" };
+    let why = match why {
+        Some(why) => format!("this is {what}, and {why}"),
+        None => format!("this is {what} that starts programs as its children"),
+    };
+    let text = format!("{why}: what it runs in the end was not looked at; name that program");
+    inspect::not_inspected(path, kind, text)
 }
 
 fn of_target(arguments: &VerifyArguments, target: &Target) -> Result<Report> {
@@ -105,7 +160,9 @@ fn of_target(arguments: &VerifyArguments, target: &Target) -> Result<Report> {
     if image.interpreter.is_none() {
         let report = inspect_static::report(&target.path, image, None);
         return match arguments.run {
-            true => counted(report, Stopped::start(target, &[], Streams::Shared)?),
+            true => {
+                counted(report, Stopped::start(target, &[], Streams::Shared, trace::no_launcher)?)
+            }
             false => Ok(report),
         };
     }
@@ -118,7 +175,7 @@ fn of_target(arguments: &VerifyArguments, target: &Target) -> Result<Report> {
         environment.push(("LD_PRELOAD", launch::preload(&library)));
     }
     let streams = if arguments.run { Streams::Shared } else { Streams::Closed };
-    let stopped = Stopped::start(target, &environment, streams)?;
+    let stopped = Stopped::start(target, &environment, streams, trace::no_launcher)?;
     let report = inspect::process(&Process::open(stopped.pid())?, None)?;
     if arguments.run { counted(report, stopped) } else { Ok(report) }
 }
@@ -148,5 +205,5 @@ fn not_started(target: &Target, library: &Library) -> Option<Report> {
         Obstacle::Sanitizer { .. } => FindingKind::Sanitizer,
         _ => FindingKind::Unreachable,
     };
-    Some(inspect::unreachable(&target.path, kind, obstacle.to_string()))
+    Some(inspect::not_inspected(&target.path, kind, obstacle.to_string()))
 }

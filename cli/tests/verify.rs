@@ -122,7 +122,7 @@ fn the_program_gets_its_arguments_and_does_not_come_to_main() {
 #[test]
 fn a_script_is_judged_by_its_interpreter() {
     let workshop = Workshop::new();
-    let script = workshop.executable_file("script", "#!/usr/bin/env sh\n");
+    let script = workshop.executable_file("script", "#!/usr/bin/env -S awk -f\n");
     let (status, report) = report(&script);
     assert_eq!(status, 0);
     assert_eq!(finding(&report, "script")["is_failure"], false);

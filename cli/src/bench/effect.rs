@@ -7,7 +7,7 @@ use crate::entry_points;
 use crate::failure::in_one_line;
 use crate::launch::{self, Target};
 use crate::process::Process;
-use crate::trace::{Stopped, Streams};
+use crate::trace::{Stopped, Streams, no_launcher};
 use anyhow::{Context, Result};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -48,7 +48,7 @@ pub fn trial(
         .iter()
         .filter_map(|(name, value)| Some((name.to_str()?, value.clone())))
         .collect();
-    let stopped = match Stopped::start(&target, &variables, Streams::Closed) {
+    let stopped = match Stopped::start(&target, &variables, Streams::Closed, no_launcher) {
         Ok(stopped) => stopped,
         Err(cause) => return Ok(Trial::NoEffect(format!("crashes: {}", in_one_line(&cause)))),
     };
