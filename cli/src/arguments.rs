@@ -248,6 +248,10 @@ pub struct BenchCommandArguments {
     #[arg(long = "rate", value_name = "REGEX")]
     pub rates: Vec<String>,
 
+    /// A status other than 0 is no failure. A signal is, and a missing figure
+    #[arg(long)]
+    pub ignore_failure: bool,
+
     /// A command before each run, not measured, on the system's allocator
     #[arg(long, value_name = "COMMAND")]
     pub setup: Option<String>,
@@ -314,12 +318,31 @@ pub struct MeasuringArguments {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub json: Option<PathBuf>,
 
-    /// Write a page with plots to FILE
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub html: Option<PathBuf>,
+    /// Unmeasured rounds before the first measured one
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub warmup: usize,
+
+    #[command(flatten)]
+    pub export: ExportArguments,
 
     #[command(flatten)]
     pub library: LibraryArguments,
+}
+
+/// Files that a comparison is written to.
+#[derive(Debug, Default, Clone, Args)]
+pub struct ExportArguments {
+    /// Write a page with plots to PAGE
+    #[arg(long, value_name = "PAGE", value_hint = ValueHint::FilePath)]
+    pub html: Option<PathBuf>,
+
+    /// Write the figures as comma-separated values to CSV
+    #[arg(long, value_name = "CSV", value_hint = ValueHint::FilePath)]
+    pub export_csv: Option<PathBuf>,
+
+    /// Write the tables as Markdown to MARKDOWN
+    #[arg(long, value_name = "MARKDOWN", value_hint = ValueHint::FilePath)]
+    pub export_markdown: Option<PathBuf>,
 }
 
 /// Run the suite of a checkout of loam: programs of its own, and real ones
@@ -375,9 +398,8 @@ pub struct BenchReportArguments {
     #[arg(long, value_name = "NAME")]
     pub baseline: Option<String>,
 
-    /// Write a page with plots to FILE
-    #[arg(long, value_name = "PAGE", value_hint = ValueHint::FilePath)]
-    pub html: Option<PathBuf>,
+    #[command(flatten)]
+    pub export: ExportArguments,
 
     /// Compare the verdicts with those of another run of the same rows
     #[arg(long, value_name = "OTHER", value_hint = ValueHint::FilePath)]

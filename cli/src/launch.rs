@@ -70,9 +70,14 @@ fn check_executable(path: &Path) -> Result<(), Failure> {
 /// The line for what is there and cannot be run. A program of another system says so itself.
 pub fn cannot_run(path: &Path, why: &str) -> String {
     let shown = path.display();
-    match is_for_windows(path) {
-        true => format!("{shown} is a program for Windows, which cannot be run here"),
-        false => format!("cannot run {shown}: {why}"),
+    if is_for_windows(path) {
+        return format!("{shown} is a program for Windows, which cannot be run here");
+    }
+    match Image::read(path) {
+        Ok(Some(image)) if image.is_library => {
+            format!("{shown} is a shared library, not a program")
+        }
+        _ => format!("cannot run {shown}: {why}"),
     }
 }
 

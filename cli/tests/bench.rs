@@ -148,13 +148,12 @@ fn figures_come_from_the_output() {
 }
 
 #[test]
-fn what_a_preload_cannot_reach_is_said_before_anything_is_measured() {
+fn what_keeps_its_own_malloc_is_said_of_the_systems_allocator() {
     let workshop = Workshop::new();
     let program = workshop.compile("sometimes.c", &["-static", "-DSTEADY"]);
-    let arguments = ["--runs", "1", "--with", "loam,glibc", "--", shown(&program), "{dir}"];
+    let arguments = ["--runs", "1", "--with", "glibc", "--", shown(&program), "{dir}"];
     let (status, results) = measure(&workshop, &arguments);
-    assert_eq!(status, 1);
-    assert!(problem(&results, "loam").ends_with("is statically linked: nothing to preload"));
+    assert_eq!(status, 0);
     let partial = cell(&results, "glibc")["effect"]["partial"][0].as_str().expect("a text");
     assert!(partial.ends_with("uses a malloc of its own"), "{partial}");
 }
@@ -288,4 +287,92 @@ fn the_allocators_there_are_can_be_listed() {
         .assert()
         .success()
         .stdout(contains("loam ").and(contains("glibc ")).and(contains("mine ")));
+}
+
+/// What a measurement of the command prints, and its status.
+fn printed(arguments: &[&str]) -> (String, Option<i32>) {
+    let output = loam().arg("bench").args(arguments).output().expect("it runs");
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    (text + &String::from_utf8_lossy(&output.stderr), output.status.code())
+}
+
+#[test]
+fn the_last_line_answers_the_question() {
+    let workshop = Workshop::new();
+    let program = workshop.compile("sometimes.c", &["-DSTEADY"]);
+    let with = ["--runs", "3", "--with", "loam,glibc", "--"];
+    let (text, _) = printed(&[&with[..], &[shown(&program), "{dir}"]].concat());
+    let last = text.lines().last().expect("a line");
+    assert!(last.contains("faste") && last.contains("peak") && last.ends_with('.'), "{text}");
+    let (text, status) = printed(&[&with[..], &["false"]].concat());
+    assert_eq!(status, Some(1));
+    assert!(text.trim_end().ends_with("No answer: the runs under glibc, to compare with, failed."));
+    assert_eq!(text.matches("ended with status 1").count(), 1, "once: {text}");
+}
+
+#[test]
+fn short_runs_are_asked_for_more() {
+    let (text, _) = printed(&["--runs", "3", "--with", "loam,glibc", "--", "true"]);
+    assert!(text.contains("below 5 ms most of it is the start of a process"), "{text}");
+    assert!(text.contains("--runs 30"), "{text}");
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_in_one_line() {
+    let workshop = Workshop::new();
+    let refused = |program: &Path, part: &str| {
+        let (text, status) = printed(&["--", shown(program)]);
+        assert_eq!(status, Some(2), "{text}");
+        assert!(text.contains(part) && text.lines().count() == 1, "{text}");
+    };
+    refused(&workshop.compile("allocates.c", &["-static"]), "statically linked");
+    refused(&workshop.compile("allocates.c", &["-fsanitize=address"]), "AddressSanitizer");
+    refused(&workshop.compile("own_malloc.c", &[]), "a malloc of its own");
+    refused(&workshop.compile("plugin.c", &["-shared", "-fPIC"]), "a shared library");
+    refused(&workshop.executable_file("a.exe", b"MZ and more"), "a program for Windows");
+    // Settings of the system's own malloc can be compared on each of them.
+    let program = workshop.compile("allocates.c", &["-static"]);
+    let arguments = ["--ignore-failure", "--runs", "1", "--with", "glibc", "--", shown(&program)];
+    let (status, _) = measure(&workshop, &arguments);
+    assert_eq!(status, 0);
+}
+
+#[test]
+fn a_status_can_be_ignored_and_a_signal_cannot() {
+    let workshop = Workshop::new();
+    let with = ["--ignore-failure", "--runs", "2", "--with", "glibc", "--", "sh", "-c"];
+    let (status, results) = measure(&workshop, &[&with[..], &["exit 3"]].concat());
+    assert_eq!((status, problem(&results, "glibc")), (0, "none"));
+    let (status, results) = measure(&workshop, &[&with[..], &["kill -SEGV $$"]].concat());
+    assert_eq!(status, 1);
+    assert!(problem(&results, "glibc").contains("killed by SIGSEGV"));
+}
+
+#[test]
+fn warm_up_rounds_are_made_and_not_counted() {
+    let workshop = Workshop::new();
+    let log = workshop.path("log");
+    let script = format!("echo >> {}", shown(&log));
+    let arguments = ["--runs", "2", "--with", "loam,glibc", "--warmup", "3", "--"];
+    let (_, results) = measure(&workshop, &[&arguments[..], &["sh", "-c", &script]].concat());
+    assert_eq!((run_count(&results, "glibc"), run_count(&results, "loam")), (2, 2));
+    let runs = std::fs::read_to_string(&log).expect("a log").lines().count();
+    assert_eq!(runs, 1 + 2 * (3 + 2), "the first of all, then rounds of two");
+}
+
+#[test]
+fn figures_are_exported_as_csv_and_markdown_at_once_and_later() {
+    let workshop = Workshop::new();
+    let files = ["a.csv", "a.md", "b.csv", "b.md"].map(|name| workshop.path(name));
+    let [csv, markdown, csv_again, markdown_again] = files.each_ref().map(|path| shown(path));
+    let exports = ["--export-csv", csv, "--export-markdown", markdown];
+    let command = ["--runs", "3", "--with", "loam,glibc", "--", "true"];
+    measure(&workshop, &[&exports[..], &command].concat());
+    let json = workshop.path("results.json");
+    let again = ["--export-csv", csv_again, "--export-markdown", markdown_again];
+    loam().args(["bench", "report"]).arg(&json).args(again).assert().success();
+    let text = |path: &str| std::fs::read_to_string(path).expect("a file");
+    assert_eq!((text(csv), text(markdown)), (text(csv_again), text(markdown_again)));
+    assert!(text(csv).contains("\ntrue,wall,s,loam,3,"), "{}", text(csv));
+    assert!(text(markdown).contains("| loam |"), "{}", text(markdown));
 }

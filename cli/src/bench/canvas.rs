@@ -5,6 +5,7 @@ use anyhow::{Result, anyhow};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
+use std::cell::RefCell;
 
 /// Plotters' font sizes are this much larger than the SVG's.
 const FONT_FACTOR: f64 = 1.24;
@@ -60,6 +61,8 @@ type Area<'b> = DrawingArea<SVGBackend<'b>, Shift>;
 /// The area to draw on, in pixels from the upper left.
 pub struct Canvas<'b> {
     area: Area<'b>,
+    /// What parts of the picture say under the pointer.
+    tips: RefCell<Vec<String>>,
 }
 
 /// An SVG with a title and a description for those who do not see it.
@@ -74,14 +77,15 @@ impl Picture {
     /// The SVG, for the inside of a page that defines the colours.
     pub fn draw(&self, draw: impl FnOnce(&Canvas) -> Result<()>) -> Result<String> {
         let mut svg = String::new();
-        {
+        let tips = {
             let size = (self.width.max(1) as u32, self.height.max(1) as u32);
             let area = SVGBackend::with_string(&mut svg, size).into_drawing_area();
-            let canvas = Canvas { area };
+            let canvas = Canvas { area, tips: RefCell::default() };
             draw(&canvas)?;
             canvas.area.present().map_err(|error| anyhow!("drawing {}: {error}", self.title))?;
-        }
-        Ok(self.described(&with_names(svg)))
+            canvas.tips.into_inner()
+        };
+        Ok(self.described(&with_tips(with_names(svg), &tips)))
     }
 
     fn described(&self, svg: &str) -> String {
@@ -102,6 +106,14 @@ impl Picture {
 impl Canvas<'_> {
     pub fn rectangle(&self, corners: [(i32, i32); 2], paint: Paint) -> Result<()> {
         self.put(&Rectangle::new(corners, paint.stand_in().filled()))
+    }
+
+    /// A part that says more under the pointer. To be drawn last: what lies below sees no pointer.
+    pub fn tip(&self, corners: [(i32, i32); 2], text: String) -> Result<()> {
+        let mut tips = self.tips.borrow_mut();
+        let at = tips.len();
+        tips.push(text);
+        self.put(&Rectangle::new(corners, tip_stand_in(at).filled()))
     }
 
     pub fn line(&self, points: &[(i32, i32)], paint: Paint, width: u32) -> Result<()> {
@@ -177,6 +189,24 @@ fn with_names(mut svg: String) -> String {
     svg
 }
 
+/// A colour that stands for a tip until the SVG is complete.
+fn tip_stand_in(at: usize) -> RGBColor {
+    RGBColor(5, (at / 256 % 256) as u8, (at % 256) as u8)
+}
+
+/// The stand-ins of tips replaced by elements with a title.
+fn with_tips(mut svg: String, tips: &[String]) -> String {
+    for (at, text) in tips.iter().enumerate() {
+        let RGBColor(red, green, blue) = tip_stand_in(at);
+        let fill = format!("fill=\"#{red:02X}{green:02X}{blue:02X}\"");
+        let Some(place) = svg.find(&fill) else { continue };
+        let Some(length) = svg[place..].find("/>") else { continue };
+        let element = format!("class=\"tip\"><title>{}</title></rect>", escaped(text));
+        svg.replace_range(place..place + length + "/>".len(), &element);
+    }
+    svg
+}
+
 fn hex(paint: Paint) -> String {
     let RGBColor(red, green, blue) = paint.stand_in();
     format!("\"#{red:02X}{green:02X}{blue:02X}\"")
@@ -228,6 +258,62 @@ pub fn ticks(highest: f64, count: usize) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tips_are_elements_with_a_title_and_no_stand_in_stays() {
+        let picture =
+            Picture { width: 9, height: 9, title: "t".into(), description: String::new() };
+        let svg = picture.draw(|canvas| {
+            (0..300).try_for_each(|at| canvas.tip([(0, 0), (9, 9)], format!("<{at}>")))
+        });
+        let svg = svg.expect("a picture");
+        assert_eq!(svg.matches("class=\"tip\"").count(), 300);
+        assert!(svg.contains("<title>&lt;299&gt;</title></rect>") && !svg.contains("#05"));
+    }
+
+    /// A colour as CIE Lab has it, where distances are about those that one sees.
+    fn lab(hex: &str) -> [f64; 3] {
+        let channel = |at: usize| {
+            let value = u8::from_str_radix(&hex[at..at + 2], 16).expect("a colour");
+            let value = f64::from(value) / 255.0;
+            if value <= 0.04045 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+        };
+        let [red, green, blue] = [1, 3, 5].map(channel);
+        let shape = |value: f64| {
+            if value > 0.008_856 { value.cbrt() } else { 7.787 * value + 16.0 / 116.0 }
+        };
+        let x = shape((0.4124 * red + 0.3576 * green + 0.1805 * blue) / 0.9505);
+        let y = shape(0.2126 * red + 0.7152 * green + 0.0722 * blue);
+        let z = shape((0.0193 * red + 0.1192 * green + 0.9505 * blue) / 1.089);
+        [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
+    }
+
+    #[test]
+    fn colours_can_be_told_apart_in_light_and_in_dark() {
+        const DISTANCE_MIN: f64 = 30.0;
+        const BARS: [&str; 6] = ["background", "better", "worse", "even", "baseline", "limit"];
+        let css = include_str!("colors.css");
+        let (light, dark) = css.split_once("@media").expect("two sets");
+        for set in [light, dark] {
+            let color = |name: &str| {
+                let (_, rest) = set.split_once(&format!("--{name}: ")).expect(name);
+                lab(&rest[..7])
+            };
+            let series: Vec<String> = (0..SERIES_COLORS).map(|at| format!("series-{at}")).collect();
+            let series: Vec<&str> =
+                ["background"].into_iter().chain(series.iter().map(|s| &**s)).collect();
+            for names in [&BARS[..], &series] {
+                for (at, first) in names.iter().enumerate() {
+                    for second in &names[at + 1..] {
+                        let (a, b) = (color(first), color(second));
+                        let squares = a.iter().zip(b).map(|(a, b)| (a - b).powi(2));
+                        let distance = squares.sum::<f64>().sqrt();
+                        assert!(distance >= DISTANCE_MIN, "{first}, {second}: {distance}");
+                    }
+                }
+            }
+        }
+    }
 
     #[test]
     fn ticks_are_round_and_reach_beyond_the_highest() {

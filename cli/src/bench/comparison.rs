@@ -120,6 +120,11 @@ impl ComparedMetric<'_> {
         }
     }
 
+    /// Whether any allocator has a value.
+    pub fn has_figures(&self) -> bool {
+        self.entries.iter().any(|entry| entry.summary.is_some())
+    }
+
     pub fn entry(&self, allocator: &str) -> Option<&Entry<'_>> {
         self.entries.iter().find(|entry| entry.allocator == allocator)
     }

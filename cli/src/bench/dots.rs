@@ -2,7 +2,7 @@
 
 use super::canvas::{Canvas, Look, Paint, Picture, SERIES_COLORS, shortened};
 use super::comparison::{Aspect, ComparedMetric, ComparedRow, Comparison, Entry, Verdict};
-use super::numbers;
+use super::{numbers, wording};
 use anyhow::Result;
 use plotters::style::text_anchor::HPos;
 
@@ -176,7 +176,19 @@ impl<'a> Plot<'a> {
                 self.dot(canvas, lane, y, entry, compared)?;
             }
         }
-        Ok(())
+        let corners = [(0, top), (WIDTH, top + self.line_height())];
+        canvas.tip(corners, self.told_of(row, compared))
+    }
+
+    /// All of one row, a line for each allocator.
+    fn told_of(&self, row: &ComparedRow, compared: &ComparedMetric) -> String {
+        let one = |name: &&str| {
+            let entry = compared.entry(name)?;
+            let verdict = wording::verdict(entry, compared.name, compared.metric);
+            Some(format!("\n{name}: {verdict}"))
+        };
+        let all: String = self.names.iter().filter_map(one).collect();
+        format!("{}{all}", wording::row_label(row, compared))
     }
 
     fn dot(

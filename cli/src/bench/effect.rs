@@ -55,6 +55,33 @@ pub fn trial(
     looked_at(&Process::open(stopped.pid())?, allocator)
 }
 
+/// Why no allocator can be put into a command, so that there is nothing to compare.
+pub fn incomparable(command: &[OsString]) -> Option<String> {
+    let found = launch::find(command.first()?).ok()?;
+    let target = launch::resolve(&found.canonicalize().ok()?, command).ok()?;
+    let shown = target.path.display();
+    let Some(image) = &target.image else {
+        let is_foreign = launch::is_for_windows(&target.path);
+        return is_foreign.then(|| launch::cannot_run(&target.path, ""));
+    };
+    if image.is_library {
+        return Some(format!("{shown} is a shared library, not a program"));
+    }
+    let why = if let Some(sanitizer) = image.sanitizer() {
+        format!("is built with {sanitizer}, which keeps its own malloc; build it without")
+    } else if image.interpreter.is_none() {
+        "is statically linked, so that no allocator can be put into it; link it with each, and \
+         compare the programs by hyperfine or perf"
+            .to_owned()
+    } else if crate::reach::defines_malloc(image) || image.is_loam() {
+        "has a malloc of its own inside, which it keeps under every allocator; build it without"
+            .to_owned()
+    } else {
+        return None;
+    };
+    Some(format!("cannot compare allocators on {shown}: it {why}"))
+}
+
 /// What keeps any preload from working, where the allocator needs one.
 fn obstacle(target: &Target, allocator: &Allocator) -> Option<Trial> {
     let shown = target.path.display();

@@ -1,12 +1,12 @@
 //! The report as one page: no other files, nothing from the network, readable without scripts.
 
 use super::comparison::{Aspect, AspectTotal, ComparedMetric, ComparedRow, Comparison, Verdict};
-use super::{dots, notes, numbers, plots, replace, wording};
+use super::show::Form;
+use super::{answer, dots, notes, numbers, plots, wording};
 use anyhow::{Context, Result};
 use minijinja::value::{Serde, Value};
 use minijinja::{Environment, context};
 use serde::Serialize;
-use std::path::Path;
 
 const PAGE: &str = include_str!("page.html");
 /// The others are folded away.
@@ -14,14 +14,18 @@ const NOTES_SHOWN: usize = 10;
 const COLORS: &str = include_str!("colors.css");
 const STYLE: &str = include_str!("page.css");
 
-/// Writes the page in place of what was there.
-pub fn write(comparison: &Comparison, path: &Path) -> Result<()> {
-    replace::file(path, &render(comparison)?)
+/// The page, which needs no other files.
+pub struct Page;
+
+impl Form for Page {
+    fn show(&self, comparison: &Comparison) -> Result<String> {
+        render(comparison)
+    }
 }
 
-/// The page. All names and texts are escaped: only pictures of our own drawing are put in as is.
+/// All names and texts are escaped: only pictures of our own drawing are put in as is.
 pub fn render(comparison: &Comparison) -> Result<String> {
-    let page = Value::from(Serde(Page::of(comparison)?));
+    let page = Value::from(Serde(Content::of(comparison)?));
     let mut environment = Environment::new();
     // The name's ending turns escaping on.
     environment.add_template("page.html", PAGE).context("the page's template")?;
@@ -31,8 +35,9 @@ pub fn render(comparison: &Comparison) -> Result<String> {
 }
 
 #[derive(Serialize)]
-struct Page<'a> {
+struct Content<'a> {
     title: String,
+    answer: String,
     is_suite: bool,
     allocator_count: usize,
     baseline: &'a str,
@@ -137,8 +142,8 @@ struct OtherTable {
     lines: Vec<(String, Vec<String>)>,
 }
 
-impl<'a> Page<'a> {
-    fn of(comparison: &'a Comparison) -> Result<Page<'a>> {
+impl<'a> Content<'a> {
+    fn of(comparison: &'a Comparison) -> Result<Content<'a>> {
         let is_suite = comparison.is_suite();
         let title = match comparison.rows.first() {
             Some(row) if !is_suite => format!("Allocators compared: {}", row.row.command),
@@ -147,8 +152,9 @@ impl<'a> Page<'a> {
         let rows = comparison.rows.iter().enumerate();
         let mut notes = notes::notes(comparison);
         let more_notes = notes.split_off(notes.len().min(NOTES_SHOWN));
-        Ok(Page {
+        Ok(Content {
             title,
+            answer: answer::answer(comparison),
             is_suite,
             allocator_count: comparison.allocators.len(),
             baseline: comparison.baseline,
@@ -370,6 +376,17 @@ mod tests {
             assert!(!text.contains(part), "{part}");
         }
         assert!(text.contains("prefers-color-scheme") && text.contains("viewport"));
+    }
+
+    #[test]
+    fn pictures_tell_more_under_the_pointer_and_the_answer_comes_first() {
+        for text in [page(&synthetic::suite(1), "loam"), page(&synthetic::command(1), "glibc")] {
+            assert!(text.contains("class=\"tip\"><title>loam: "), "bars");
+            assert!(text.matches("class=\"tip\"").count() > 40, "times");
+            let answer = text.find("class=\"answer\"").expect("an answer");
+            assert!(answer < text.find("<dl").expect("facts"));
+            assert!(!text.contains("max-width: 78rem"));
+        }
     }
 
     #[test]

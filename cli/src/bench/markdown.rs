@@ -364,7 +364,7 @@ fn figure_cells(compared: &ComparedMetric, entry: &super::comparison::Entry) -> 
     );
     let mark = wording::mark(entry.verdict);
     let ratio = match (entry.ratio, entry.verdict) {
-        (_, Verdict::Failed(problem)) => format!("failed: {}", cell(problem)),
+        (_, Verdict::Failed(_)) => "failed".into(),
         (Some(ratio), _) => format!("{}{}", wording::ratio_and_range(ratio), escaped_mark(mark)),
         (None, _) => mark.into(),
     };
@@ -394,7 +394,7 @@ fn allocators(out: &mut String, comparison: &Comparison) -> std::fmt::Result {
 }
 
 /// Text without meaning for Markdown or HTML, on one line.
-fn cell(text: &str) -> String {
+pub fn cell(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for one in text.chars() {
         match one {
@@ -413,7 +413,7 @@ fn cell(text: &str) -> String {
 }
 
 /// Text as code, with a fence longer than any run of backquotes in it.
-fn code(text: &str) -> String {
+pub fn code(text: &str) -> String {
     let text: String = text.chars().map(|one| if one.is_control() { ' ' } else { one }).collect();
     let longest = text.split(|one| one != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);

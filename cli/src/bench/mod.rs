@@ -2,9 +2,11 @@
 
 mod agreement; // do two measurements say the same
 mod allocators; // the allocators there are
+mod answer; // the question answered in one sentence
 mod canvas; // pictures as SVG with named colours
 mod command_line; // commands as text: words, placeholders
 mod comparison; // results compared with one allocator's
+mod csv; // figures as comma-separated values
 mod dots; // all rows of a suite in one picture
 mod effect; // does a program really get an allocator's malloc
 mod html; // the report as a page
@@ -12,6 +14,7 @@ mod launcher; // the small process that starts a program and measures it
 mod limits; // the lines that no allocator can beat
 mod machine; // what we measure on, and what others take of it
 mod markdown; // the figures in the repository's documents
+mod markdown_table; // figures as Markdown
 mod notes; // what one must know before believing the numbers
 mod numbers; // numbers as people read them
 mod peers; // where libraries of other allocators are, and their versions
@@ -23,6 +26,7 @@ mod results; // what was measured, as data
 mod rounds; // shuffled rounds of one workload
 mod runner; // one run of a workload
 mod session; // one measurement, from its start to what is printed and kept
+mod show; // the forms in which a comparison is shown
 mod statistics; // medians, ratios, intervals
 mod suite; // the rows of the suite
 mod suite_run; // loam bench suite

@@ -1,9 +1,9 @@
 //! What a reader must know before believing the numbers.
 
-use super::comparison::Comparison;
+use super::comparison::{ComparedRow, Comparison};
 use super::limits::{BUMP, LIVE};
 use super::numbers;
-use super::results::{Cell, Effect, Row};
+use super::results::{Cell, Effect, Row, metric};
 
 /// From this share of processor time on, others have disturbed the measurement.
 const TAKEN_BY_OTHERS_MAX: f64 = 0.05;
@@ -29,10 +29,12 @@ pub fn notes(comparison: &Comparison) -> Vec<String> {
         if let Some(reason) = &row.skipped {
             notes.push(format!("{} was skipped: {reason}.", row.name));
         }
+        notes.extend(failures(row));
         for cell in &row.cells {
             cell_notes(row, cell, &mut notes);
         }
     }
+    notes.extend(comparison.rows.first().filter(|_| !comparison.is_suite()).and_then(short_runs));
     for limit in &comparison.limits {
         notes.push(format!("{} {}; it is not judged.", limit.name, limit_in_words(&limit.name)));
     }
@@ -51,11 +53,43 @@ fn limit_in_words(name: &str) -> &'static str {
     }
 }
 
+/// What went wrong, each with all whom it has struck.
+fn failures(row: &Row) -> Vec<String> {
+    let mut found: Vec<(&str, Vec<&str>)> = Vec::new();
+    for cell in &row.cells {
+        let Some(problem) = cell.problem.as_deref() else { continue };
+        match found.iter_mut().find(|(known, _)| *known == problem) {
+            Some((_, names)) => names.push(&cell.allocator),
+            None => found.push((problem, vec![&cell.allocator])),
+        }
+    }
+    let note = |(problem, names): (&str, Vec<&str>)| {
+        format!("{} with {} failed: {problem}.", row.name, names.join(", "))
+    };
+    found.into_iter().map(note).collect()
+}
+
+/// What to do where starting a process is most of what is measured.
+fn short_runs(row: &ComparedRow) -> Option<String> {
+    const SHORT_S: f64 = 0.005;
+    const RUNS_FACTOR: usize = 10;
+    let wall = row.metrics.iter().find(|compared| compared.name == metric::WALL)?;
+    let summaries = || wall.entries.iter().filter_map(|entry| entry.summary);
+    let shortest = summaries().map(|all| all.median).min_by(f64::total_cmp)?;
+    let runs = summaries().map(|all| all.count).max()?;
+    (shortest < SHORT_S).then(|| {
+        format!(
+            "A run takes {}: below 5 ms most of it is the start of a process. Let {} do more, or \
+             make more runs: --runs {}.",
+            numbers::figure(shortest, "s"),
+            row.row.name,
+            runs * RUNS_FACTOR
+        )
+    })
+}
+
 fn cell_notes(row: &Row, cell: &Cell, notes: &mut Vec<String>) {
     let name = &cell.allocator;
-    if let Some(problem) = &cell.problem {
-        notes.push(format!("{} with {name} failed: {problem}.", row.name));
-    }
     if let Effect::Partial(others) = &cell.effect {
         let others = others.join(", ");
         notes.push(format!("{} ran only in part on {name}: {others}.", row.name));

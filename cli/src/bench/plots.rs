@@ -53,7 +53,12 @@ pub fn bars(
             let middle = BARS_TOP + LINE_HEIGHT * at as i32 + LINE_HEIGHT / 2;
             reach.bar(canvas, entry, middle)?;
         }
-        reach.baseline_mark(canvas, bottom)
+        reach.baseline_mark(canvas, bottom)?;
+        for (at, text) in told.iter().enumerate() {
+            let top = BARS_TOP + LINE_HEIGHT * at as i32;
+            canvas.tip([(0, top), (WIDTH, top + LINE_HEIGHT)], text.clone())?;
+        }
+        Ok(())
     })
 }
 
@@ -118,8 +123,8 @@ impl<'a> Reach<'a> {
         canvas.text(&name, (NAME_END, middle), HPos::Right, look)?;
         let Some(summary) = entry.summary else {
             let why = match entry.verdict {
-                Verdict::Failed(problem) => format!("failed: {problem}"),
-                _ => "not measured".into(),
+                Verdict::Failed(_) => "failed",
+                _ => "not measured",
             };
             let why = shortened(&why, 52);
             return canvas.text(&why, (BARS_START + 4, middle), HPos::Left, SMALL);
@@ -237,7 +242,8 @@ pub fn memory(comparison: &Comparison, row: &ComparedRow) -> Result<Option<Strin
                 HPos::Left,
                 Look::new(12, Paint::Ink),
             )
-        })
+        })?;
+        chart.tips(canvas, &lines)
     })?;
     Ok(Some(svg))
 }
@@ -262,6 +268,12 @@ impl<'a> Line<'a> {
 
     fn highest(&self) -> f64 {
         self.points.iter().fold(0.0, |highest, (_, kib)| highest.max(*kib))
+    }
+
+    /// What it has at a time; `None` once it has ended.
+    fn told_at(&self, seconds: f64) -> Option<String> {
+        let (_, kib) = self.points.iter().find(|(at, _)| *at >= seconds)?;
+        Some(format!("{}: {}", self.name, numbers::figure(*kib, "KiB")))
     }
 
     fn last_second(&self) -> f64 {
@@ -314,6 +326,23 @@ impl Chart {
         let caption =
             format!("resident memory in {} over time in {}", self.memory.unit(), self.time.unit());
         canvas.text(&caption, (middle, PLOT_BOTTOM + 30), HPos::Center, SMALL)
+    }
+
+    /// What all have resident, for each stretch of time.
+    fn tips(&self, canvas: &Canvas, lines: &[Line]) -> Result<()> {
+        const STRETCHES: i32 = 40;
+        let last = self.time_ticks.last().copied().unwrap_or(1.0);
+        let shown_s = last / self.time.apply(1.0);
+        let edge = |at: i32| PLOT_LEFT + (PLOT_RIGHT - PLOT_LEFT) * at / STRETCHES;
+        for at in 0..STRETCHES {
+            let seconds = shown_s * (f64::from(at) + 0.5) / f64::from(STRETCHES);
+            let told: Vec<String> = lines.iter().filter_map(|line| line.told_at(seconds)).collect();
+            if !told.is_empty() {
+                let text = format!("{}\n{}", numbers::figure(seconds, "s"), told.join("\n"));
+                canvas.tip([(edge(at), PLOT_TOP), (edge(at + 1), PLOT_BOTTOM)], text)?;
+            }
+        }
+        Ok(())
     }
 
     fn line(&self, canvas: &Canvas, line: &Line, width: u32) -> Result<()> {

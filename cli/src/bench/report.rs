@@ -2,9 +2,11 @@
 
 use super::agreement;
 use super::comparison::Comparison;
+use super::markdown;
 use super::results::{Results, SCHEMA};
-use super::table::{self, Style};
-use super::{html, markdown};
+use super::show::{self, Form};
+use super::table::Style;
+use crate::arguments::ExportArguments;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use std::io::Write;
@@ -15,8 +17,8 @@ use std::path::{Path, PathBuf};
 pub struct Request<'a> {
     /// One or more; the table is printed of each.
     pub files: &'a [PathBuf],
-    /// Where to write the page; for exactly one file.
-    pub html: Option<&'a Path>,
+    /// What else to write; for exactly one file.
+    pub export: ExportArguments,
     /// `None` for the usual one.
     pub baseline: Option<&'a str>,
     /// The checkout whose README and docs are to show these results.
@@ -29,22 +31,21 @@ pub struct Request<'a> {
 pub fn report(request: &Request) -> Result<()> {
     let all = request.files.iter().map(|file| read(file)).collect::<Result<Vec<Results>>>()?;
     let other = request.agree.map(read).transpose()?;
-    let needs_one = request.html.is_some() || other.is_some();
+    let needs_one = !show::files(&request.export).is_empty() || other.is_some();
     if needs_one && all.len() != 1 {
-        bail!("--html and --agree take exactly one file of results, not {}", all.len());
+        let count = all.len();
+        bail!("--html, --export-... and --agree take exactly one file of results, not {count}");
     }
     let mut out = std::io::stdout().lock();
     let style = Style::of_stdout();
     for results in &all {
         let baseline = baseline_of(results, request.baseline);
         let text = match &other {
-            None => table::render(&Comparison::new(results, baseline)?, style),
+            None => style.show(&Comparison::new(results, baseline)?)?,
             Some(other) => agreement::compare(results, other, baseline)?.render(),
         };
         out.write_all(text.as_bytes()).context("standard output")?;
-        if let Some(path) = request.html {
-            html::write(&Comparison::new(results, baseline)?, path)?;
-        }
+        show::export(&request.export, &Comparison::new(results, baseline)?)?;
     }
     match request.docs {
         Some(root) => markdown::update_checkout(&all, root),
@@ -87,6 +88,9 @@ pub fn baseline_of<'a>(results: &'a Results, asked: Option<&'a str>) -> &'a str 
 
 #[cfg(test)]
 mod tests {
+    use super::super::csv::Csv;
+    use super::super::html::Page;
+    use super::super::markdown_table::MarkdownTable;
     use super::super::synthetic;
     use super::*;
 
@@ -133,10 +137,13 @@ mod tests {
     fn show(results: &Results, baseline: &str) -> String {
         let comparison = Comparison::new(results, baseline).expect("a baseline");
         let style = Style { width: Some(80), is_colored: true };
-        let page = html::render(&comparison).expect("a page");
-        assert!(!page.contains("NaN") && !page.contains("inf"), "{page}");
-        table::render(&comparison, style)
-            + &table::render(&comparison, Style { width: None, ..style })
+        let forms: [&dyn Form; 3] = [&Page, &Csv, &MarkdownTable];
+        for form in forms {
+            let text = form.show(&comparison).expect("a text");
+            assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+        }
+        let wide = Style { width: None, ..style };
+        style.show(&comparison).expect("a text") + &wide.show(&comparison).expect("a text")
     }
 
     #[test]

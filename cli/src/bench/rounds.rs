@@ -18,6 +18,8 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Clone, Copy)]
 pub struct Amount {
     pub stop: Stop,
+    /// Rounds before the first that counts.
+    pub warmup: usize,
     /// A run that takes longer has failed. Without it the limit is taken from the first run.
     pub time_limit: Option<Duration>,
 }
@@ -103,6 +105,9 @@ impl<'a> Measurement<'a> {
     pub fn run(mut self) -> Result<Row> {
         let mut candidates = self.tried()?;
         let time_limit = self.warm_up(&mut candidates)?;
+        for _ in 0..self.amount.warmup {
+            self.warm_up_all(&mut candidates, time_limit)?;
+        }
         let rounds_start = Instant::now();
         let mut round = 0;
         while self.has_time_for(round, rounds_start) && candidates.iter().any(Candidate::takes_part)
@@ -179,6 +184,14 @@ impl<'a> Measurement<'a> {
             }
         }
         Ok(limit.unwrap_or(LIMIT_MIN))
+    }
+
+    /// A round that is not counted, whatever becomes of its runs.
+    fn warm_up_all(&self, candidates: &mut [Candidate], time_limit: Duration) -> Result<()> {
+        candidates
+            .iter_mut()
+            .filter(|candidate| candidate.takes_part())
+            .try_for_each(|candidate| self.one(candidate, 0, time_limit).map(drop))
     }
 
     fn has_time_for(&self, round: usize, start: Instant) -> bool {

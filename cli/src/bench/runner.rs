@@ -119,7 +119,7 @@ impl One<'_> {
         let mut process = self.start(command, Some(self.allocator), input, self.time_limit)?;
         let mut watch = self.watch(&process);
         let in_time = wait(&mut process.launched, Some(&mut watch))?;
-        let usage = process.finish(in_time, self.time_limit)?;
+        let usage = process.finish(in_time, self.time_limit, self.workload.ignores_status)?;
         let output = process.printed();
         self.outcome(&usage, usage.wall_ns, &watch, &output)
     }
@@ -142,7 +142,10 @@ impl One<'_> {
             return Err(process.server_ended("under load")?);
         }
         let load = client.launched.usage()?;
-        if let Some(how) = bad_end(client.launched.program, load.wait_status) {
+        let is_ignored = self.workload.ignores_status && libc::WIFEXITED(load.wait_status);
+        if let Some(how) =
+            bad_end(client.launched.program, load.wait_status).filter(|_| !is_ignored)
+        {
             return Err(RunError::Failed(format!("the client {how}{}", client.last_words())));
         }
         let usage = stop(&mut process, &mut watch)?;
@@ -262,7 +265,12 @@ fn values_of(usage: &Usage, wall_ns: u64, resident: &Samples) -> BTreeMap<String
 
 impl Process {
     /// What it took, if it ended well and in time.
-    fn finish(&mut self, in_time: bool, limit: Duration) -> Result<Usage, RunError> {
+    fn finish(
+        &mut self,
+        in_time: bool,
+        limit: Duration,
+        ignores_status: bool,
+    ) -> Result<Usage, RunError> {
         if !in_time {
             self.launched.kill();
             return Err(RunError::Failed(late("it", limit)));
@@ -270,6 +278,7 @@ impl Process {
         let usage = self.launched.usage()?;
         match bad_end(self.launched.program, usage.wait_status) {
             None => Ok(usage),
+            Some(_) if ignores_status && libc::WIFEXITED(usage.wait_status) => Ok(usage),
             Some(how) => Err(RunError::Failed(format!("{how}{}", self.last_words()))),
         }
     }

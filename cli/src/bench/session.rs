@@ -3,13 +3,13 @@
 use super::allocators::{self, Allocator, LOAM};
 use super::command_line::Placeholders;
 use super::comparison::Comparison;
-use super::html;
 use super::machine::{self, Moment};
 use super::progress::Progress;
 use super::replace;
 use super::results::{Results, Row, SCHEMA};
 use super::rounds::{Amount, Measurement};
-use super::table::{self, Style};
+use super::show::{self, Form};
+use super::table::Style;
 use super::workload::Workload;
 use crate::arguments::MeasuringArguments;
 use anyhow::{Context, Result};
@@ -38,7 +38,8 @@ impl<'a> Session<'a> {
         baseline: &'a str,
         steps: usize,
     ) -> Result<Self> {
-        for path in arguments.json.iter().chain(&arguments.html) {
+        let exported = show::files(&arguments.export);
+        for path in arguments.json.as_deref().into_iter().chain(exported) {
             check_writable(path)?;
         }
         let results = Results {
@@ -116,12 +117,10 @@ impl<'a> Session<'a> {
         self.progress.finish();
         self.save()?;
         let comparison = Comparison::new(&self.results, self.baseline)?;
-        let text = table::render(&comparison, Style::of_stdout());
+        let text = Style::of_stdout().show(&comparison)?;
         let written = std::io::stdout().write_all(text.as_bytes());
         written.context("cannot write to standard output")?;
-        if let Some(path) = &self.arguments.html {
-            html::write(&comparison, path)?;
-        }
+        show::export(&self.arguments.export, &comparison)?;
         Ok(self.status())
     }
 

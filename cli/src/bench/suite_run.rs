@@ -154,7 +154,8 @@ impl Suite<'_> {
             None => None,
         };
         let time_limit = self.arguments.measuring.timeout.or(row.time_limit());
-        let amount = Amount { stop: Stop::Rounds(self.rounds(row)), time_limit };
+        let warmup = self.arguments.measuring.warmup;
+        let amount = Amount { stop: Stop::Rounds(self.rounds(row)), warmup, time_limit };
         let measured = session.measure(&workload, &self.allocators(row), &placeholders, amount)?;
         for cell in measured.cells.iter_mut().filter(|cell| cell.allocator == BUMP) {
             // What never frees says nothing about memory.

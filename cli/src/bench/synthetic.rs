@@ -224,7 +224,9 @@ fn jitter(noise: &mut ChaCha8Rng, share: f64) -> f64 {
 fn write_examples() {
     assert!(large_suite(1).rows.len() > 40);
     use super::comparison::Comparison;
-    use super::table::{Style, render};
+    use super::html::Page;
+    use super::show::Form;
+    use super::table::Style;
     let folder = std::env::temp_dir().join("loam-bench-examples");
     std::fs::create_dir_all(&folder).expect("a folder");
     let examples = [("suite", suite(1), "loam"), ("command", command(1), "glibc")];
@@ -233,9 +235,11 @@ fn write_examples() {
         let json = serde_json::to_string(&results).expect("JSON");
         std::fs::write(folder.join(format!("{name}.json")), json).expect("a file");
         let comparison = Comparison::new(&results, baseline).expect("a baseline");
-        let text = render(&comparison, Style { width: Some(110), is_colored: false });
+        let style = Style { width: Some(110), is_colored: false };
+        let text = style.show(&comparison).expect("a text");
         std::fs::write(folder.join(format!("{name}.txt")), text).expect("a file");
-        super::html::write(&comparison, &folder.join(format!("{name}.html"))).expect("a page");
+        let page = Page.show(&comparison).expect("a page");
+        std::fs::write(folder.join(format!("{name}.html")), page).expect("a page");
     }
     std::fs::create_dir_all(folder.join("docs")).expect("a folder");
     let markers = "# loam\n\n<!-- bench:begin -->\n<!-- bench:end -->\n";

@@ -1,11 +1,14 @@
 //! The report for the terminal: one block per judged metric for a command, one matrix per aspect
 //! for a suite, then the means and what one must know.
 
+use super::answer::answer;
 use super::canvas::shortened;
 use super::comparison::{Aspect, AspectTotal, ComparedMetric, ComparedRow, Comparison, Verdict};
 use super::notes;
 use super::numbers;
+use super::show::Form;
 use super::wording::{self, printable};
+use anyhow::Result;
 use comfy_table::{
     Attribute, Cell, CellAlignment, Color, ContentArrangement, LineStyle, Table, TableStyle,
 };
@@ -28,16 +31,23 @@ impl Style {
     pub fn of_stdout() -> Style {
         let is_terminal = std::io::stdout().is_terminal();
         let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let width = if is_terminal { Table::new().width() } else { None };
+        let width = if is_terminal { Table::new().width().map(believed) } else { None };
         Style { width, is_colored: is_terminal && !refused }
     }
 }
 
-pub fn render(comparison: &Comparison, style: Style) -> String {
-    let mut out = String::new();
-    // Writing to a String cannot fail.
-    let _ = write(&mut out, comparison, style);
-    out
+/// A terminal that says it has no width does not know it: inside of editors and of CI.
+fn believed(width: u16) -> u16 {
+    const USUAL: u16 = 80;
+    if width == 0 { USUAL } else { width }
+}
+
+impl Form for Style {
+    fn show(&self, comparison: &Comparison) -> Result<String> {
+        let mut out = String::new();
+        write(&mut out, comparison, *self)?;
+        Ok(out)
+    }
 }
 
 fn write(out: &mut String, comparison: &Comparison, style: Style) -> std::fmt::Result {
@@ -58,7 +68,8 @@ fn write(out: &mut String, comparison: &Comparison, style: Style) -> std::fmt::R
     if !notes.is_empty() {
         writeln!(out)?;
     }
-    notes.iter().try_for_each(|note| writeln!(out, "note: {}", printable(note)))
+    notes.iter().try_for_each(|note| writeln!(out, "note: {}", printable(note)))?;
+    writeln!(out, "\n{}", printable(&answer(comparison)))
 }
 
 fn heading(out: &mut String, comparison: &Comparison) -> std::fmt::Result {
@@ -82,7 +93,7 @@ fn block(
     if row.row.title != row.row.command {
         writeln!(out, "  {}", printable(&row.row.command))?;
     }
-    for compared in row.judged() {
+    for compared in row.judged().filter(|compared| compared.has_figures()) {
         let mut table = new_table(style);
         table.set_header(vec![
             text(wording::title(compared.name)),
@@ -116,7 +127,16 @@ fn block(
 
 /// The medians of what is not judged.
 fn others(out: &mut String, row: &ComparedRow, style: Style) -> std::fmt::Result {
-    let shown: Vec<&ComparedMetric> = row.unjudged().collect();
+    const NARROW: u16 = 100;
+    const COLUMNS_IF_NARROW: usize = 4;
+    let shown: Vec<&ComparedMetric> =
+        row.unjudged().filter(|compared| compared.has_figures()).collect();
+    let is_narrow = style.width.is_some_and(|width| width < NARROW);
+    let columns = if is_narrow { COLUMNS_IF_NARROW } else { shown.len().max(1) };
+    shown.chunks(columns).try_for_each(|part| medians(out, part, style))
+}
+
+fn medians(out: &mut String, shown: &[&ComparedMetric], style: Style) -> std::fmt::Result {
     let Some(first) = shown.first() else { return Ok(()) };
     let mut table = new_table(style);
     let titles = shown.iter().map(|compared| number(wording::title(compared.name)));
@@ -311,7 +331,7 @@ mod tests {
     const PLAIN: Style = Style { width: None, is_colored: false };
 
     fn rendered(results: &super::super::results::Results, baseline: &str, style: Style) -> String {
-        render(&Comparison::new(results, baseline).expect("a baseline"), style)
+        style.show(&Comparison::new(results, baseline).expect("a baseline")).expect("a text")
     }
 
     #[test]
@@ -355,6 +375,24 @@ mod tests {
         for line in matrix.take_while(|line| !line.is_empty()) {
             assert!(line.chars().count() <= 80, "{line}");
         }
+    }
+
+    #[test]
+    fn a_terminal_without_width_is_as_wide_as_most() {
+        assert_eq!((believed(0), believed(72)), (80, 72));
+    }
+
+    #[test]
+    fn a_failure_is_reported_once() {
+        let mut results = synthetic::command(1);
+        for cell in &mut results.rows[0].cells {
+            cell.problem = Some("ended with status 1".into());
+            cell.runs.clear();
+        }
+        let text = rendered(&results, "glibc", PLAIN);
+        assert_eq!(text.matches("ended with status 1").count(), 1, "{text}");
+        assert!(!text.contains("median"), "no tables without figures: {text}");
+        assert!(text.contains("with loam, glibc, mimalloc"), "{text}");
     }
 
     #[test]

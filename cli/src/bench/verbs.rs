@@ -2,6 +2,7 @@
 
 use super::allocators::{self, Allocator, Places};
 use super::command_line::{self, Placeholders};
+use super::effect;
 use super::report::{self, Request};
 use super::results::Better;
 use super::rounds::{Amount, Stop};
@@ -38,7 +39,7 @@ pub fn bench(arguments: BenchArguments) -> Result<ExitCode, Failure> {
 fn of_kept(arguments: &BenchReportArguments) -> Result<ExitCode> {
     report::report(&Request {
         files: &arguments.files,
-        html: arguments.html.as_deref(),
+        export: arguments.export.clone(),
         baseline: arguments.baseline.as_deref(),
         docs: arguments.update_docs.as_deref(),
         agree: arguments.agree.as_deref(),
@@ -54,10 +55,15 @@ fn of_command(arguments: &BenchCommandArguments) -> Result<ExitCode> {
     }
     let chosen = with_baseline(all, measuring.with.as_deref(), &arguments.baseline)?;
     let workload = workload(arguments)?;
+    if chosen.iter().any(|allocator| allocator.library.is_some())
+        && let Some(reason) = effect::incomparable(workload.kind.measured())
+    {
+        bail!("{reason}");
+    }
     let stop = arguments.time.map_or(Stop::Rounds(arguments.runs), Stop::After);
     let steps = if arguments.time.is_none() { arguments.runs * chosen.len() } else { 0 };
     let mut session = Session::start(measuring, &chosen, &arguments.baseline, steps)?;
-    let amount = Amount { stop, time_limit: measuring.timeout };
+    let amount = Amount { stop, warmup: measuring.warmup, time_limit: measuring.timeout };
     session.measure(&workload, &chosen, &Placeholders::default(), amount)?;
     session.finish()
 }
@@ -71,6 +77,7 @@ fn workload(arguments: &BenchCommandArguments) -> Result<Workload> {
         _ => Kind::Command(arguments.command.clone()),
     };
     let mut workload = Workload::of(kind);
+    workload.ignores_status = arguments.ignore_failure;
     workload.setup = split(&arguments.setup)?;
     workload.input.clone_from(&arguments.input);
     let directions = [(&arguments.metrics, Better::Lower), (&arguments.rates, Better::Higher)];

@@ -19,6 +19,8 @@ pub struct Workload {
     /// For standard input; without it there is none.
     pub input: Option<PathBuf>,
     pub environment: BTreeMap<String, String>,
+    /// A status other than 0 is no failure.
+    pub ignores_status: bool,
     pub figures: Vec<Figure>,
     pub judged: Vec<String>,
 }
@@ -89,6 +91,7 @@ impl Workload {
             setup: None,
             input: None,
             environment: BTreeMap::new(),
+            ignores_status: false,
             figures: Vec::new(),
             judged: vec![metric::WALL.into(), metric::PEAK.into()],
         }
