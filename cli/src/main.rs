@@ -22,6 +22,7 @@ mod launch; // how a program starts: PATH, scripts, environment
 mod launcher; // programs that start others
 mod library; // where libloam.so is
 mod man; // verb: man pages
+mod numbers; // numbers as people read them
 mod pe; // what a file for Windows imports
 mod process; // the modules and the memory of a running process
 mod reach; // can a preloaded library serve this program
@@ -29,6 +30,7 @@ mod report; // what verify found, as data and JSON
 mod run; // verb: run a program on loam
 mod text; // what verify found, as text
 mod trace; // start a program and stop it before main
+mod tree; // a process and what it has started
 mod verify; // verb: prove that a program runs on loam
 
 use arguments::Verb;

@@ -44,7 +44,8 @@ fn options_are_added_behind_those_already_set() {
         }
         String::from_utf8(command.assert().success().get_output().stdout.clone()).unwrap()
     };
-    assert_eq!(output(&["--stats"], None), "stats=text\n");
+    assert_eq!(output(&["--stats=json"], None), "stats=json\n");
+    assert_eq!(output(&["--stats", "-o", "stats_fd=2"], None), "stats=text,stats_fd=2\n");
     assert_eq!(
         output(&["--stats=json", "--option", "stats_fd=2"], None),
         "stats=json,stats_fd=2\n"

@@ -1,10 +1,10 @@
 //! The question that a measurement was made for, answered in one sentence.
 
 use super::comparison::{Aspect, ComparedMetric, ComparedRow, Comparison, Entry, Verdict};
-use super::numbers;
 use super::results::metric;
 use super::statistics::{Interval, Ratio};
 use super::wording;
+use crate::numbers;
 
 /// `No allocator is faster than glibc beyond chance; loam has the smallest peak, 0.87 of glibc's.`
 pub fn answer(comparison: &Comparison) -> String {

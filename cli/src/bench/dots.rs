@@ -2,7 +2,8 @@
 
 use super::canvas::{Canvas, Look, Paint, Picture, SERIES_COLORS, shortened};
 use super::comparison::{Aspect, ComparedMetric, ComparedRow, Comparison, Entry, Verdict};
-use super::{numbers, wording};
+use super::wording;
+use crate::numbers;
 use anyhow::Result;
 use plotters::style::text_anchor::HPos;
 

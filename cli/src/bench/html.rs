@@ -2,7 +2,8 @@
 
 use super::comparison::{Aspect, AspectTotal, ComparedMetric, ComparedRow, Comparison, Verdict};
 use super::show::Form;
-use super::{answer, dots, notes, numbers, plots, wording};
+use super::{answer, dots, notes, plots, wording};
+use crate::numbers;
 use anyhow::{Context, Result};
 use minijinja::value::{Serde, Value};
 use minijinja::{Environment, context};

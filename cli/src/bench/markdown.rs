@@ -3,7 +3,8 @@
 
 use super::comparison::{Aspect, AspectTotal, ComparedMetric, ComparedRow, Comparison, Verdict};
 use super::results::{Better, Results, Row};
-use super::{dots, notes, numbers, replace, report, wording};
+use super::{dots, notes, replace, report, wording};
+use crate::numbers;
 use anyhow::{Context, Result, bail};
 use std::fmt::Write;
 use std::path::Path;

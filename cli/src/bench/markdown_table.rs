@@ -4,7 +4,8 @@ use super::answer::answer;
 use super::comparison::{ComparedMetric, ComparedRow, Comparison, Entry};
 use super::markdown::{cell, code};
 use super::show::Form;
-use super::{notes, numbers, wording};
+use super::{notes, wording};
+use crate::numbers;
 use anyhow::Result;
 use std::fmt::Write;
 

@@ -16,7 +16,6 @@ mod machine; // what we measure on, and what others take of it
 mod markdown; // the figures in the repository's documents
 mod markdown_table; // figures as Markdown
 mod notes; // what one must know before believing the numbers
-mod numbers; // numbers as people read them
 mod peers; // where libraries of other allocators are, and their versions
 mod plots; // bars, and memory over time
 mod progress; // how far the measurement is

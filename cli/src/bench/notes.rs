@@ -2,8 +2,8 @@
 
 use super::comparison::{ComparedRow, Comparison};
 use super::limits::{BUMP, LIVE};
-use super::numbers;
 use super::results::{Cell, Effect, Row, metric};
+use crate::numbers;
 
 /// From this share of processor time on, others have disturbed the measurement.
 const TAKEN_BY_OTHERS_MAX: f64 = 0.05;

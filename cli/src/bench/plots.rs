@@ -2,9 +2,9 @@
 
 use super::canvas::{Canvas, Look, Paint, Picture, shortened, ticks};
 use super::comparison::{ComparedMetric, ComparedRow, Comparison, Entry, Verdict};
-use super::numbers::{self, Scale};
 use super::results::{Cell, Run, Samples, metric};
 use super::wording;
+use crate::numbers::{self, Scale};
 use anyhow::Result;
 use plotters::style::text_anchor::HPos;
 

@@ -5,9 +5,9 @@ use super::answer::answer;
 use super::canvas::shortened;
 use super::comparison::{Aspect, AspectTotal, ComparedMetric, ComparedRow, Comparison, Verdict};
 use super::notes;
-use super::numbers;
 use super::show::Form;
 use super::wording::{self, printable};
+use crate::numbers;
 use anyhow::Result;
 use comfy_table::{
     Attribute, Cell, CellAlignment, Color, ContentArrangement, LineStyle, Table, TableStyle,

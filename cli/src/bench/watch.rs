@@ -3,6 +3,7 @@
 
 use super::results::Samples;
 use crate::elf::Image;
+use crate::tree;
 use nix::unistd::Pid;
 use std::collections::BTreeMap;
 use std::fs;
@@ -57,7 +58,7 @@ impl<'a> Watch<'a> {
         if now < due {
             return due - now;
         }
-        let tree = tree_of(self.program);
+        let tree = tree::of(self.program);
         let total = tree.iter().filter_map(|&pid| resident_pages(pid)).sum::<u64>() * self.page_kib;
         // The places that were missed, because the machine was busy, get what is seen now.
         let elapsed = (now - self.start).as_nanos() / self.interval.as_nanos();
@@ -125,21 +126,6 @@ impl<'a> Watch<'a> {
 
 fn brings_malloc(executable: &Path) -> bool {
     Image::read(executable).ok().flatten().is_some_and(|image| crate::reach::defines_malloc(&image))
-}
-
-/// A process and all its descendants.
-fn tree_of(root: Pid) -> Vec<i32> {
-    let mut tree = vec![root.as_raw()];
-    let mut next = 0;
-    while next < tree.len() {
-        let threads = fs::read_dir(format!("/proc/{}/task", tree[next]));
-        for thread in threads.into_iter().flatten().flatten() {
-            let children = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
-            tree.extend(children.split_whitespace().filter_map(|pid| pid.parse::<i32>().ok()));
-        }
-        next += 1;
-    }
-    tree
 }
 
 fn resident_pages(pid: i32) -> Option<u64> {

@@ -1,9 +1,9 @@
 //! Verdicts and metrics in words that leave no doubt which way round they are meant.
 
 use super::comparison::{ComparedMetric, ComparedRow, Comparison, Entry, Verdict};
-use super::numbers;
 use super::results::{Better, Metric, Results, metric};
 use super::statistics::Ratio;
+use crate::numbers;
 
 /// A ratio from here on is told as a multiple, not in percent.
 const MULTIPLE_MIN: f64 = 2.0;

@@ -1,0 +1,190 @@
+//! `loam run`: the program with loam preloaded, in the place of this command.
+
+mod summary; // what processes said at their ends, on one screen
+mod supervise; // the program as a child
+
+use crate::arguments::{RunArguments, StatsFormat};
+use crate::failure::{
+    Failure, NOT_EXECUTABLE, NOT_FOUND, REFUSED, complain, in_one_line, reason_of_errno,
+};
+use crate::launch::{self, Target};
+use crate::library::Library;
+use crate::{inherited, reach};
+use anyhow::Context;
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::sys::memfd::MFdFlags;
+use nix::sys::wait::WaitStatus;
+use std::ffi::{CString, OsStr, OsString};
+use std::fs::File;
+use std::io::{IsTerminal, Read, Seek, SeekFrom, Write};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::process::ExitCode;
+
+pub fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
+    let refused = |cause| Failure { status: REFUSED, cause };
+    let command = &arguments.command;
+    let path = launch::find(&command[0])?;
+    let target = launch::resolve(&path, command)?;
+    let carries_loam = target.image.as_ref().is_some_and(|image| image.is_loam());
+    let mut environment: Vec<(&str, OsString)> = Vec::new();
+    if !carries_loam {
+        let library = Library::locate(arguments.library.library.as_deref()).map_err(refused)?;
+        refuse_unreachable(&target, &library)?;
+        environment.push(("LD_PRELOAD", launch::preload(&library)));
+    }
+    let options = |stats: Option<String>| {
+        let added: Vec<String> =
+            stats.into_iter().chain(arguments.options.iter().cloned()).collect();
+        launch::options(&added).map(|options| ("LOAM_OPTIONS", options))
+    };
+    if is_summary_wanted(arguments) {
+        let said = Collected::new().map_err(refused)?;
+        environment.extend(options(Some(said.option())));
+        return summarised(&path, command, &environment, &said).map_err(refused);
+    }
+    environment.extend(options(arguments.stats.map(|format| format.option().to_owned())));
+    inherited::restore_sigpipe().context("cannot restore SIGPIPE").map_err(refused)?;
+    Err(execute(&path, command, &environment).unwrap_or_else(refused))
+}
+
+/// Whether statistics are for people. Who sets where they go reads them himself.
+fn is_summary_wanted(arguments: &RunArguments) -> bool {
+    let is_about_stats = |option: &String| option.starts_with("stats");
+    matches!(arguments.stats, Some(StatsFormat::Text))
+        && !arguments.options.iter().any(is_about_stats)
+}
+
+/// A file in memory that every process appends its statistics to.
+struct Collected {
+    file: File,
+}
+
+impl Collected {
+    /// Programs use low numbers for their own files, and expect these to be the lowest.
+    const NUMBER_MIN: i32 = 700;
+
+    fn new() -> anyhow::Result<Collected> {
+        let memory = nix::sys::memfd::memfd_create(c"loam-stats", MFdFlags::MFD_CLOEXEC)
+            .context("cannot make a file for the statistics")?;
+        fcntl(&memory, FcntlArg::F_SETFL(OFlag::O_APPEND)).context("cannot append to a file")?;
+        let number = fcntl(&memory, FcntlArg::F_DUPFD(Self::NUMBER_MIN))
+            .or_else(|_| fcntl(&memory, FcntlArg::F_DUPFD(3)))
+            .context("cannot hand a file on")?;
+        // SAFETY: the descriptor is new, and nobody else has it.
+        Ok(Collected { file: File::from(unsafe { OwnedFd::from_raw_fd(number) }) })
+    }
+
+    fn option(&self) -> String {
+        format!("stats=json,stats_fd={}", self.file.as_raw_fd())
+    }
+
+    fn text(&self) -> anyhow::Result<String> {
+        let mut bytes = Vec::new();
+        let mut file = &self.file;
+        file.seek(SeekFrom::Start(0)).context("cannot read the statistics")?;
+        file.read_to_end(&mut bytes).context("cannot read the statistics")?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
+
+/// Runs the program as a child, and says at its end what it and its children have used.
+fn summarised(
+    path: &Path,
+    command: &[OsString],
+    environment: &[(&str, OsString)],
+    said: &Collected,
+) -> anyhow::Result<ExitCode> {
+    let ended = supervise::run(|| {
+        let failure = match inherited::restore_sigpipe().context("cannot restore SIGPIPE") {
+            Ok(()) => execute(path, command, environment),
+            Err(cause) => Err(cause),
+        };
+        let failure = failure.unwrap_or_else(|cause| Failure { status: REFUSED, cause });
+        complain(in_one_line(&failure.cause));
+        failure.status
+    })?;
+    let text = said.text()?;
+    // Nothing was started, or it has said why itself.
+    if !text.is_empty() || !matches!(ended.status, WaitStatus::Exited(_, 125..=127)) {
+        show(&summary::render(&ended, &text));
+    }
+    Ok(supervise::end_like(ended.status))
+}
+
+/// Apart from what the program has printed, and fainter than that where colours are welcome.
+fn show(text: &str) {
+    let is_terminal = std::io::stderr().is_terminal();
+    let is_refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let (faint, plain) =
+        if is_terminal && !is_refused { ("\u{1b}[2m", "\u{1b}[0m") } else { ("", "") };
+    // Where standard error is closed there is nobody to tell.
+    let _ = write!(std::io::stderr(), "\n{faint}{text}{plain}");
+}
+
+fn refuse_unreachable(target: &Target, library: &Library) -> Result<(), Failure> {
+    if let Some(image) = &target.image {
+        return match reach::obstacle(&target.path, image, library) {
+            Some(obstacle) => Err(Failure::new(REFUSED, obstacle)),
+            None => Ok(()),
+        };
+    }
+    if let Some(cause) = &target.unreadable {
+        complain(format_args!("{cause}: not checked whether loam can serve it"));
+    }
+    Ok(())
+}
+
+/// Replaces this process. Comes back only with the reason why it could not.
+fn execute(
+    path: &Path,
+    command: &[OsString],
+    added: &[(&str, OsString)],
+) -> anyhow::Result<Failure> {
+    let argv = command.iter().map(|text| c_string(text)).collect::<Result<Vec<_>, _>>()?;
+    let kept = std::env::vars_os().filter(|(name, _)| added.iter().all(|(other, _)| name != other));
+    let added = added.iter().map(|(name, value)| (OsString::from(name), value.clone()));
+    let environment = kept
+        .chain(added)
+        .map(|(name, value)| c_string(&[name, value].join(OsStr::new("="))))
+        .collect::<Result<Vec<_>, _>>()?;
+    let program = c_string(path.as_os_str())?;
+    let errno = match nix::unistd::execve(&program, &argv, &environment) {
+        Err(Errno::ENOEXEC) => execute_by_shell(&program, &argv, &environment),
+        Err(errno) => errno,
+        Ok(never) => match never {},
+    };
+    let status = if errno == Errno::ENOENT { NOT_FOUND } else { NOT_EXECUTABLE };
+    let hint = match errno {
+        // The file was there a moment ago: it is what the file asks for that is missing.
+        Errno::ENOENT => " (the loader or interpreter that it names is missing)",
+        _ => "",
+    };
+    Ok(Failure::new(status, launch::cannot_run(path, &(reason_of_errno(errno) + hint))))
+}
+
+/// A script without a `#!` line is the shell's, as execvp(3) has it.
+fn execute_by_shell(program: &CString, argv: &[CString], environment: &[CString]) -> Errno {
+    if !is_text(Path::new(OsStr::from_bytes(program.as_bytes()))) {
+        return Errno::ENOEXEC;
+    }
+    let shell = [c"sh".to_owned(), program.clone()];
+    let argv: Vec<CString> = shell.into_iter().chain(argv.iter().skip(1).cloned()).collect();
+    match nix::unistd::execve(c"/bin/sh", &argv, environment) {
+        Err(errno) => errno,
+        Ok(never) => match never {},
+    }
+}
+
+fn is_text(path: &Path) -> bool {
+    const START_BYTES: u64 = 128;
+    let mut start = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(START_BYTES).read_to_end(&mut start));
+    read.is_ok() && !start.contains(&0) && !start.starts_with(b"\x7fELF")
+}
+
+fn c_string(text: &OsStr) -> anyhow::Result<CString> {
+    CString::new(text.as_bytes()).context("an argument holds a zero byte")
+}
