@@ -156,7 +156,7 @@ pub struct VerifyArguments {
 /// object comes first in the archive. The original is kept beside it, as NAME.loam-original.
 ///
 /// In a folder, every C library's archive is found by its content, whatever its name, for every
-/// architecture. A packed folder (.tar, .tar.gz, .tar.xz, .tar.zst, .artifactbundle.tar.gz) is
+/// architecture. A packed folder (.tar, .tar.gz, .tar.xz, .tar.zst, .zip, or a bundle of these) is
 /// packed again into a new file, NAME-loam.tar.gz and so on. Links are not followed.
 #[derive(Debug, Args)]
 #[command(after_help = GRAFT_EXAMPLES)]

@@ -121,7 +121,7 @@ fn what_is_no_c_library() {
     let folder = workshop.path("folder");
     std::fs::create_dir(&folder).unwrap();
     std::fs::rename(&archive, folder.join("libc.a")).unwrap();
-    assert_refused(&workshop, &folder, "there is no C library's archive in this folder");
+    assert_refused(&workshop, &folder, "there is no C library's archive in it");
 }
 
 #[test]

@@ -91,7 +91,8 @@ pub fn for_packed(output: &Path) -> Vec<Advice> {
         );
         return vec![advice("SwiftPM", install)];
     }
-    let unpack = format!("tar -xf {output}, and point the compiler there: --sysroot=FOLDER");
+    let tool = if name.ends_with(".zip") { "unzip" } else { "tar -xf" };
+    let unpack = format!("{tool} {output}, and point the compiler there: --sysroot=FOLDER");
     vec![advice("cc", unpack)]
 }
 

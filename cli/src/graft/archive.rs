@@ -6,7 +6,7 @@ use thiserror::Error;
 
 /// How every static archive begins.
 pub const MAGIC: &[u8] = b"!<arch>\n";
-const THIN_MAGIC: &[u8] = b"!<thin>\n";
+pub const THIN_MAGIC: &[u8] = b"!<thin>\n";
 
 pub struct Member<'data> {
     pub name: String,

@@ -1,10 +1,10 @@
 //! Grafts C libraries where they are: one archive, or all of a folder. All or none are replaced.
 
-use super::libc_archive::{self, may_be_libc};
+use super::libc_archive::{self, Kind};
 use super::objects::{Arch, Objects};
-use super::outcome::{ArchiveOutcome, Done};
-use super::{interrupt, place};
-use anyhow::{Context, Result, bail};
+use super::outcome::{ArchiveOutcome, Contents, Done};
+use super::{archive, interrupt, packing, place};
+use anyhow::{Context, Result};
 use indicatif::ProgressBar;
 use std::path::{Path, PathBuf};
 
@@ -71,44 +71,46 @@ pub fn prepare_folder(
     archs: &[Arch],
     objects: &mut Objects,
     bar: &ProgressBar,
-) -> Result<Vec<Prepared>> {
-    let mut prepared = Vec::new();
+) -> Result<Contents<Prepared>> {
+    let mut contents = Contents::new();
     for path in files(folder)? {
         interrupt::check()?;
         bar.inc(1);
-        if !has_libc(&path)? {
-            continue;
+        match kind_of(&path)? {
+            Kind::Libc => {}
+            Kind::Other => continue,
+            Kind::Unread(why) => {
+                contents.note_unread(&path, why);
+                continue;
+            }
         }
         let found = prepare(&path, archs, objects).map_err(|cause| match archs {
             [] => cause.context("nothing was changed; --arch limits the graft to some"),
             _ => cause,
         })?;
-        prepared.push(found);
+        contents.found.push(found);
     }
-    if prepared.is_empty() {
-        bail!("{}: there is no C library's archive in this folder", folder.display());
-    }
-    Ok(prepared)
+    contents.require_found(folder.display())
 }
 
-/// Whether a file holds a C library: by its content.
-fn has_libc(path: &Path) -> Result<bool> {
+/// What a file is: by its content, or by its name where that says that others are in it.
+fn kind_of(path: &Path) -> Result<Kind> {
     use std::io::Read;
     let cannot = || format!("cannot read {}", path.display());
-    let mut start = [0; super::archive::MAGIC.len()];
+    if let Some(why) = packing::why_not_within(path) {
+        return Ok(Kind::Unread(why));
+    }
+    let mut start = [0; archive::MAGIC.len()];
     let mut file = std::fs::File::open(path).with_context(cannot)?;
     match file.read_exact(&mut start) {
-        Err(cause) if cause.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(false),
+        Err(cause) if cause.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(Kind::Other),
         outcome => outcome.with_context(cannot)?,
     }
-    if start != super::archive::MAGIC {
-        return Ok(false);
+    if start != archive::MAGIC && start != archive::THIN_MAGIC {
+        return Ok(Kind::Other);
     }
     let data = std::fs::read(path).with_context(cannot)?;
-    if !may_be_libc(&data) {
-        return Ok(false);
-    }
-    libc_archive::is_libc(&data).with_context(|| path.display().to_string())
+    libc_archive::kind_of(&data).with_context(|| path.display().to_string())
 }
 
 /// All files of a folder in the order of their names, but for loam's own. Links are not followed.

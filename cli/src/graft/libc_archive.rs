@@ -18,13 +18,32 @@ pub struct Grafted {
 }
 
 /// Whether a file may be a C library's archive: one that says so itself, before it is parsed.
-pub fn may_be_libc(data: &[u8]) -> bool {
+fn may_be_libc(data: &[u8]) -> bool {
     data.starts_with(archive::MAGIC)
         && memchr::memmem::find(data, STARTS_PROGRAMS.as_bytes()).is_some()
 }
 
+/// What a file of a folder is.
+pub enum Kind {
+    Libc,
+    Other,
+    /// An archive in which a C library may be, and why that cannot be told.
+    Unread(String),
+}
+
+/// By its content; an error for a C library that cannot be grafted.
+pub fn kind_of(data: &[u8]) -> Result<Kind> {
+    if may_be_libc(data) {
+        return Ok(if is_libc(data)? { Kind::Libc } else { Kind::Other });
+    }
+    Ok(match archive::read(data) {
+        Ok(_) | Err(Unreadable::NotAnArchive) => Kind::Other,
+        Err(cause) => Kind::Unread(cause.to_string()),
+    })
+}
+
 /// Whether an archive is a C library's. One that cannot be read as an archive of objects is none.
-pub fn is_libc(data: &[u8]) -> Result<bool> {
+fn is_libc(data: &[u8]) -> Result<bool> {
     match recognise_parts(data) {
         Ok(_) => Ok(true),
         Err(Unsuitable::Refused(Refusal::NoLibc)) => Ok(false),

@@ -3,29 +3,30 @@
 
 mod advice; // how builds get what was grafted
 mod archive; // reads static archives
-mod compression; // .gz, .xz, .zst
 mod in_place; // an archive, or all of a folder, where they are
 mod interrupt; // ends the work between two steps
 mod libc_archive; // one C library's archive: recognised, grafted, checked
 mod objects; // loam's objects for static linking
 mod outcome; // what was done, as data and text
 mod packed; // .tar and its like
+mod packing; // .gz, .xz, .zst, .zip
 mod place; // replaces files, keeps the originals
 mod plan; // what becomes of each member
 mod rewrite; // writes the archive anew
 mod survey; // what members define and want
 mod undo; // puts the originals back
+mod zipped; // .zip
 
 pub use objects::Arch;
 
 use crate::arguments::GraftArguments;
-use crate::failure::Failure;
+use crate::failure::{Failure, complain};
 use anyhow::{Context, Result, bail};
-use compression::Packing;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use objects::Objects;
-use outcome::{ArchiveOutcome, Outcome, SCHEMA};
-use std::io::Write;
+use outcome::{ArchiveOutcome, Contents, Outcome, SCHEMA};
+use packing::Packing;
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -53,6 +54,12 @@ fn bail_usage() -> Result<Outcome> {
 fn graft_target(arguments: &GraftArguments, target: &Path) -> Result<Outcome> {
     let metadata = place::check_target(target)?;
     let mut objects = Objects::locate(arguments.objects.as_deref())?;
+    let holds_several = metadata.is_dir() || metadata.is_file() && Packing::of(target)?.is_some();
+    // A program that waits for the end gets the one line that matters.
+    let hint = objects.hint(&arguments.arch).filter(|_| holds_several);
+    if let Some(hint) = hint.filter(|_| std::io::stderr().is_terminal()) {
+        complain(format_args!("note: {hint}"));
+    }
     let bar = progress_bar();
     let outcome = if metadata.is_dir() {
         graft_folder(arguments, target, &mut objects, &bar)
@@ -104,13 +111,14 @@ fn graft_folder(
             target.display()
         );
     }
-    let prepared = in_place::prepare_folder(target, &arguments.arch, objects, bar)?;
+    let Contents { found, unread } =
+        in_place::prepare_folder(target, &arguments.arch, objects, bar)?;
     if !arguments.dry_run {
-        in_place::write(&prepared)?;
+        in_place::write(&found)?;
     }
-    let archives = prepared.into_iter().map(|one| one.outcome).collect();
+    let archives = found.into_iter().map(|one| one.outcome).collect();
     let advice = advice::for_folder(&target.canonicalize().context("cannot find the folder")?);
-    Ok(Outcome { advice, ..outcome(arguments, target, archives) })
+    Ok(Outcome { advice, unread, ..outcome(arguments, target, archives) })
 }
 
 fn graft_packed(
@@ -119,17 +127,18 @@ fn graft_packed(
     objects: &mut Objects,
     bar: &ProgressBar,
 ) -> Result<Outcome> {
-    let output = arguments.output.clone().unwrap_or_else(|| packed::beside(target));
+    let output = arguments.output.clone().unwrap_or_else(|| packing::beside(target));
     let is_target =
         output.canonicalize().is_ok_and(|path| target.canonicalize().is_ok_and(|it| it == path));
     if is_target {
         bail!("{}: a packed folder is grafted into another file, name that", target.display());
     }
     let written = (!arguments.dry_run).then_some(&*output);
-    let archives = packed::graft(target, written, &arguments.arch, objects, bar)?;
+    let Contents { found: archives, unread } =
+        packed::graft(target, written, &arguments.arch, objects, bar)?;
     let shown = output.display().to_string();
     let advice = advice::for_packed(&output);
-    Ok(Outcome { advice, output: Some(shown), ..outcome(arguments, target, archives) })
+    Ok(Outcome { advice, unread, output: Some(shown), ..outcome(arguments, target, archives) })
 }
 
 fn undo(arguments: &GraftArguments, target: &Path) -> Result<Outcome> {
@@ -171,6 +180,7 @@ fn outcome(arguments: &GraftArguments, target: &Path, archives: Vec<ArchiveOutco
         is_dry_run: arguments.dry_run,
         output: arguments.output.as_ref().map(|path| path.display().to_string()),
         archives,
+        unread: Vec::new(),
         advice: Vec::new(),
     }
 }

@@ -3,6 +3,7 @@
 use super::survey::{Content, Symbols, content};
 use crate::elf::Architecture;
 use anyhow::{Context, Result, bail};
+use clap::ValueEnum;
 use object::elf;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -88,6 +89,38 @@ impl Objects {
         Ok(Objects { folder, read: BTreeMap::new() })
     }
 
+    /// What will stop a graft, said before it begins: architectures without an object, of those
+    /// asked for, or of all.
+    pub fn hint(&self, asked_for: &[Arch]) -> Option<String> {
+        let wanted = if asked_for.is_empty() { Arch::value_variants() } else { asked_for };
+        let names = |is_there: bool| {
+            let archs = wanted.iter().filter(|arch| self.path(**arch).exists() == is_there);
+            archs.map(|arch| arch.name()).collect::<Vec<_>>()
+        };
+        let (there, missing) = (names(true), names(false));
+        let limit = match there.is_empty() {
+            true => String::new(),
+            false => format!(", or leave these out by --arch {}", there.join(",")),
+        };
+        (!missing.is_empty()).then(|| {
+            format!(
+                "no object for {} in {}: a C library for one of these stops the graft; build them \
+                 with 'make objects'{limit}",
+                missing.join(", "),
+                self.folder.display()
+            )
+        })
+    }
+
+    fn no_object(&self, arch: Arch) -> String {
+        let path = self.path(arch);
+        format!(
+            "loam has no object for {arch}: there is no {}; build it with 'make objects', or name \
+             the other architectures by --arch",
+            path.display()
+        )
+    }
+
     pub fn path(&self, arch: Arch) -> PathBuf {
         self.folder.join(format!("loam-{arch}.o"))
     }
@@ -95,11 +128,12 @@ impl Objects {
     /// The object's bytes; an error if there is none.
     pub fn get(&mut self, arch: Arch) -> Result<&[u8]> {
         let path = self.path(arch);
+        let missing = self.no_object(arch);
         let slot = match self.read.entry(arch) {
             std::collections::btree_map::Entry::Occupied(read) => read.into_mut(),
             std::collections::btree_map::Entry::Vacant(vacant) => {
                 if !path.exists() {
-                    bail!("loam has no object for {arch}: there is no {}", path.display());
+                    bail!(missing);
                 }
                 let bytes = std::fs::read(&path)
                     .with_context(|| format!("cannot read {}", path.display()))?;

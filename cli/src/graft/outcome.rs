@@ -3,8 +3,10 @@
 use super::advice::Advice;
 use super::libc_archive::Libc;
 use super::objects::Arch;
+use anyhow::{Result, bail};
 use serde::Serialize;
-use std::fmt::Write;
+use std::fmt::{Display, Write};
+use std::path::Path;
 
 /// Raised when a field changes its meaning or goes; new fields do not raise it.
 pub const SCHEMA: u32 = 1;
@@ -18,8 +20,44 @@ pub struct Outcome {
     /// The file that was written in the place of the target, if it was another one.
     pub output: Option<String>,
     pub archives: Vec<ArchiveOutcome>,
+    /// Files in which a C library may be that was not found for it.
+    pub unread: Vec<Unread>,
     /// How builds get what was grafted.
     pub advice: Vec<Advice>,
+}
+
+/// A file that could not be looked into.
+#[derive(Debug, Clone, Serialize)]
+pub struct Unread {
+    pub path: String,
+    pub why: String,
+}
+
+/// What there was in a folder, packed or not.
+#[derive(Debug)]
+pub struct Contents<T> {
+    pub found: Vec<T>,
+    pub unread: Vec<Unread>,
+}
+
+impl<T> Contents<T> {
+    pub fn new() -> Self {
+        Contents { found: Vec::new(), unread: Vec::new() }
+    }
+
+    pub fn note_unread(&mut self, path: &Path, why: impl Into<String>) {
+        self.unread.push(Unread { path: path.display().to_string(), why: why.into() });
+    }
+
+    /// An error where there is no C library, with what may hold one.
+    pub fn require_found(self, folder: impl Display) -> Result<Self> {
+        if !self.found.is_empty() {
+            return Ok(self);
+        }
+        let unread = self.unread.iter().map(|one| format!("; not read: {}: {}", one.path, one.why));
+        let unread: String = unread.collect();
+        bail!("{folder}: there is no C library's archive in it{unread}")
+    }
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -74,6 +112,9 @@ impl Outcome {
     fn write(&self, out: &mut String) -> std::fmt::Result {
         for archive in &self.archives {
             archive.write(out, self.is_dry_run)?;
+        }
+        for one in &self.unread {
+            writeln!(out, "not read: {}: {}", one.path, one.why)?;
         }
         if let Some(output) = &self.output {
             let word = if self.is_dry_run { "would write" } else { "wrote" };

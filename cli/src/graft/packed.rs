@@ -1,39 +1,17 @@
 //! Grafts a packed folder: every entry is copied as it is, but for C libraries.
 
-use super::compression::{Encoder, Packing, decoder};
-use super::libc_archive::{self, may_be_libc};
+use super::libc_archive::{self, Kind};
 use super::objects::{Arch, Objects};
-use super::outcome::{ArchiveOutcome, Done};
+use super::outcome::{ArchiveOutcome, Contents, Done};
+use super::packing::{self, Encoder, Packing, decoder};
 use super::place::{self, ORIGINAL_SUFFIX, Unfinished};
-use super::{archive, interrupt};
+use super::{archive, interrupt, zipped};
 use anyhow::{Context, Result, bail};
 use indicatif::ProgressBar;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::{Component, Path, PathBuf};
 use tar::{Builder, Entry, EntryType, Header};
-
-/// What a packed folder's name may end in; the longer ones first.
-const SUFFIXES: [&str; 10] = [
-    ".artifactbundle.tar.gz",
-    ".artifactbundle.tar.xz",
-    ".artifactbundle.tar.zst",
-    ".artifactbundle.tar",
-    ".tar.gz",
-    ".tar.xz",
-    ".tar.zst",
-    ".tgz",
-    ".txz",
-    ".tar",
-];
-
-/// The name of the new file, unless one was given: beside the original.
-pub fn beside(target: &Path) -> PathBuf {
-    let name = target.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let suffix = SUFFIXES.iter().find(|suffix| name.ends_with(**suffix)).copied().unwrap_or("");
-    let stem = &name[..name.len() - suffix.len()];
-    target.with_file_name(format!("{stem}-loam{suffix}"))
-}
 
 /// Packs the folder again, with the C libraries in it grafted. Without `output` nothing is
 /// written.
@@ -43,18 +21,25 @@ pub fn graft(
     archs: &[Arch],
     objects: &mut Objects,
     bar: &ProgressBar,
-) -> Result<Vec<ArchiveOutcome>> {
+) -> Result<Contents<ArchiveOutcome>> {
     let shown = target.display().to_string();
     let cannot = || format!("cannot read {shown}");
     let file = File::open(target).with_context(cannot)?;
     let metadata = file.metadata().with_context(cannot)?;
     bar.set_length(metadata.len());
     let packing = Packing::of(target)?.with_context(|| format!("{shown}: not a packed folder"))?;
+    let mut repacker = Repacker::new(archs, objects);
+    if packing == Packing::Zip {
+        let unfinished =
+            zipped::copy(&mut repacker, file, &metadata, output, bar).with_context(|| shown)?;
+        let contents = repacker.contents(target)?;
+        unfinished.map_or(Ok(()), Unfinished::finish)?;
+        return Ok(contents);
+    }
     let input = decoder(packing, BufReader::new(bar.wrap_read(file))).with_context(cannot)?;
-    let mut repacker = Repacker { archs, objects, outcomes: Vec::new() };
     let Some(output) = output else {
         repacker.copy(input, &mut Builder::new(io::sink())).with_context(|| shown)?;
-        return repacker.outcomes();
+        return repacker.contents(target);
     };
     let mut unfinished = Unfinished::new(output, Some(&metadata))?;
     let encoder = Encoder::new(packing, unfinished.file()).context("cannot compress")?;
@@ -62,15 +47,23 @@ pub fn graft(
     repacker.copy(input, &mut builder).with_context(|| shown)?;
     let cannot = || format!("cannot write {}", output.display());
     builder.into_inner().and_then(Encoder::finish).with_context(cannot)?;
-    let outcomes = repacker.outcomes()?;
+    let contents = repacker.contents(target)?;
     unfinished.finish()?;
-    Ok(outcomes)
+    Ok(contents)
 }
 
-struct Repacker<'a> {
+/// Decides what becomes of each file in the folder, however it is packed.
+pub struct Repacker<'a> {
     archs: &'a [Arch],
     objects: &'a mut Objects,
-    outcomes: Vec<ArchiveOutcome>,
+    contents: Contents<ArchiveOutcome>,
+}
+
+/// A C library of the folder, grafted.
+pub struct Replaced {
+    pub bytes: Vec<u8>,
+    /// What its original is to be called.
+    pub original: PathBuf,
 }
 
 /// What entries before an entry say about it, where its own header has no room.
@@ -80,12 +73,53 @@ struct Extension {
     link: Option<Vec<u8>>,
 }
 
-impl Repacker<'_> {
-    fn outcomes(self) -> Result<Vec<ArchiveOutcome>> {
-        if self.outcomes.is_empty() {
-            bail!("there is no C library's archive in it");
+impl<'a> Repacker<'a> {
+    fn new(archs: &'a [Arch], objects: &'a mut Objects) -> Repacker<'a> {
+        Repacker { archs, objects, contents: Contents::new() }
+    }
+
+    fn contents(self, target: &Path) -> Result<Contents<ArchiveOutcome>> {
+        self.contents.require_found(target.display())
+    }
+
+    /// Whether all of a file has to be read, by how it begins. Notes what cannot be looked into.
+    pub fn is_archive(&mut self, start: &[u8], path: &Path) -> bool {
+        if let Some(why) = packing::why_not_within(path) {
+            self.contents.note_unread(path, why);
         }
-        Ok(self.outcomes)
+        start == archive::MAGIC || start == archive::THIN_MAGIC
+    }
+
+    /// What becomes of an archive; `None` if it stays as it is.
+    pub fn grafted(&mut self, data: &[u8], path: &Path) -> Result<Option<Replaced>> {
+        if place::is_ours(path) {
+            return Ok(None);
+        }
+        match libc_archive::kind_of(data)? {
+            Kind::Libc => {}
+            Kind::Other => return Ok(None),
+            Kind::Unread(why) => {
+                self.contents.note_unread(path, why);
+                return Ok(None);
+            }
+        }
+        let shown = path.display().to_string();
+        let libc = libc_archive::recognise(data)?;
+        let is_asked_for = |arch| self.archs.is_empty() || self.archs.contains(&arch);
+        let done = match libc.arch {
+            Some(arch) if !is_asked_for(arch) => Some(Done::Skipped),
+            Some(_) if libc.holds_loam => Some(Done::AlreadyGrafted),
+            _ => None,
+        };
+        if let Some((arch, done)) = libc.arch.zip(done) {
+            self.contents.found.push(ArchiveOutcome::unchanged(shown, arch, &libc, done));
+            return Ok(None);
+        }
+        let mut grafted = libc_archive::graft(data, &shown, self.objects)?;
+        let original = PathBuf::from(format!("{shown}{ORIGINAL_SUFFIX}"));
+        grafted.outcome.original = Some(original.display().to_string());
+        self.contents.found.push(grafted.outcome);
+        Ok(Some(Replaced { bytes: grafted.bytes, original }))
     }
 
     fn copy<W: Write>(&mut self, input: impl Read, output: &mut Builder<W>) -> Result<()> {
@@ -134,7 +168,7 @@ impl Repacker<'_> {
         let mut start = Vec::new();
         let magic_bytes = archive::MAGIC.len() as u64;
         entry.take(magic_bytes).read_to_end(&mut start).context("truncated or damaged")?;
-        if !header.entry_type().is_file() || start != archive::MAGIC {
+        if !header.entry_type().is_file() || !self.is_archive(&start, &path) {
             let data = (&*start).chain(entry);
             return append(output, &header, data, size, &path);
         }
@@ -153,37 +187,16 @@ impl Repacker<'_> {
         path: &Path,
         output: &mut Builder<W>,
     ) -> Result<()> {
-        let as_it_is = |output: &mut Builder<W>, data: &[u8]| {
-            append(output, header, data, data.len() as u64, path)
+        let Some(Replaced { bytes, original }) = self.grafted(&data, path)? else {
+            return append(output, header, &*data, data.len() as u64, path);
         };
-        if place::is_ours(path) || !may_be_libc(&data) || !libc_archive::is_libc(&data)? {
-            return as_it_is(output, &data);
-        }
-        let shown = path.display().to_string();
-        let libc = libc_archive::recognise(&data)?;
-        let is_asked_for = |arch| self.archs.is_empty() || self.archs.contains(&arch);
-        let done = match libc.arch {
-            Some(arch) if !is_asked_for(arch) => Some(Done::Skipped),
-            Some(_) if libc.holds_loam => Some(Done::AlreadyGrafted),
-            _ => None,
-        };
-        if let Some((arch, done)) = libc.arch.zip(done) {
-            self.outcomes.push(ArchiveOutcome::unchanged(shown, arch, &libc, done));
-            return as_it_is(output, &data);
-        }
-        let mut grafted = libc_archive::graft(&data, &shown, self.objects)?;
         let mut new = header.clone();
-        new.set_size(grafted.bytes.len() as u64);
+        new.set_size(bytes.len() as u64);
         new.set_cksum();
-        let size = grafted.bytes.len() as u64;
-        append(output, &new, &*grafted.bytes, size, path)?;
-        let original = PathBuf::from(format!("{shown}{ORIGINAL_SUFFIX}"));
+        append(output, &new, &*bytes, bytes.len() as u64, path)?;
         output
             .append_data(&mut header.clone(), &original, &*data)
-            .context("cannot write the original")?;
-        grafted.outcome.original = Some(original.display().to_string());
-        self.outcomes.push(grafted.outcome);
-        Ok(())
+            .context("cannot write the original")
     }
 }
 
@@ -242,7 +255,7 @@ fn path_of(bytes: &[u8]) -> PathBuf {
 }
 
 /// Nothing in the folder may be a path out of it.
-fn check_path(path: &Path) -> Result<()> {
+pub fn check_path(path: &Path) -> Result<()> {
     let climbs = |part: Component| matches!(part, Component::ParentDir | Component::RootDir);
     if path.components().any(climbs) {
         bail!("{} leads out of the folder: not touched", path.display());
