@@ -5,10 +5,11 @@
 // The command's own files; it uses more of them than this does.
 #![allow(dead_code)]
 
-#[path = "../cli/src/elf.rs"]
-mod elf;
-#[path = "../cli/src/entry_points.rs"]
-mod entry_points;
+#[path = "../cli/src/binary"]
+mod binary {
+    pub mod elf;
+    pub mod entry_points;
+}
 
 #[path = "../cli/src/graft"]
 mod graft {

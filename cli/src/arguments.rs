@@ -2,8 +2,8 @@
 
 mod complaint; // what was mistyped, in one line
 
+use crate::binary::arch::Arch;
 use crate::failure::{USAGE, complain};
-use crate::graft::Arch;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
@@ -432,15 +432,6 @@ pub enum StatsFormat {
     Json,
 }
 
-impl StatsFormat {
-    pub fn option(self) -> &'static str {
-        match self {
-            StatsFormat::Text => "stats=text",
-            StatsFormat::Json => "stats=json",
-        }
-    }
-}
-
 /// NAME=VALUE. Which names and values there are, the library knows.
 fn option_pair(text: &str) -> Result<String, String> {
     match text.split_once('=') {
@@ -490,7 +481,7 @@ pub fn parse() -> Result<Verb, ExitCode> {
         }
         _ => {
             let words: Vec<OsString> = std::env::args_os().skip(1).collect();
-            complain(complaint::of(&error, &words));
+            complain(complaint::of(&error, &words, &definition()));
             ExitCode::from(USAGE)
         }
     })

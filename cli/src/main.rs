@@ -2,35 +2,14 @@
 
 mod arguments; // the command line: every verb, option and help text
 mod bench; // verb: compare allocators
-mod binding; // to what a reference leads
-mod callers; // which functions of a static program call others
+mod binary; // what files of programs and libraries say
 mod completions; // verb: shell completions
-mod count; // counts a program's calls while it runs
-mod deepbind; // which modules look in their own libraries first
-mod elf; // what an ELF file defines and refers to
-mod entry_points; // the functions that loam must serve
-mod entry_points_windows; // the same by the names of Windows
 mod failure; // errors with an exit status
-mod findings; // what is wrong, in words
 mod graft; // verb: put loam into C libraries for static linking
-mod inherited; // signal dispositions to hand on to a program
-mod inspect; // a process, inspected
-mod inspect_pe; // a program for Windows, inspected
-mod inspect_static; // a static program, inspected
-mod itself; // where this command's own file is
-mod launch; // how a program starts: PATH, scripts, environment
-mod launcher; // programs that start others
-mod library; // where libloam.so is
 mod man; // verb: man pages
 mod numbers; // numbers as people read them
-mod pe; // what a file for Windows imports
-mod process; // the modules and the memory of a running process
-mod reach; // can a preloaded library serve this program
-mod report; // what verify found, as data and JSON
+mod process; // programs that run, or are to
 mod run; // verb: run a program on loam
-mod text; // what verify found, as text
-mod trace; // start a program and stop it before main
-mod tree; // a process and what it has started
 mod verify; // verb: prove that a program runs on loam
 
 use arguments::Verb;

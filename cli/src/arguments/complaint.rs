@@ -7,9 +7,9 @@ use std::ffi::OsString;
 const VERBS_WITH_COMMANDS: [&str; 2] = ["verify", "bench"];
 
 /// Clap explains over several lines; what it says first, and the way out, in one.
-pub fn of(error: &clap::Error, words: &[OsString]) -> String {
+pub fn of(error: &clap::Error, words: &[OsString], definition: &clap::Command) -> String {
     let what = first_paragraph(&error.to_string());
-    format!("{what}; {}", way_out(error, words))
+    format!("{what}; {}", way_out(error, words, definition))
 }
 
 fn first_paragraph(text: &str) -> String {
@@ -18,12 +18,12 @@ fn first_paragraph(text: &str) -> String {
     joined.trim_start_matches("error: ").to_owned()
 }
 
-fn way_out(error: &clap::Error, words: &[OsString]) -> String {
+fn way_out(error: &clap::Error, words: &[OsString], definition: &clap::Command) -> String {
     let words: Vec<_> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     if is_program(error, &words) {
         return format!("did you mean 'loam run {}'?", words.join(" "));
     }
-    match (similar(error), dashes_missing(error, &words)) {
+    match (similar(error, definition), dashes_missing(error, &words)) {
         (Some(similar), Some(dashes)) => format!("did you mean '{similar}'? Or {dashes}"),
         (Some(similar), None) => format!("did you mean '{similar}'?"),
         (None, Some(dashes)) => dashes,
@@ -32,8 +32,7 @@ fn way_out(error: &clap::Error, words: &[OsString]) -> String {
 }
 
 /// What may have been meant.
-fn similar(error: &clap::Error) -> Option<String> {
-    let definition = super::definition();
+fn similar(error: &clap::Error, definition: &clap::Command) -> Option<String> {
     let verb_of = |command: &clap::Command, kind| {
         let ContextValue::String(typed) = error.get(kind)? else { return None };
         let mut names = command.get_subcommands().map(|verb| verb.get_name());
@@ -42,7 +41,7 @@ fn similar(error: &clap::Error) -> Option<String> {
     [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg, ContextKind::SuggestedValue]
         .into_iter()
         .find_map(|kind| suggested(error, kind))
-        .or_else(|| verb_of(&definition, ContextKind::InvalidSubcommand))
+        .or_else(|| verb_of(definition, ContextKind::InvalidSubcommand))
         // A mistyped verb of bench is taken for an argument.
         .or_else(|| verb_of(definition.find_subcommand("bench")?, ContextKind::InvalidArg))
 }
@@ -80,7 +79,7 @@ fn dashes_missing(error: &clap::Error, words: &[String]) -> Option<String> {
 /// Whether a verb that there is not is the name of a program.
 fn is_program(error: &clap::Error, words: &[String]) -> bool {
     error.kind() == ErrorKind::InvalidSubcommand
-        && words.first().is_some_and(|word| crate::launch::find(word.as_ref()).is_ok())
+        && words.first().is_some_and(|word| crate::process::launch::find(word.as_ref()).is_ok())
 }
 
 #[cfg(test)]

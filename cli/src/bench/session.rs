@@ -1,17 +1,19 @@
 //! One measurement, from its start to what is printed and kept.
 
-use super::allocators::{self, Allocator, LOAM};
-use super::command_line::Placeholders;
-use super::comparison::Comparison;
-use super::machine::{self, Moment};
-use super::progress::Progress;
-use super::replace;
-use super::results::{Results, Row, SCHEMA};
-use super::rounds::{Amount, Measurement};
-use super::show::{self, Form};
-use super::table::Style;
-use super::workload::Workload;
 use crate::arguments::MeasuringArguments;
+use crate::bench::judge::comparison::Comparison;
+use crate::bench::judge::known::LOAM;
+use crate::bench::judge::results::{Results, Row, SCHEMA};
+use crate::bench::measure::allocators::{self, Allocator};
+use crate::bench::measure::command_line::Placeholders;
+use crate::bench::measure::machine::{self, Moment};
+use crate::bench::measure::progress::Progress;
+use crate::bench::measure::rounds::{Amount, Measurement};
+use crate::bench::measure::workload::Workload;
+use crate::bench::show::export;
+use crate::bench::show::form::Form;
+use crate::bench::show::replace;
+use crate::bench::show::table::Style;
 use anyhow::{Context, Result};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -38,7 +40,7 @@ impl<'a> Session<'a> {
         baseline: &'a str,
         steps: usize,
     ) -> Result<Self> {
-        let exported = show::files(&arguments.export);
+        let exported = export::files(&arguments.export);
         for path in arguments.json.as_deref().into_iter().chain(exported) {
             check_writable(path)?;
         }
@@ -120,7 +122,7 @@ impl<'a> Session<'a> {
         let text = Style::of_stdout().show(&comparison)?;
         let written = std::io::stdout().write_all(text.as_bytes());
         written.context("cannot write to standard output")?;
-        show::export(&self.arguments.export, &comparison)?;
+        export::export(&self.arguments.export, &comparison)?;
         Ok(self.status())
     }
 

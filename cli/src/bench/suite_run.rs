@@ -1,14 +1,15 @@
 //! `loam bench suite`.
 
-use super::allocators::{Allocator, LOAM};
-use super::limits::{self, BUMP, LIVE};
-use super::results::{Row, metric};
-use super::rounds::{Amount, Stop};
-use super::runner;
-use super::session::Session;
-use super::suite::{self, Places, RowDefinition};
-use super::verbs::{find_allocators, list_allocators, with_baseline};
 use crate::arguments::BenchSuiteArguments;
+use crate::bench::choice::{find_allocators, list_allocators, with_baseline};
+use crate::bench::judge::known::{BUMP, LIVE, LOAM};
+use crate::bench::judge::results::{Row, metric};
+use crate::bench::measure::allocators::Allocator;
+use crate::bench::measure::limits;
+use crate::bench::measure::rounds::{Amount, Stop};
+use crate::bench::measure::runner;
+use crate::bench::measure::suite::{self, Places, RowDefinition};
+use crate::bench::session::Session;
 use anyhow::{Result, bail};
 use std::collections::BTreeSet;
 use std::process::ExitCode;
@@ -189,7 +190,7 @@ fn keep_typical_samples(row: &mut Row) {
     }
 }
 
-fn left_out(workload: &super::workload::Workload, reason: String) -> Row {
+fn left_out(workload: &crate::bench::measure::workload::Workload, reason: String) -> Row {
     Row {
         name: workload.name.clone(),
         group: workload.group.clone(),

@@ -1,6 +1,6 @@
 //! Made-up results with everything that can happen in them: for tests, and to look at.
 
-use super::results::*;
+use crate::bench::judge::results::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeMap;
@@ -223,10 +223,10 @@ fn jitter(noise: &mut ChaCha8Rng, share: f64) -> f64 {
 #[ignore = "writes files to look at"]
 fn write_examples() {
     assert!(large_suite(1).rows.len() > 40);
-    use super::comparison::Comparison;
-    use super::html::Page;
-    use super::show::Form;
-    use super::table::Style;
+    use crate::bench::judge::comparison::Comparison;
+    use crate::bench::show::form::Form;
+    use crate::bench::show::html::Page;
+    use crate::bench::show::table::Style;
     let folder = std::env::temp_dir().join("loam-bench-examples");
     std::fs::create_dir_all(&folder).expect("a folder");
     let examples = [("suite", suite(1), "loam"), ("command", command(1), "glibc")];
@@ -244,5 +244,5 @@ fn write_examples() {
     std::fs::create_dir_all(folder.join("docs")).expect("a folder");
     let markers = "# loam\n\n<!-- bench:begin -->\n<!-- bench:end -->\n";
     std::fs::write(folder.join("README.md"), markers).expect("a file");
-    super::markdown::update_checkout(&[suite(1)], &folder).expect("documents");
+    crate::bench::show::markdown::update_checkout(&[suite(1)], &folder).expect("documents");
 }

@@ -1,22 +1,19 @@
 //! The verbs: `loam bench`, `loam bench suite`, `loam bench report`.
 
-use super::allocators::{self, Allocator, Places};
-use super::command_line::{self, Placeholders};
-use super::effect;
-use super::report::{self, Request};
-use super::results::Better;
-use super::rounds::{Amount, Stop};
-use super::runner;
-use super::session::Session;
-use super::suite_run;
-use super::workload::{Figure, Kind, Server, Workload};
-use crate::arguments::{
-    BenchArguments, BenchCommandArguments, BenchReportArguments, BenchVerb, MeasuringArguments,
-};
+use crate::arguments::{BenchArguments, BenchCommandArguments, BenchReportArguments, BenchVerb};
+use crate::bench::choice::{find_allocators, list_allocators, with_baseline};
+use crate::bench::judge::results::Better;
+use crate::bench::kept::{self, Request};
+use crate::bench::measure::command_line::{self, Placeholders};
+use crate::bench::measure::effect;
+use crate::bench::measure::rounds::{Amount, Stop};
+use crate::bench::measure::runner;
+use crate::bench::measure::workload::{Figure, Kind, Server, Workload};
+use crate::bench::session::Session;
+use crate::bench::suite_run;
 use crate::failure::{Failure, reason};
 use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// As a shell has it for a command that SIGINT ended.
@@ -37,7 +34,7 @@ pub fn bench(arguments: BenchArguments) -> Result<ExitCode, Failure> {
 }
 
 fn of_kept(arguments: &BenchReportArguments) -> Result<ExitCode> {
-    report::report(&Request {
+    kept::report(&Request {
         files: &arguments.files,
         export: arguments.export.clone(),
         baseline: arguments.baseline.as_deref(),
@@ -108,7 +105,7 @@ fn check_commands(workload: &Workload) -> Result<()> {
     for command in commands {
         let name = command.first().context("an empty command")?;
         if !name.to_string_lossy().contains('{') {
-            crate::launch::find(name).map_err(|failure| failure.cause)?;
+            crate::process::launch::find(name).map_err(|failure| failure.cause)?;
         }
     }
     match &workload.input {
@@ -118,48 +115,4 @@ fn check_commands(workload: &Workload) -> Result<()> {
         },
         _ => Ok(()),
     }
-}
-
-/// All allocators there are.
-pub fn find_allocators(arguments: &MeasuringArguments) -> Vec<Allocator> {
-    let beside = || {
-        let command = crate::itself::path().ok()?;
-        let folder = command.parent()?.join("../peers");
-        folder.is_dir().then_some(folder)
-    };
-    let peers: Option<PathBuf> = arguments.peers.clone().or_else(beside);
-    let loam = arguments.library.library.as_deref();
-    allocators::find_all(&Places { peers: peers.as_deref(), loam, added: &arguments.allocators })
-}
-
-/// The allocators asked for, and the baseline in front if it is not among them.
-pub fn with_baseline(
-    all: Vec<Allocator>,
-    names: Option<&[String]>,
-    baseline: &str,
-) -> Result<Vec<Allocator>> {
-    let is_there = |list: &[Allocator]| list.iter().any(|allocator| allocator.name == baseline);
-    let chosen = allocators::choose(all.clone(), names)?;
-    if is_there(&chosen) {
-        return Ok(chosen);
-    }
-    let mut with = allocators::choose(all, Some(&[baseline.to_owned()]))?;
-    with.extend(chosen);
-    Ok(with)
-}
-
-/// Prints them.
-pub fn list_allocators(all: &[Allocator]) -> Result<ExitCode> {
-    for allocator in all {
-        let version = allocator.version.as_deref().unwrap_or("");
-        let library = allocator.library.as_ref().map(|path| path.display().to_string());
-        let settings: Vec<String> =
-            allocator.environment.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        let what = library.unwrap_or_else(|| settings.join(" "));
-        let problem = allocator.problem.as_ref().map(|text| format!(" ({text})"));
-        let line =
-            format!("{:<12} {version:<24} {what}{}", allocator.name, problem.unwrap_or_default());
-        println!("{}", line.trim_end());
-    }
-    Ok(ExitCode::SUCCESS)
 }

@@ -1,6 +1,6 @@
 //! How each build system gets what was grafted.
 
-use super::objects::Arch;
+use crate::binary::arch::Arch;
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::Path;

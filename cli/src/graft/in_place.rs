@@ -1,9 +1,10 @@
 //! Grafts C libraries where they are: one archive, or all of a folder. All or none are replaced.
 
-use super::libc_archive::{self, Kind};
-use super::objects::{Arch, Objects};
-use super::outcome::{ArchiveOutcome, Contents, Done};
-use super::{archive, interrupt, packing, place};
+use crate::binary::arch::Arch;
+use crate::graft::libc_archive::{self, Kind};
+use crate::graft::objects::Objects;
+use crate::graft::outcome::{ArchiveOutcome, Contents, Done};
+use crate::graft::{archive, interrupt, packing, place};
 use anyhow::{Context, Result};
 use indicatif::ProgressBar;
 use std::path::{Path, PathBuf};
@@ -39,7 +40,7 @@ fn prepare_data(
     let holds_loam = libc.holds_loam;
     let arch = libc.require_arch()?;
     if !is_asked_for(arch) {
-        let outcome = ArchiveOutcome::unchanged(shown, arch, &libc, Done::Skipped);
+        let outcome = libc.unchanged(shown, arch, Done::Skipped);
         return Ok(Prepared { path: path.into(), old, new: None, is_renewal: false, outcome });
     }
     let original = place::original_of(path);

@@ -1,12 +1,13 @@
 //! One C library's archive: from its bytes to the grafted ones.
 
-use super::archive::{self, Unreadable};
-use super::objects::{self, Arch, Objects};
-use super::outcome::{ArchiveOutcome, Done, MemberChange};
-use super::plan::{self, Fate, Refusal, STARTS_PROGRAMS};
-use super::rewrite::rewrite;
-use super::survey::{Content, survey};
-use crate::elf::Architecture;
+use crate::binary::arch::Arch;
+use crate::binary::elf::Architecture;
+use crate::graft::archive::{self, Unreadable};
+use crate::graft::objects::{self, Objects};
+use crate::graft::outcome::{ArchiveOutcome, Done, MemberChange};
+use crate::graft::plan::{self, Fate, Refusal, STARTS_PROGRAMS};
+use crate::graft::rewrite::rewrite;
+use crate::graft::survey::{Content, survey};
 use anyhow::{Result, anyhow, bail};
 use std::collections::BTreeSet;
 use thiserror::Error;
@@ -64,6 +65,23 @@ pub struct Libc {
 }
 
 impl Libc {
+    /// What is said of it where nothing is changed.
+    pub fn unchanged(&self, path: String, architecture: Arch, done: Done) -> ArchiveOutcome {
+        ArchiveOutcome {
+            path,
+            architecture,
+            libc: self.name,
+            done,
+            dropped: Vec::new(),
+            split: Vec::new(),
+            object_bytes: 0,
+            object_symbols: 0,
+            bytes_before: self.bytes,
+            bytes_after: self.bytes,
+            original: None,
+        }
+    }
+
     pub fn require_arch(&self) -> Result<Arch> {
         self.arch.ok_or_else(|| anyhow!("loam has no object for {}", self.architecture))
     }

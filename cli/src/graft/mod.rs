@@ -12,14 +12,14 @@ mod packed; // .tar and its like
 mod packing; // .gz, .xz, .zst, .zip
 mod place; // replaces files, keeps the originals
 mod plan; // what becomes of each member
+mod repacker; // what becomes of each file of a packed folder
 mod rewrite; // writes the archive anew
 mod survey; // what members define and want
 mod undo; // puts the originals back
 mod zipped; // .zip
 
-pub use objects::Arch;
-
 use crate::arguments::GraftArguments;
+use crate::binary::arch::Arch;
 use crate::failure::{Failure, complain};
 use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressDrawTarget};

@@ -1,8 +1,7 @@
 //! What graft did, as data. Serialised, this is the JSON that docs/graft.md describes.
 
-use super::advice::Advice;
-use super::libc_archive::Libc;
-use super::objects::Arch;
+use crate::binary::arch::Arch;
+use crate::graft::advice::Advice;
 use anyhow::{Result, bail};
 use serde::Serialize;
 use std::fmt::{Display, Write};
@@ -128,23 +127,6 @@ impl Outcome {
 }
 
 impl ArchiveOutcome {
-    /// Of an archive in which nothing is changed.
-    pub fn unchanged(path: String, architecture: Arch, libc: &Libc, done: Done) -> Self {
-        ArchiveOutcome {
-            path,
-            architecture,
-            libc: libc.name,
-            done,
-            dropped: Vec::new(),
-            split: Vec::new(),
-            object_bytes: 0,
-            object_symbols: 0,
-            bytes_before: libc.bytes,
-            bytes_after: libc.bytes,
-            original: None,
-        }
-    }
-
     fn write(&self, out: &mut String, is_dry_run: bool) -> std::fmt::Result {
         let Self { path, architecture, libc, .. } = self;
         let done = match (self.done, is_dry_run) {

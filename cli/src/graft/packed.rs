@@ -1,16 +1,17 @@
 //! Grafts a packed folder: every entry is copied as it is, but for C libraries.
 
-use super::libc_archive::{self, Kind};
-use super::objects::{Arch, Objects};
-use super::outcome::{ArchiveOutcome, Contents, Done};
-use super::packing::{self, Encoder, Packing, decoder};
-use super::place::{self, ORIGINAL_SUFFIX, Unfinished};
-use super::{archive, interrupt, zipped};
+use crate::binary::arch::Arch;
+use crate::graft::objects::Objects;
+use crate::graft::outcome::{ArchiveOutcome, Contents};
+use crate::graft::packing::{Encoder, Packing, decoder};
+use crate::graft::place::Unfinished;
+use crate::graft::repacker::{Repacker, Replaced, check_path};
+use crate::graft::{archive, interrupt, zipped};
 use anyhow::{Context, Result, bail};
 use indicatif::ProgressBar;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use tar::{Builder, Entry, EntryType, Header};
 
 /// Packs the folder again, with the C libraries in it grafted. Without `output` nothing is
@@ -52,20 +53,6 @@ pub fn graft(
     Ok(contents)
 }
 
-/// Decides what becomes of each file in the folder, however it is packed.
-pub struct Repacker<'a> {
-    archs: &'a [Arch],
-    objects: &'a mut Objects,
-    contents: Contents<ArchiveOutcome>,
-}
-
-/// A C library of the folder, grafted.
-pub struct Replaced {
-    pub bytes: Vec<u8>,
-    /// What its original is to be called.
-    pub original: PathBuf,
-}
-
 /// What entries before an entry say about it, where its own header has no room.
 #[derive(Default)]
 struct Extension {
@@ -73,55 +60,7 @@ struct Extension {
     link: Option<Vec<u8>>,
 }
 
-impl<'a> Repacker<'a> {
-    fn new(archs: &'a [Arch], objects: &'a mut Objects) -> Repacker<'a> {
-        Repacker { archs, objects, contents: Contents::new() }
-    }
-
-    fn contents(self, target: &Path) -> Result<Contents<ArchiveOutcome>> {
-        self.contents.require_found(target.display())
-    }
-
-    /// Whether all of a file has to be read, by how it begins. Notes what cannot be looked into.
-    pub fn is_archive(&mut self, start: &[u8], path: &Path) -> bool {
-        if let Some(why) = packing::why_not_within(path) {
-            self.contents.note_unread(path, why);
-        }
-        start == archive::MAGIC || start == archive::THIN_MAGIC
-    }
-
-    /// What becomes of an archive; `None` if it stays as it is.
-    pub fn grafted(&mut self, data: &[u8], path: &Path) -> Result<Option<Replaced>> {
-        if place::is_ours(path) {
-            return Ok(None);
-        }
-        match libc_archive::kind_of(data)? {
-            Kind::Libc => {}
-            Kind::Other => return Ok(None),
-            Kind::Unread(why) => {
-                self.contents.note_unread(path, why);
-                return Ok(None);
-            }
-        }
-        let shown = path.display().to_string();
-        let libc = libc_archive::recognise(data)?;
-        let is_asked_for = |arch| self.archs.is_empty() || self.archs.contains(&arch);
-        let done = match libc.arch {
-            Some(arch) if !is_asked_for(arch) => Some(Done::Skipped),
-            Some(_) if libc.holds_loam => Some(Done::AlreadyGrafted),
-            _ => None,
-        };
-        if let Some((arch, done)) = libc.arch.zip(done) {
-            self.contents.found.push(ArchiveOutcome::unchanged(shown, arch, &libc, done));
-            return Ok(None);
-        }
-        let mut grafted = libc_archive::graft(data, &shown, self.objects)?;
-        let original = PathBuf::from(format!("{shown}{ORIGINAL_SUFFIX}"));
-        grafted.outcome.original = Some(original.display().to_string());
-        self.contents.found.push(grafted.outcome);
-        Ok(Some(Replaced { bytes: grafted.bytes, original }))
-    }
-
+impl Repacker<'_> {
     fn copy<W: Write>(&mut self, input: impl Read, output: &mut Builder<W>) -> Result<()> {
         let mut input = tar::Archive::new(Counting { inner: input, bytes: 0 });
         let mut extension = Extension::default();
@@ -252,15 +191,6 @@ fn read_extension(entry: &mut Entry<impl Read>, found: &mut Extension) -> Result
 fn path_of(bytes: &[u8]) -> PathBuf {
     use std::os::unix::ffi::OsStrExt;
     std::ffi::OsStr::from_bytes(bytes).into()
-}
-
-/// Nothing in the folder may be a path out of it.
-pub fn check_path(path: &Path) -> Result<()> {
-    let climbs = |part: Component| matches!(part, Component::ParentDir | Component::RootDir);
-    if path.components().any(climbs) {
-        bail!("{} leads out of the folder: not touched", path.display());
-    }
-    Ok(())
 }
 
 /// Counts what is read.

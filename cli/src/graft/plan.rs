@@ -1,8 +1,8 @@
 //! What becomes of each member when loam takes the place of a C library's malloc.
 
-use super::survey::{Content, Symbols};
-use crate::elf::Architecture;
-use crate::entry_points::ALLOCATOR_MARKS;
+use crate::binary::elf::Architecture;
+use crate::binary::entry_points::ALLOCATOR_MARKS;
+use crate::graft::survey::{Content, Symbols};
 use std::collections::BTreeSet;
 use thiserror::Error;
 

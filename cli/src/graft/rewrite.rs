@@ -1,8 +1,8 @@
 //! Writes an archive anew: without what is dropped, with loam's object first.
 
-use super::archive::Member;
-use super::plan::Fate;
-use super::survey::{Content, content};
+use crate::graft::archive::Member;
+use crate::graft::plan::Fate;
+use crate::graft::survey::{Content, content};
 use anyhow::{Context, Result, anyhow, bail};
 use ar_archive_writer::{ArchiveKind, NewArchiveMember, ObjectReader, write_archive_to_stream};
 use object::elf::{FileHeader32, FileHeader64, Ident};

@@ -1,8 +1,8 @@
 //! What the members of an archive define and want, by symbol.
 
-use super::archive::Member;
-use crate::elf::Architecture;
-use crate::entry_points::LOAM_MARKS;
+use crate::binary::elf::Architecture;
+use crate::binary::entry_points::LOAM_MARKS;
+use crate::graft::archive::Member;
 use object::read::{Object, ObjectComdat, ObjectSection, ObjectSymbol};
 use object::{Endianness, SymbolSection, elf};
 use std::collections::{BTreeSet, HashSet};

@@ -1,8 +1,8 @@
 //! Puts the originals back.
 
-use super::libc_archive;
-use super::outcome::{ArchiveOutcome, Done};
-use super::place::{self, ORIGINAL_SUFFIX};
+use crate::graft::libc_archive;
+use crate::graft::outcome::{ArchiveOutcome, Done};
+use crate::graft::place::{self, ORIGINAL_SUFFIX};
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 
@@ -61,5 +61,5 @@ fn look(target: &Path) -> Result<ArchiveOutcome> {
             );
         }
     }
-    Ok(ArchiveOutcome::unchanged(shown, arch, &libc, Done::Undone))
+    Ok(libc.unchanged(shown, arch, Done::Undone))
 }

@@ -1,9 +1,9 @@
 //! Grafts a folder packed as .zip: every file is copied as it is, still compressed, but for C
 //! libraries.
 
-use super::packed::{Repacker, Replaced, check_path};
-use super::place::Unfinished;
-use super::{archive, interrupt};
+use crate::graft::place::Unfinished;
+use crate::graft::repacker::{Repacker, Replaced, check_path};
+use crate::graft::{archive, interrupt};
 use anyhow::{Context, Result, bail};
 use indicatif::ProgressBar;
 use std::fs::{File, Metadata};

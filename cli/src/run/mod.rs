@@ -4,12 +4,14 @@ mod summary; // what processes said at their ends, on one screen
 mod supervise; // the program as a child
 
 use crate::arguments::{RunArguments, StatsFormat};
+use crate::binary::library::Library;
+use crate::binary::reach;
 use crate::failure::{
     Failure, NOT_EXECUTABLE, NOT_FOUND, REFUSED, complain, in_one_line, reason_of_errno,
 };
-use crate::launch::{self, Target};
-use crate::library::Library;
-use crate::{inherited, reach};
+use crate::process::inherited;
+use crate::process::launch;
+use crate::process::launch::Target;
 use anyhow::Context;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
@@ -45,9 +47,16 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         environment.extend(options(Some(said.option())));
         return summarised(&path, command, &environment, &said).map_err(refused);
     }
-    environment.extend(options(arguments.stats.map(|format| format.option().to_owned())));
+    environment.extend(options(arguments.stats.map(|format| option_of(format).to_owned())));
     inherited::restore_sigpipe().context("cannot restore SIGPIPE").map_err(refused)?;
     Err(execute(&path, command, &environment).unwrap_or_else(refused))
+}
+
+fn option_of(format: StatsFormat) -> &'static str {
+    match format {
+        StatsFormat::Text => "stats=text",
+        StatsFormat::Json => "stats=json",
+    }
 }
 
 /// Whether statistics are for people. Who sets where they go reads them himself.

@@ -1,7 +1,7 @@
 //! Runs the program as a child: what it and all that it starts say of themselves is collected, and
 //! signals, the terminal and the exit status are as if it were in the place of this command.
 
-use crate::tree;
+use crate::process::tree;
 use anyhow::{Context, Result};
 use nix::errno::Errno;
 use nix::libc;

@@ -1,0 +1,98 @@
+use super::*;
+use crate::bench::synthetic;
+
+const README: &str = "# loam\n\n<!-- bench:begin -->\nold\n<!-- bench:end -->\n\nthe rest\n";
+
+fn updated(readme: &str, results: &[Results]) -> Result<[String; 4]> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("README.md");
+    std::fs::create_dir(folder.path().join("docs"))?;
+    std::fs::write(&path, readme)?;
+    update_checkout(results, folder.path())?;
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name));
+    Ok([
+        read("README.md")?,
+        read("docs/benchmarks.md")?,
+        read("docs/benchmarks/time.svg")?,
+        read("docs/benchmarks/memory.svg")?,
+    ])
+}
+
+#[test]
+fn only_the_block_of_the_readme_changes() {
+    let [readme, ..] = updated(README, &[synthetic::suite(1)]).expect("documents");
+    assert!(readme.starts_with("# loam\n\n<!-- bench:begin -->\n"), "{readme}");
+    assert!(readme.ends_with("<!-- bench:end -->\n\nthe rest\n"), "{readme}");
+    assert!(!readme.contains("\nold\n"));
+    let [again, ..] = updated(&readme, &[synthetic::suite(1)]).expect("documents");
+    assert_eq!(readme, again);
+    for part in [
+        "| geometric mean |",
+        "(docs/benchmarks/time.svg)",
+        "[docs/benchmarks.md](docs/benchmarks.md)",
+        "huge pages madvise",
+        "commit 0123abc+changes",
+        "Medians of 10 runs each",
+        "redis: requests",
+    ] {
+        assert!(readme.contains(part), "{part} in\n{readme}");
+    }
+}
+
+#[test]
+fn rows_where_the_other_is_better_are_there_and_bold() {
+    let [readme, ..] = updated(README, &[synthetic::suite(1)]).expect("documents");
+    let line = readme.lines().find(|line| line.starts_with("| larson |")).expect("a row");
+    assert!(line.contains("**0."), "{line}");
+    let failed = readme.lines().find(|line| line.starts_with("| batches |")).expect("a row");
+    assert!(failed.contains(" ! |"), "{failed}");
+}
+
+#[test]
+fn the_page_explains_every_row() {
+    let [_, page, time, memory] = updated(README, &[synthetic::suite(1)]).expect("documents");
+    for row in synthetic::suite(1).rows {
+        assert!(page.contains(&format!("#### {}: {}", cell(&row.name), cell(&row.title))));
+    }
+    for part in ["Decides: how", "Not run: db\\_bench is not there", "left out:", "bump"] {
+        assert!(page.contains(part), "{part} in\n{page}");
+    }
+    assert!(page.contains("(benchmarks/time.svg)"));
+    assert!(time.starts_with("<svg") && memory.contains("prefers-color-scheme"));
+}
+
+#[test]
+fn names_are_only_text() {
+    let [readme, page, time, _] = updated(README, &[synthetic::suite(1)]).expect("documents");
+    assert!(!time.contains("<script"));
+    for text in [readme, page] {
+        let outside_code = text.lines().filter(|line| !line.contains('`') || line.starts_with('|'));
+        for line in outside_code {
+            assert!(!line.contains("<script"), "{line}");
+        }
+    }
+    assert_eq!(cell("a|b_c"), "a\\|b\\_c");
+    assert_eq!(code("a`b"), "``a`b``");
+    assert_eq!(code("a | b"), "`a | b`");
+    assert_eq!(code_cell("a | b"), "`a \\| b`");
+}
+
+#[test]
+fn missing_markers_are_named_and_nothing_is_written() {
+    for (readme, part) in [
+        ("no markers", "README.md: the line <!-- bench:begin --> is missing"),
+        ("<!-- bench:begin -->\n", "README.md: the line <!-- bench:end --> is missing"),
+        ("<!-- bench:end -->\n<!-- bench:begin -->\n", "in this order"),
+    ] {
+        let error = updated(readme, &[synthetic::suite(1)]).expect_err("an error");
+        assert!(format!("{error:#}").contains(part), "{error:#}");
+    }
+    assert!(updated(README, &[]).is_err());
+}
+
+#[test]
+fn several_results_are_on_the_page_one_after_another() {
+    let both = [synthetic::suite(1), synthetic::suite(2)];
+    let [_, page, ..] = updated(README, &both).expect("documents");
+    assert!(page.contains("# 1. ") && page.contains("# 2. "));
+}

@@ -1,0 +1,59 @@
+//! Where libloam.so is, and whether it is loam.
+
+use crate::binary::elf::Image;
+use anyhow::{Context, Result, bail};
+use std::path::{Path, PathBuf};
+
+#[derive(Debug)]
+pub struct Library {
+    /// Absolute, as LD_PRELOAD needs it.
+    pub path: PathBuf,
+    pub image: Image,
+}
+
+/// Where the library lies beside the command, from the folder that holds the command.
+const PLACES: [&str; 3] = ["../lib/libloam.so", "../lib/loam/libloam.so", "libloam.so"];
+
+impl Library {
+    /// The library that was asked for, or else the one installed with this command.
+    pub fn locate(asked_for: Option<&Path>) -> Result<Library> {
+        // An empty LOAM_LIBRARY is one that is not set.
+        match asked_for.filter(|path| !path.as_os_str().is_empty()) {
+            Some(path) => Library::open(path),
+            None => Library::open(&beside_command()?),
+        }
+    }
+
+    fn open(path: &Path) -> Result<Library> {
+        let shown = path.display();
+        let path = path.canonicalize().with_context(|| format!("cannot find library {shown}"))?;
+        let image = match Image::read(&path)? {
+            Some(image) if image.is_loadable && image.export("malloc").is_some() => image,
+            _ => bail!("{shown} is not loam's library: not a shared library that defines malloc"),
+        };
+        if !image.is_loam() {
+            bail!("{shown} is not loam's library: it does not define loam_version");
+        }
+        if path.as_os_str().as_encoded_bytes().iter().any(|byte| b" :\t\n".contains(byte)) {
+            bail!(
+                "cannot preload {}: LD_PRELOAD cannot hold a path with a space or colon; \
+                 copy the library elsewhere and name it with --library",
+                path.display()
+            );
+        }
+        Ok(Library { path, image })
+    }
+}
+
+fn beside_command() -> Result<PathBuf> {
+    let command = crate::binary::itself::path()?;
+    let folder = command.parent().unwrap_or(Path::new("/"));
+    let candidates = PLACES.map(|place| folder.join(place));
+    match candidates.iter().find(|candidate| candidate.exists()) {
+        Some(path) => Ok(path.clone()),
+        None => bail!(
+            "cannot find libloam.so: looked for {}; name it with --library PATH or LOAM_LIBRARY",
+            candidates.map(|path| path.display().to_string()).join(", ")
+        ),
+    }
+}

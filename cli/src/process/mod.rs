@@ -1,0 +1,11 @@
+//! Programs that run, or are to: how they are started and stopped, what is in them, and to what
+//! their calls lead.
+
+pub mod binding; // to what a reference leads
+pub mod deepbind; // which modules look in their own libraries first
+pub mod inherited; // signal dispositions to hand on to a program
+pub mod launch; // how a program starts: PATH, scripts, environment
+pub mod memory; // the memory of a process
+pub mod modules; // the modules of a process
+pub mod trace; // start a program and stop it before main
+pub mod tree; // a process and what it has started
