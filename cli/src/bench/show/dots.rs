@@ -272,7 +272,7 @@ mod tests {
         let results = synthetic::suite(1);
         let comparison = Comparison::new(&results, "loam").expect("a baseline");
         for aspect in [Aspect::Time, Aspect::Memory] {
-            let svg = Dots { aspect: aspect, names: &["glibc", synthetic::HOSTILE] }
+            let svg = Dots { aspect, names: &["glibc", synthetic::HOSTILE] }
                 .show(&comparison)
                 .expect("dots");
             assert!(svg.contains("ghostscript") && !svg.contains("<script"), "{svg}");

@@ -202,7 +202,7 @@ fn overview(comparison: &Comparison) -> Result<Vec<String>> {
     [Aspect::Time, Aspect::Memory]
         .into_iter()
         .filter(|aspect| has(*aspect))
-        .map(|aspect| dots::Dots { aspect: aspect, names: &names }.show(comparison))
+        .map(|aspect| dots::Dots { aspect, names: &names }.show(comparison))
         .collect()
 }
 

@@ -54,7 +54,7 @@ pub fn update(results: &[Results], readme: &Path, page: &Path, plots: &Path) -> 
     let names = main_peers(main);
     let pictures = [(Aspect::Time, TIME_PLOT), (Aspect::Memory, MEMORY_PLOT)]
         .map(|(aspect, file)| {
-            Ok((file, dots::standalone(&dots::Dots { aspect: aspect, names: &names }.show(main)?)))
+            Ok((file, dots::standalone(&dots::Dots { aspect, names: &names }.show(main)?)))
         })
         .into_iter()
         .collect::<Result<Vec<(&str, String)>>>()?;

@@ -126,7 +126,7 @@ impl<'a> Reach<'a> {
                 Verdict::Failed(_) => "failed",
                 _ => "not measured",
             };
-            let why = shortened(&why, 52);
+            let why = shortened(why, 52);
             return canvas.text(&why, (BARS_START + 4, middle), HPos::Left, SMALL);
         };
         let end = self.x(summary.median);
