@@ -1,4 +1,4 @@
-//! The `loam` command. Verbs: `run`, `verify`, `graft`, `bench`; each has a file or folder of its own.
+//! The `loam` command. Verbs: `run`, `verify`, `graft`, `bench`; each has a folder of its own.
 
 mod arguments; // the command line: every verb, option and help text
 mod bench; // verb: compare allocators

@@ -72,6 +72,7 @@ impl Libc {
             architecture,
             libc: self.name,
             done,
+            replaced: None,
             dropped: Vec::new(),
             split: Vec::new(),
             object_bytes: 0,
@@ -131,6 +132,7 @@ pub fn graft(data: &[u8], path: &str, objects: &mut Objects) -> Result<Grafted> 
     let loam = objects::symbols(object)?;
     let family = plan::family(&loam);
     let fates = plan::plan(&contents, &names, &family)?;
+    let replaced = (!plan::put_in(&contents).is_empty()).then_some(plan::PUT_IN);
     let replaceable = plan::replaceable(&contents, &fates, &family);
     let bytes = rewrite(&members, &fates, object, &replaceable)?;
     check(&bytes, &family)?;
@@ -139,6 +141,7 @@ pub fn graft(data: &[u8], path: &str, objects: &mut Objects) -> Result<Grafted> 
         architecture: arch,
         libc: libc.name,
         done: Done::Grafted,
+        replaced,
         dropped: Vec::new(),
         split: Vec::new(),
         object_bytes: object.len(),

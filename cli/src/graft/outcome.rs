@@ -66,6 +66,8 @@ pub struct ArchiveOutcome {
     /// `glibc`, `musl` or `C library`.
     pub libc: &'static str,
     pub done: Done,
+    /// Another allocator that had been put into it, and is left out.
+    pub replaced: Option<&'static str>,
     /// Members left out, with the names that loam defines in their place.
     pub dropped: Vec<MemberChange>,
     /// Members kept, with the names that are references to loam now.
@@ -140,6 +142,9 @@ impl ArchiveOutcome {
         writeln!(out, "{path}: {libc}, {architecture}: {done}")?;
         if self.done != Done::Grafted {
             return Ok(());
+        }
+        if let Some(other) = self.replaced {
+            writeln!(out, "  replace  {other}, which had been put into it")?;
         }
         members(out, "drop", &self.dropped)?;
         members(out, "split", &self.split)?;

@@ -48,10 +48,23 @@ pub enum Refusal {
     NoMalloc,
     #[error("{1} has already been put into it: member {0} defines {2}; restore the original")]
     OtherAllocator(String, &'static str, &'static str),
+    #[error(
+        "{PUT_IN} has been put into it, and {0} with it, which is the C library's: restore the \
+         original"
+    )]
+    NotAllocators(String),
 }
 
 /// Every C library has it, whatever its archive is called.
 pub const STARTS_PROGRAMS: &str = "__libc_start_main";
+
+/// The allocator that SDKs of Swift's put into their C library.
+pub const PUT_IN: &str = "mimalloc";
+/// How its names begin.
+const PUT_IN_STARTS: [&str; 2] = ["mi_", "_mi_"];
+/// Other names of its that a C library of today has not.
+const PUT_IN_EXTRAS: [&str; 5] =
+    ["cfree", "__libc_cfree", "reallocarr", "_aligned_malloc", "vfree"];
 
 /// The least that a C library defines of its malloc, strongly or weakly.
 const LEAST: [&str; 4] = ["malloc", "free", "calloc", "realloc"];
@@ -74,6 +87,44 @@ fn objects<'a, 'data>(
         Content::Object(_, symbols) => Some((index, symbols)),
         _ => None,
     })
+}
+
+/// The members of an allocator that has taken the place of the C library's malloc whole, so that
+/// loam can take its place in turn.
+pub fn put_in(contents: &[Content]) -> BTreeSet<usize> {
+    let is_part = |symbols: &Symbols| symbols.strong.iter().any(|name| is_of_put_in(name));
+    let parts = || objects(contents).filter(|(_, symbols)| is_part(symbols));
+    match parts().any(|(_, symbols)| LEAST.iter().all(|name| symbols.strong.contains(name))) {
+        true => parts().map(|(index, _)| index).collect(),
+        false => BTreeSet::new(),
+    }
+}
+
+fn is_of_put_in(name: &str) -> bool {
+    PUT_IN_STARTS.iter().any(|start| name.starts_with(start))
+}
+
+/// Refuses an archive in which the other allocator's members define what is the C library's.
+fn refuse_more_than_allocator(
+    contents: &[Content],
+    put_in: &BTreeSet<usize>,
+    family: &BTreeSet<&str>,
+) -> Result<(), Refusal> {
+    let others = |index: &usize| !put_in.contains(index);
+    let stays = || objects(contents).filter(|(index, _)| others(index));
+    let is_allocators =
+        |name: &str| family.contains(name) || is_of_put_in(name) || PUT_IN_EXTRAS.contains(&name);
+    let is_wanted = |name: &str| stays().any(|(_, symbols)| symbols.wanted.contains(name));
+    let is_there = |name: &str| stays().any(|(_, symbols)| symbols.defines(name));
+    let mut defined = objects(contents)
+        .filter(|(index, _)| put_in.contains(index))
+        .flat_map(|(_, symbols)| symbols.defined());
+    match defined.find(|name| {
+        !family.contains(name) && !is_there(name) && (!is_allocators(name) || is_wanted(name))
+    }) {
+        Some(name) => Err(Refusal::NotAllocators(name.to_owned())),
+        None => Ok(()),
+    }
 }
 
 /// The architecture of a C library's archive; or why it is none that can be grafted.
@@ -106,15 +157,17 @@ pub fn plan<'data>(
     names: &[&str],
     family: &BTreeSet<&'data str>,
 ) -> Result<Vec<Fate<'data>>, Refusal> {
-    refuse_cut(contents, names, family)?;
+    let put_in = put_in(contents);
+    refuse_cut(contents, names, family, &put_in)?;
+    refuse_more_than_allocator(contents, &put_in, family)?;
     let mut fates: Vec<Fate> = contents.iter().map(|_| Fate::Keep).collect();
     for (index, symbols) in objects(contents) {
-        if !symbols.strong.is_disjoint(family) {
+        if !symbols.strong.is_disjoint(family) || put_in.contains(&index) {
             fates[index] = Fate::Drop;
         }
     }
     // A member that must stay may want what another one defines, and so on.
-    while let Some(index) = wanted_though_dropped(contents, &fates, family) {
+    while let Some(index) = wanted_though_dropped(contents, &fates, family, &put_in) {
         let Content::Object(_, symbols) = &contents[index] else { break };
         let cut: BTreeSet<&str> = symbols.defined().filter(|name| family.contains(name)).collect();
         if symbols.has_lto {
@@ -131,6 +184,7 @@ fn wanted_though_dropped(
     contents: &[Content],
     fates: &[Fate],
     family: &BTreeSet<&str>,
+    put_in: &BTreeSet<usize>,
 ) -> Option<usize> {
     let stays = |index: usize| fates[index] != Fate::Drop;
     let mut wanted = BTreeSet::new();
@@ -145,7 +199,8 @@ fn wanted_though_dropped(
             && (wanted.contains(name) || is_public(name))
     };
     objects(contents)
-        .find(|(index, symbols)| !stays(*index) && symbols.defined().any(is_missed))
+        .filter(|(index, _)| !stays(*index) && !put_in.contains(index))
+        .find(|(_, symbols)| symbols.defined().any(is_missed))
         .map(|(index, _)| index)
 }
 
@@ -179,17 +234,23 @@ fn refuse_cut(
     contents: &[Content],
     names: &[&str],
     family: &BTreeSet<&str>,
+    put_in: &BTreeSet<usize>,
 ) -> Result<(), Refusal> {
     let mut defined = BTreeSet::new();
     let mut wanted = BTreeSet::new();
     for (index, symbols) in objects(contents) {
-        for (mark, allocator) in ALLOCATOR_MARKS.iter().filter(|(mark, _)| !is_libcs_own(mark)) {
+        let allocators = ALLOCATOR_MARKS.iter().filter(|_| !put_in.contains(&index));
+        for (mark, allocator) in allocators.filter(|(mark, _)| !is_libcs_own(mark)) {
             if symbols.strong.contains(mark) {
                 return Err(Refusal::OtherAllocator(names[index].to_owned(), allocator, mark));
             }
         }
         defined.extend(symbols.defined());
         wanted.extend(symbols.wanted.iter().copied());
+    }
+    // What was cut for it, loam defines.
+    if !put_in.is_empty() {
+        return Ok(());
     }
     if LEAST.iter().all(|name| !defined.contains(name)) {
         return Err(Refusal::NoMalloc);

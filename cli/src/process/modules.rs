@@ -192,7 +192,8 @@ fn not_readable(pid: i32, cause: ProcError) -> anyhow::Error {
              /proc'; or let loam say itself that it serves a program, by 'loam run --stats'"
         ),
         ProcError::PermissionDenied(_) => anyhow!(
-            "not permitted to read process {pid}: run as its user, or as root with CAP_SYS_PTRACE{}",
+            "not permitted to read process {pid}: run as its user, or as root with \
+             CAP_SYS_PTRACE{}",
             ptrace_restriction()
         ),
         ProcError::NotFound(_) if Path::new("/proc").join(pid.to_string()).exists() => {

@@ -161,9 +161,9 @@ impl<'a> Measurement<'a> {
         Ok(candidates)
     }
 
-    /// A run that is not counted: what it warms, files mostly, is then warm for all. Gives the time
-    /// limit for those that follow. It is made under the system's own allocator, as the one that the
-    /// program surely works with.
+    /// A run that is not counted: what it warms, files mostly, is then warm for all. Gives the
+    /// time limit for those that follow. It is made under the system's own allocator, as the one
+    /// that the program surely works with.
     fn warm_up(&mut self, candidates: &mut [Candidate]) -> Result<Duration> {
         let limit = self.amount.time_limit;
         let mut able: Vec<&mut Candidate> =
