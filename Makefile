@@ -20,7 +20,8 @@ objects: ## Build build/lib/graft/loam-ARCH.o for each processor that a compiler
 	scripts/objects.sh $(CURDIR)/$(OBJECTS) $(CURDIR)/$(BUILD)/objects
 
 $(BUILD)/cmake/CMakeCache.txt: CMakeLists.txt
-	$(CMAKE) -S . -B $(BUILD)/cmake -G "$(GENERATOR)" -DCMAKE_BUILD_TYPE=$(CONFIG)
+	$(CMAKE) -S . -B $(BUILD)/cmake -G "$(GENERATOR)" -DCMAKE_BUILD_TYPE=$(CONFIG) \
+	  -DLOAM_OPTIMIZE=$(if $(filter Debug,$(CONFIG)),OFF,ON)
 	@touch $@
 
 cli: ## Build the loam command only

@@ -13,14 +13,34 @@
 option(LOAM_ALLOW_OTHER_PLATFORMS "Let loam_override() go ahead where loam was never run" OFF)
 
 function(loam_is_command variable program)
+  set(${variable} FALSE PARENT_SCOPE)
   execute_process(COMMAND ${program} --version OUTPUT_VARIABLE version ERROR_QUIET)
-  if(NOT version MATCHES "^loam [0-9]")
-    set(${variable} FALSE PARENT_SCOPE)
+  if(version MATCHES "^loam [0-9]")
+    set(${variable} TRUE PARENT_SCOPE)
   endif()
 endfunction()
 
-find_program(LOAM_COMMAND loam HINTS ${LOAM_COMMAND_HINTS} VALIDATOR loam_is_command
-  DOC "The loam command, which verifies what loam_override() has linked")
+# LOAM_COMMAND, unless it was given. Another program of that name is passed over with its folder.
+function(loam_find_command)
+  if(DEFINED LOAM_COMMAND AND NOT LOAM_COMMAND MATCHES "-NOTFOUND$")
+    return()
+  endif()
+  while(TRUE)
+    find_program(LOAM_COMMAND loam HINTS ${LOAM_COMMAND_HINTS}
+      DOC "The loam command, which verifies what loam_override() has linked")
+    loam_is_command(is_command "${LOAM_COMMAND}")
+    if(is_command OR NOT LOAM_COMMAND)
+      return()
+    endif()
+    get_filename_component(folder ${LOAM_COMMAND} DIRECTORY)
+    unset(LOAM_COMMAND CACHE)
+    if(folder IN_LIST CMAKE_IGNORE_PATH)
+      return()
+    endif()
+    list(APPEND CMAKE_IGNORE_PATH ${folder})
+  endwhile()
+endfunction()
+loam_find_command()
 
 function(loam_override target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "QUIET;ALLOW_SHARED_LIBRARY" "" "")
@@ -297,8 +317,7 @@ function(loam_variable_flags variable folder)
 endfunction()
 
 function(loam_check_command target)
-  # find_program() does not look at one that was given.
-  set(is_command TRUE)
+  # It may be one that was given.
   loam_is_command(is_command "${LOAM_COMMAND}")
   if(NOT is_command)
     loam_refuse(${target} "LOAM_COMMAND is ${LOAM_COMMAND}, which is not the loam command"

@@ -18,6 +18,9 @@ class Loam(ConanFile):
     license = "MIT OR Apache-2.0"
     package_type = "static-library"
     settings = "os", "arch", "compiler", "build_type"
+    # -O2 whatever the build type: whoever debugs a program rarely debugs its malloc.
+    options = {"optimize": [True, False]}
+    default_options = {"optimize": True}
 
     def _root(self):
         return os.path.dirname(os.path.dirname(self.recipe_folder))
@@ -41,7 +44,9 @@ class Loam(ConanFile):
         cmake_layout(self)
 
     def generate(self):
-        CMakeToolchain(self).generate()
+        toolchain = CMakeToolchain(self)
+        toolchain.cache_variables["LOAM_OPTIMIZE"] = bool(self.options.optimize)
+        toolchain.generate()
 
     def build(self):
         cmake = CMake(self)

@@ -5,25 +5,27 @@ import re
 from . import API_PROGRAM, ROOT, VendoringTest, run
 
 PROGRAM = API_PROGRAM.replace("<loam.h>", "<loam/loam.h>")
-HEAD = """cmake_minimum_required(VERSION 3.25)
+HEAD = """cmake_minimum_required(VERSION 3.20)
 project(consumer LANGUAGES C)
 """
 AS_SUBDIRECTORY = f"add_subdirectory({ROOT} loam)\n"
 
 
 class CMakeTest(VendoringTest):
+    cmake = "cmake"
+
     def project(self, text, head=HEAD, loam=AS_SUBDIRECTORY):
         """A project whose folder holds program.c."""
         self.write("program.c", PROGRAM)
         self.write("CMakeLists.txt", head + loam + text)
 
     def configure(self, *arguments):
-        return run("cmake", "-S", self.folder, "-B", self.path("build"), "-G", "Ninja", *arguments)
+        return run(self.cmake, "-S", self.folder, "-B", self.path("build"), "-G", "Ninja", *arguments)
 
     def build(self, *arguments):
         result = self.configure(*arguments)
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
-        return run("cmake", "--build", self.path("build"))
+        return run(self.cmake, "--build", self.path("build"))
 
     def assert_built(self, *arguments):
         result = self.build(*arguments)
