@@ -11,7 +11,9 @@ OBJECTS := $(BUILD)/lib/graft
 
 .PHONY: all lib objects cli test bench-limits run programs bench report peers dist crate deb demo-lld clean help
 
-all: lib cli ## Build build/lib/libloam.so, libloam.a, loam.o and build/bin/loam
+all: lib ## Build build/lib/libloam.so, libloam.a, loam.o and, where there is Rust, build/bin/loam
+	@if missing=$$(scripts/missing-rust.sh); then $(MAKE) --no-print-directory cli; \
+	else echo "make: the loam command was left out: $$missing"; fi
 
 lib: $(BUILD)/cmake/CMakeCache.txt ## Build the allocator only
 	$(CMAKE) --build $(BUILD)/cmake --parallel $(JOBS)
@@ -25,11 +27,13 @@ $(BUILD)/cmake/CMakeCache.txt: CMakeLists.txt
 	@touch $@
 
 cli: ## Build the loam command only
+	@missing=$$(scripts/missing-rust.sh) || \
+	  { echo "make: the loam command cannot be built: $$missing" >&2; exit 1; }
 	cargo build --release --locked --quiet
 	mkdir -p $(BUILD)/bin
 	install -m 755 target/release/loam $(BUILD)/bin/loam
 
-run: all ## Prove that CMD='program arguments' gets loam's malloc, and run it
+run: lib cli ## Prove that CMD='program arguments' gets loam's malloc, and run it
 	$(if $(CMD),,$(error say what to run: make run CMD='program arguments'))
 	$(BUILD)/bin/loam verify -- $(CMD)
 	$(BUILD)/bin/loam run --stats -- $(CMD)
@@ -47,7 +51,7 @@ programs: ## Build the benchmark programs into build/bench
 	cargo build --release --locked --quiet --package dictionary-rust
 	install -m 755 target/release/dictionary-rust $(BUILD)/bench/dictionary-rust
 
-bench: all ## Compare with the other allocators: the quick suite
+bench: lib cli ## Compare with the other allocators: the quick suite
 	$(BUILD)/bin/loam bench suite --quick --json $(BUILD)/bench-quick.json \
 	  --html $(BUILD)/bench-quick.html
 
@@ -56,7 +60,7 @@ RESULTS ?= $(lastword $(sort $(wildcard bench/results/*-full*.json)))
 report: cli ## Write README's table, docs/benchmarks.md and its plots from RESULTS
 	$(BUILD)/bin/loam bench report $(RESULTS) --update-docs . > /dev/null
 
-peers: all ## Fetch and build all that is compared: other allocators and, as root, real programs
+peers: lib cli ## Fetch and build all that is compared: other allocators and, as root, real programs
 	if [ "$$(id -u)" = 0 ]; then apt-get install -y -q --no-install-recommends \
 	  $$($(BUILD)/bin/loam bench suite --packages) > /dev/null; fi
 	bench/peers.sh
@@ -71,7 +75,7 @@ crate: ## Package the Rust crate loam-malloc into target/package
 	cp $(BUILD)/dist/loam.c $(BUILD)/dist/loam.h bindings/rust/vendor/
 	cargo package --package loam-malloc --allow-dirty
 
-deb: all ## Write a Debian package into build/
+deb: lib cli ## Write a Debian package into build/
 	rm -rf $(BUILD)/man && mkdir -p $(BUILD)/man && $(BUILD)/bin/loam man $(BUILD)/man
 	gzip -9n $(BUILD)/man/*.1
 	cd $(BUILD) && cpack --config cmake/CPackConfig.cmake -G DEB -B packages
