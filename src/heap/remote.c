@@ -3,6 +3,7 @@
 #include "heap/middle.h"
 #include "heap/orphan.h"
 #include "heap/span.h"
+#include "os/panic.h"
 
 /* ---- Messages ---- */
 

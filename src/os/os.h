@@ -83,8 +83,9 @@ void lm_os_add_usage(const void *address, size_t size, struct lm_os_usage *usage
 #define LM_OS_TELLS_USAGE 0
 #endif
 
-/* Whether the process has a limit on its address space. */
-bool lm_os_address_space_limited(void);
+/* How much address space the process may have, in bytes; UINT64_MAX if as much as there is. May
+ * change while the process runs. */
+uint64_t lm_os_address_space_limit(void);
 
 /* ---- Time, threads, output ---- */
 

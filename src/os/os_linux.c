@@ -80,8 +80,21 @@ static int read_status(int fd, const char *path, struct file_status *status) {
 #endif
 }
 
-/* vm.overcommit_memory is 2 where memory counts against a limit as soon as it is writable. */
-static bool find_overcommit(void) { return read_setting("/proc/sys/vm/overcommit_memory") != '2'; }
+/* RLIM_INFINITY of 64 bits, whatever the C library's is, if there is no limit. */
+static uint64_t find_limit(int resource) {
+  struct {
+    uint64_t current, maximum;
+  } limit = {UINT64_MAX, UINT64_MAX};
+  lm_syscall6(SYS_prlimit64, 0, resource, 0, (long)&limit, 0, 0);
+  return limit.current;
+}
+
+/* False where memory counts against a limit as soon as it is writable: vm.overcommit_memory is 2,
+ * or RLIMIT_DATA is set. */
+static bool find_overcommit(void) {
+  return read_setting("/proc/sys/vm/overcommit_memory") != '2' &&
+         find_limit(RLIMIT_DATA) == UINT64_MAX;
+}
 
 static unsigned find_cpu_count(void) {
   uint64_t mask[16] = {0};
@@ -184,6 +197,22 @@ static int map_and_cut(size_t size, size_t alignment, int protection, enum backi
   return error;
 }
 
+/* Tries places that lie on the alignment, for a process whose limit leaves no room to spare. */
+#define PLACES_TRIED 32
+static int map_below(uintptr_t near, size_t size, size_t alignment, int protection,
+                     enum backing backing, void **result) {
+  uintptr_t place = lm_align_down(near, alignment);
+  for (int i = 0; i < PLACES_TRIED && place >= alignment; i++, place -= alignment) {
+    void *address;
+    int error = map_memory((void *)place, size, protection, backing, &address);
+    if (error != 0) return error;
+    *result = address;
+    if (((uintptr_t)address & (alignment - 1)) == 0) return 0;
+    lm_os_release(address, size);
+  }
+  return ENOMEM;
+}
+
 static int map_aligned(size_t size, size_t alignment, int protection, enum backing backing,
                        void **result) {
   /* Written and read by any thread, as a guess only: where the last aligned mapping was. The
@@ -196,7 +225,9 @@ static int map_aligned(size_t size, size_t alignment, int protection, enum backi
   if (error != 0) return error;
   if (((uintptr_t)address & (alignment - 1)) != 0) {
     lm_os_release(address, size);
+    uintptr_t near = (uintptr_t)address;
     error = map_and_cut(size, alignment, protection, backing, &address);
+    if (error != 0) error = map_below(near, size, alignment, protection, backing, &address);
     if (error != 0) return error;
   }
   lm_store_relaxed(&last_address, (uintptr_t)address);
@@ -332,13 +363,7 @@ int lm_os_move_pages(void *from, void *to, size_t size) {
 }
 #endif
 
-bool lm_os_address_space_limited(void) {
-  struct {
-    uint64_t current, maximum;
-  } limit = {UINT64_MAX, UINT64_MAX};
-  lm_syscall6(SYS_prlimit64, 0, RLIMIT_AS, 0, (long)&limit, 0, 0);
-  return limit.current != UINT64_MAX;
-}
+uint64_t lm_os_address_space_limit(void) { return find_limit(RLIMIT_AS); }
 
 /* ---- Time ---- */
 

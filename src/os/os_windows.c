@@ -174,7 +174,7 @@ int lm_os_move_pages(void *from, void *to, size_t size) {
   return ENOSYS;
 }
 
-bool lm_os_address_space_limited(void) { return false; }
+uint64_t lm_os_address_space_limit(void) { return UINT64_MAX; }
 
 /* Of committed pages: what is in memory and not paged out or untouched. */
 static size_t resident_bytes(char *start, const char *end) {

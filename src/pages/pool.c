@@ -33,7 +33,7 @@ void lm_pool_advise_huge(void) {
   for (struct lm_pool *pool = lm_pools; pool != NULL; pool = lm_pool_next(pool)) {
     lm_lock_take(&pool->lock);
     for (struct lm_region *region = pool->regions; region != NULL; region = region->next)
-      lm_provider_advise_huge(region->provider, region, LM_REGION_BYTES);
+      lm_provider_advise_huge(region->provider, region, region->bytes);
     lm_lock_free(&pool->lock);
   }
 }
@@ -43,7 +43,7 @@ static void accept_huge(struct lm_pool *pool) {
   if (pool->accepts_huge) return;
   pool->accepts_huge = true;
   for (struct lm_region *region = pool->regions; region != NULL; region = region->next)
-    lm_provider_accept_huge(region->provider, region, LM_REGION_BYTES);
+    lm_provider_accept_huge(region->provider, region, region->bytes);
 }
 
 void lm_pool_accept_huge(struct lm_pool *pool) {
@@ -186,7 +186,7 @@ static void *take_run_in_any(struct lm_pool *pool, const struct run *run,
 /* A run in a new region of the pool's; the lock is held on entry and exit. */
 static void *take_run_in_new(struct lm_pool *pool, const struct run *run,
                              take_in_function *take_in) {
-  struct lm_region *region = lm_region_new(pool);
+  struct lm_region *region = lm_region_new(pool, run->count);
   if (region == NULL) return NULL;
   void *start = take_in(region, run);
   if (start == NULL) { /* its pages cannot be committed */

@@ -1,5 +1,8 @@
 /* A region: address space reserved at once, aligned to its own size, with all records about its
- * OS pages in a header at its start. The record of any address in it is found by masking. */
+ * OS pages in a header at its start. The record of any address in it is found by masking.
+ *
+ * A process whose address space is limited has shorter ones: they begin at the same alignment and
+ * have the first pages of their place. In the maps the others are in use. */
 #ifndef LM_PAGES_REGION_H
 #define LM_PAGES_REGION_H
 
@@ -54,6 +57,7 @@ struct lm_pool;
 struct lm_region {
   struct lm_pool *pool;
   const struct loam_page_provider *provider; /* NULL: the system */
+  uint32_t bytes;       /* LM_REGION_BYTES, or less */
   uint32_t first_slice; /* slices before it hold this header */
   bool decommits; /* pages that are not in use may not be accessed before they are committed */
   LM_CACHE_ALIGNED struct lm_region *next;
@@ -149,8 +153,9 @@ bool lm_region_make_room(void);
 /* As lm_os_map; at the process's limit of address space, once more without the table of tags. */
 int lm_region_map_memory(size_t size, size_t alignment, void **result);
 
-/* A new region of the pool, or NULL. The pool's lock need not be held. */
-struct lm_region *lm_region_new(struct lm_pool *pool);
+/* A new region of the pool that may have a run of so many free pages; or NULL. The pool's lock need
+ * not be held. */
+struct lm_region *lm_region_new(struct lm_pool *pool, size_t page_count);
 /* Gives an empty region back to the system. */
 void lm_region_end(struct lm_region *region);
 

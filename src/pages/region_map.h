@@ -16,11 +16,18 @@
 extern _Atomic(uint64_t)
     lm_region_map[((size_t)1 << (LM_REGION_ADDRESS_BITS - LM_REGION_SHIFT)) / 64];
 
+/* Regions that are shorter than their place (region.h). Written under lm_tags_lock; read by calls
+ * with an unknown address. */
+extern _Atomic(uint32_t) lm_region_short_count;
+/* Whether an address in a region's place is in what the region has of it. */
+bool lm_region_reaches(uintptr_t address);
+
 /* Whether `address`, which may be anything, lies in a region. */
 LM_INLINE bool lm_region_holds(uintptr_t address) {
   uintptr_t index = address >> LM_REGION_SHIFT;
   if (index >> (LM_REGION_ADDRESS_BITS - LM_REGION_SHIFT) != 0) return false;
-  return (lm_load_relaxed(&lm_region_map[index / 64]) >> (index % 64)) & 1;
+  if (((lm_load_relaxed(&lm_region_map[index / 64]) >> (index % 64)) & 1) == 0) return false;
+  return LM_LIKELY(lm_load_relaxed(&lm_region_short_count) == 0) || lm_region_reaches(address);
 }
 
 #endif

@@ -21,7 +21,7 @@ struct lm_lock lm_tags_lock = LM_LOCK_INIT(LM_RANK_TAGS);
 
 void lm_tags_start(void) {
   void *table; /* of TABLE_WORDS words */
-  if (lm_os_address_space_limited()) return;
+  if (lm_os_address_space_limit() != UINT64_MAX) return;
   if (lm_os_reserve_zero(TABLE_WORDS * sizeof(lm_tag), &table) != 0) return;
   lm_tags.table = table;
   lm_tags.mask = TABLE_WORDS - 1;

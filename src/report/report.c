@@ -66,7 +66,7 @@ static void gather_usage(struct lm_os_usage *usage) {
   for (struct lm_pool *pool = lm_pools; pool != NULL; pool = lm_pool_next(pool)) {
     lm_lock_take(&pool->lock);
     for (struct lm_region *region = pool->regions; region != NULL; region = region->next)
-      lm_os_add_usage(region, LM_REGION_BYTES, usage);
+      lm_os_add_usage(region, region->bytes, usage);
     lm_lock_free(&pool->lock);
   }
   lm_huge_add_usage(usage);

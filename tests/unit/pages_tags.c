@@ -4,7 +4,7 @@
 #include <sys/resource.h>
 
 static struct lm_region *new_region(void) {
-  struct lm_region *region = lm_region_new(&lm_pools[0]);
+  struct lm_region *region = lm_region_new(&lm_pools[0], 1);
   CHECK(region != NULL);
   return region;
 }
@@ -58,7 +58,7 @@ static void a_limit_on_address_space_at_start_means_no_table(void) {
   start_without_table();
   struct rlimit limit = {(rlim_t)4 << 30, RLIM_INFINITY};
   CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
-  CHECK(lm_os_address_space_limited());
+  CHECK(lm_os_address_space_limit() != UINT64_MAX);
   lm_tags_start();
   CHECK_EQ(lm_tags.mask, 0);
 }
@@ -112,8 +112,11 @@ static void two_threads_that_give_up_both_may_try_again(void) {
 
 static void a_region_whose_tags_cannot_be_committed_is_not_made(void) {
   lm_fault_countdown = 1; /* 0 is the reservation */
-  CHECK_EQ(lm_region_new(&lm_pools[0]), NULL);
+  lm_fault_more = LONG_MAX;
+  CHECK_EQ(lm_region_new(&lm_pools[0], 1), NULL);
   CHECK(lm_fault_countdown < 0);
+  lm_fault_more = 0;
+  lm_fault_countdown = -1;
   for (size_t w = 0; w < COUNT_OF(lm_region_map); w++) CHECK_EQ(lm_region_map[w], 0);
 }
 
