@@ -40,6 +40,10 @@ int lm_os_reserve_zero(size_t size, void **result);
 
 /* Makes reserved memory readable and writable; it is zero where it was never written to. */
 int lm_os_commit(void *address, size_t size);
+#if !defined(_WIN32)
+/* Takes the access to fresh pages away until they are committed. Returns 0 or an errno. */
+int lm_os_uncommit(void *address, size_t size);
+#endif
 
 /* Gives the pages back; they read as zero when next touched, after another commit if
  * lm_os.purge_decommits. ENOSYS where the system only says that it does so. */

@@ -281,6 +281,10 @@ static bool purge_clears(void) {
   return lm_load_relaxed(&known) == WORKS;
 }
 
+int lm_os_uncommit(void *address, size_t size) {
+  return (int)-lm_syscall6(SYS_mprotect, (long)address, (long)size, PROT_NONE, 0, 0, 0);
+}
+
 int lm_os_purge(void *address, size_t size) {
   if (!purge_clears()) return ENOSYS;
   long result = call_or_fault(SYS_madvise, (long)address, (long)size, MADV_DONTNEED, 0, 0, 0);

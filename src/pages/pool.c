@@ -265,6 +265,31 @@ bool lm_pool_purge_unused(char *start, char *end) {
   return true;
 }
 
+#if !defined(_WIN32)
+/* Slices not in use, and without dirty pages, are committed when they are used. */
+static void uncommit_unused(struct lm_region *region) {
+  size_t page_count = lm_pages_per_slice();
+  for (size_t slice = region->first_slice; slice < LM_REGION_SLICES; slice++) {
+    size_t page = slice * page_count;
+    if (lm_bitmap_test(region->used_slices, slice)) continue;
+    if (lm_bitmap_find_set(region->dirty_pages, page, page + page_count) != page + page_count)
+      continue;
+    if (lm_os_uncommit((char *)region + (slice << LM_SLICE_SHIFT), LM_SLICE_BYTES) == 0)
+      lm_bitmap_clear(region->committed_slices, slice, slice + 1);
+  }
+}
+
+void lm_pool_commit_as_used(void) {
+  lm_os.overcommit = false;
+  for (struct lm_pool *pool = lm_pools; pool != NULL; pool = lm_pool_next(pool)) {
+    lm_lock_take(&pool->lock);
+    for (struct lm_region *region = pool->regions; region != NULL; region = region->next)
+      if (region->provider == NULL && !region->decommits) uncommit_unused(region);
+    lm_lock_free(&pool->lock);
+  }
+}
+#endif
+
 /* ---- Chunks ---- */
 
 static void *take_chunk_in(struct lm_region *region, const struct run *run) {

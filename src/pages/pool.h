@@ -117,6 +117,12 @@ void lm_pool_give_slices(void *start, size_t slice_count, size_t touched_bytes,
  * system. False if it does not take them. */
 bool lm_pool_purge_unused(char *start, char *end);
 
+#if !defined(_WIN32)
+/* From here on pages may be accessed only once they are used: for a process that locks all that it
+ * may access. */
+void lm_pool_commit_as_used(void);
+#endif
+
 /* A chunk whose pages are all free; NULL if out of memory. `*regretted`: how many of them had been
  * purged early. */
 void *lm_pool_take_chunk(struct lm_pool *pool, size_t *regretted);

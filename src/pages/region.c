@@ -79,7 +79,8 @@ static size_t region_bytes(const struct loam_page_provider *provider, size_t lea
 static int enter_region(uintptr_t address, size_t bytes) {
   lm_lock_take(&lm_tags_lock);
   int error = lm_tags_cover(address) ? lm_tags_commit(address, LM_REGION_BYTES) : ENOMEM;
-  if (error == 0 && bytes < LM_REGION_BYTES) error = change_short(0, short_entry(address, bytes)) ? 0 : ENOMEM;
+  if (error == 0 && bytes < LM_REGION_BYTES && !change_short(0, short_entry(address, bytes)))
+    error = ENOMEM;
   if (error == 0) {
     ((struct lm_region *)address)->bytes = (uint32_t)bytes;
     map_region(address, true);

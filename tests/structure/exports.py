@@ -23,7 +23,9 @@ OPERATORS += [f"_Zd{kind}Pv{rest}" for kind in "la"
               for rest in ("", "m", "RKSt9nothrow_t", "St11align_val_t", "mSt11align_val_t",
                            "St11align_val_tRKSt9nothrow_t")]
 PREFIXED = [f"loam_{name}" for name in FAMILY] + ["loam_version"]
-EXPECTED = set(FAMILY + LIBC_NAMES + OPERATORS + PREFIXED)
+# Calls after which reserved address space counts.
+LIMITS = "setrlimit setrlimit64 prlimit prlimit64 mlockall".split()
+EXPECTED = set(FAMILY + LIBC_NAMES + OPERATORS + PREFIXED + LIMITS)
 # More names of ours, and those that some C libraries have: permitted, not demanded.
 PERMITTED = re.compile(r"loam_\w+|cfree|__posix_memalign|__libc_\w+")
 # What it may ask for: in every glibc and in every musl.
