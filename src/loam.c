@@ -23,6 +23,7 @@
 #include "sizeclass/sizeclass.c"
 
 #include "pages/chunk.c"
+#include "pages/directory.c"
 #include "pages/meta.c"
 #include "pages/pool.c"
 #include "pages/provider.c"

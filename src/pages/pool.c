@@ -1,6 +1,7 @@
 #include "pages/pool.h"
 
 #include "pages/chunk.h"
+#include "pages/directory.h"
 #include "pages/purge.h"
 #include "pages/runs.h"
 
@@ -54,14 +55,12 @@ void lm_pool_accept_huge(struct lm_pool *pool) {
 
 void lm_pool_release(struct lm_pool *pool) {
   lm_lock_take(&pool->lock);
-  while (pool->regions != NULL) {
-    struct lm_region *region = pool->regions;
-    pool->regions = region->next;
+  for (struct lm_region *region = pool->regions, *next; region != NULL; region = next) {
+    next = region->next;
     lm_region_end(region);
   }
+  lm_directory_clear(pool);
   /* In the child of a fork there may be blocks that somebody was about to free. */
-  lm_store_relaxed(&pool->region_count, 0);
-  pool->turning = NULL;
   pool->used_page_count = pool->span_slice_count = pool->chunk_count = 0;
   pool->large_count = pool->large_page_count = 0;
   lm_store_relaxed(&pool->dirty_page_count, 0);
@@ -72,7 +71,8 @@ void lm_pool_release(struct lm_pool *pool) {
 
 /* What is wanted of a region. */
 struct run {
-  size_t count; /* pages; slices for spans */
+  size_t page_count;
+  size_t slice_count; /* spans: the same in slices */
   size_t alignment;
   size_t gap_count; /* large blocks: pages to leave above */
   uint32_t owner; /* spans: the tag of the heap */
@@ -143,7 +143,7 @@ static size_t find_slices(const struct lm_region *region, const struct run *run)
     enum group_rank rank = rank_of(region, group, run->owner);
     if (rank >= best) continue;
     size_t from = group * LM_GROUP_SLICES, to = from + LM_GROUP_SLICES;
-    size_t slice = lm_bitmap_lowest_run(region->used_slices, from, to, run->count);
+    size_t slice = lm_bitmap_lowest_run(region->used_slices, from, to, run->slice_count);
     if (slice == LM_BITMAP_NONE) continue;
     best = rank;
     found = slice;
@@ -152,20 +152,20 @@ static size_t find_slices(const struct lm_region *region, const struct run *run)
 }
 
 static void *take_slices_in(struct lm_region *region, const struct run *run) {
-  size_t page_count = run->count * lm_pages_per_slice();
+  size_t page_count = run->slice_count * lm_pages_per_slice();
   size_t room = lm_pages_per_region() - region->used_page_count -
                 region->first_slice * lm_pages_per_slice();
   if (region->run_limit < page_count || room < page_count) return NULL;
   /* Pages that the process has are better than fresh ones, whoever had them. */
   size_t slice = LM_BITMAP_NONE;
-  if (run->count == 1) slice = find_dirty_slice(region, run);
+  if (run->slice_count == 1) slice = find_dirty_slice(region, run);
   if (slice == LM_BITMAP_NONE) slice = find_slices(region, run);
   if (slice == LM_BITMAP_NONE) return NULL;
   if (!lm_runs_take_bare(region, slice * lm_pages_per_slice(), page_count, run->zero)) return NULL;
   size_t group = slice / LM_GROUP_SLICES;
   region->group_owners[group] = run->owner;
   region->group_limit = (uint32_t)lm_max(region->group_limit, group + 1);
-  region->pool->span_slice_count += run->count;
+  region->pool->span_slice_count += run->slice_count;
   return (char *)region + (slice << LM_SLICE_SHIFT);
 }
 
@@ -175,7 +175,9 @@ typedef void *take_in_function(struct lm_region *region, const struct run *run);
 static void *take_run_in_any(struct lm_pool *pool, const struct run *run,
                              take_in_function *take_in) {
   const struct loam_page_provider *provider = lm_load_relaxed(&pool->provider);
-  for (struct lm_region *region = pool->regions; region != NULL; region = region->next) {
+  size_t count = lm_load_relaxed(&pool->region_count), number = 0;
+  while ((number = lm_directory_find(pool, number, run->page_count)) < count) {
+    struct lm_region *region = pool->directory[number++];
     if (provider != NULL && region->provider != provider) continue;
     void *start = take_in(region, run);
     if (start != NULL) return start;
@@ -186,18 +188,15 @@ static void *take_run_in_any(struct lm_pool *pool, const struct run *run,
 /* A run in a new region of the pool's; the lock is held on entry and exit. */
 static void *take_run_in_new(struct lm_pool *pool, const struct run *run,
                              take_in_function *take_in) {
-  struct lm_region *region = lm_region_new(pool, run->count);
+  struct lm_region *region = lm_region_new(pool, run->page_count);
   if (region == NULL) return NULL;
-  void *start = take_in(region, run);
-  if (start == NULL) { /* its pages cannot be committed */
-    lm_region_end(region);
-    return NULL;
-  }
-  struct lm_region **link = &pool->regions;
-  while (*link != NULL) link = &(*link)->next;
-  *link = region;
-  lm_store_relaxed(&pool->region_count, lm_load_relaxed(&pool->region_count) + 1);
-  return start;
+  struct lm_region *previous = pool->newest_region;
+  bool known = lm_directory_add(pool, region);
+  void *start = known ? take_in(region, run) : NULL;
+  if (start != NULL) return start;
+  if (known) lm_directory_remove(pool, region, previous); /* its pages cannot be committed */
+  lm_region_end(region);
+  return NULL;
 }
 
 /* A run in one of the pool's regions, or in a new one; the lock is held on entry and exit. */
@@ -216,7 +215,10 @@ static void *take_run(struct lm_pool *pool, struct run *run, take_in_function *t
 void *lm_pool_take_slices(struct lm_pool *pool, size_t slice_count, uint32_t owner,
                           uint64_t *dirty_pages) {
   bool zero;
-  struct run run = {.count = slice_count, .owner = owner, .zero = &zero};
+  struct run run = {.page_count = slice_count * lm_pages_per_slice(),
+                    .slice_count = slice_count,
+                    .owner = owner,
+                    .zero = &zero};
   lm_lock_take(&pool->lock);
   void *start = take_run(pool, &run, take_slices_in);
   if (start != NULL) {
@@ -293,11 +295,11 @@ void lm_pool_commit_as_used(void) {
 /* ---- Chunks ---- */
 
 static void *take_chunk_in(struct lm_region *region, const struct run *run) {
-  if (region->run_limit < run->count) return NULL;
+  if (region->run_limit < run->page_count) return NULL;
   for (size_t i = 0; i < LM_REGION_CHUNKS; i++) {
     size_t from = i * LM_CHUNK_SLICES, to = from + LM_CHUNK_SLICES;
     if (lm_bitmap_find_set(region->used_slices, from, to) != to) continue;
-    if (!lm_runs_take_bare(region, i * run->count, run->count, run->zero)) return NULL;
+    if (!lm_runs_take_bare(region, i * run->page_count, run->page_count, run->zero)) return NULL;
     region->group_limit = (uint32_t)lm_max(region->group_limit, to / LM_GROUP_SLICES);
     region->pool->chunk_count++;
     return (char *)region + (i << LM_CHUNK_SHIFT);
@@ -319,7 +321,7 @@ static void copy_bits(uint64_t *to, size_t to_bit, const uint64_t *from, size_t 
 void *lm_pool_take_chunk(struct lm_pool *pool, size_t *regretted) {
   bool zero;
   size_t page_count = lm_chunk_pages();
-  struct run run = {.count = page_count, .zero = &zero};
+  struct run run = {.page_count = page_count, .zero = &zero};
   lm_lock_take(&pool->lock);
   int64_t credit_before = pool->credit_page_count;
   void *start = take_run(pool, &run, take_chunk_in);
@@ -363,7 +365,7 @@ static size_t below_gap(const struct lm_region *region, size_t first, size_t pag
 }
 
 static void *take_large_in(struct lm_region *region, const struct run *run) {
-  size_t page_count = run->count;
+  size_t page_count = run->page_count;
   if (region->run_limit < page_count) return NULL;
   size_t alignment_pages = lm_max(1, run->alignment >> lm_os.page_shift);
   size_t first = region->first_slice * lm_pages_per_slice();
@@ -392,13 +394,15 @@ static void *take_large_run(struct lm_pool *pool, struct run *run) {
 }
 
 void *lm_pool_take_large(struct lm_pool *pool, size_t page_count, size_t alignment, bool *zero) {
-  struct run run = {.count = page_count, .alignment = alignment, .zero = zero};
+  struct run run = {.page_count = page_count, .alignment = alignment, .zero = zero};
   return take_large_run(pool, &run);
 }
 
 void *lm_pool_take_growing(struct lm_pool *pool, size_t page_count, size_t gap_count) {
   bool zero;
-  struct run run = {.count = page_count, .alignment = lm_os.page_bytes, .gap_count = gap_count,
+  struct run run = {.page_count = page_count,
+                    .alignment = lm_os.page_bytes,
+                    .gap_count = gap_count,
                     .zero = &zero};
   return take_large_run(pool, &run);
 }

@@ -42,7 +42,12 @@ struct lm_pool {
   struct lm_pool *next; /* of a heap's own: the next of these; never changes */
   /* What precedes is on another line than the lock: frees of large blocks read it without. */
   LM_CACHE_ALIGNED struct lm_lock lock;
-  struct lm_region *regions; /* the newest last */
+  struct lm_region *regions, *newest_region; /* a list of them, the newest last */
+  /* The same by region->number, of which region_count are in use: what a search passes over without
+   * reading a line of the regions'. */
+  struct lm_region **directory;
+  uint16_t *run_limits; /* of the regions, by number */
+  uint32_t directory_room;
   _Atomic(uint32_t) region_count; /* written under the lock; read without it by lm_pool_tick */
   bool accepts_huge; /* lm_pool_accept_huge */
   size_t used_page_count; /* sums over the regions */

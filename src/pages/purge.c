@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "config/options.h"
+#include "pages/directory.h"
 #include "pages/runs.h"
 
 /* Purges one run of free dirty pages, at most `most` of it, without the lock: the pages are marked
@@ -63,19 +64,17 @@ static bool is_empty(const struct lm_region *region) {
 /* An empty region goes back whole, unless it is the pool's only one. */
 static bool end_empty_regions(struct lm_pool *pool) {
   bool any = false;
-  struct lm_region **link = &pool->regions;
-  while (*link != NULL && lm_load_relaxed(&pool->region_count) > 1) {
-    struct lm_region *region = *link;
+  struct lm_region *previous = NULL, *region = pool->regions, *next;
+  for (; region != NULL && lm_load_relaxed(&pool->region_count) > 1; region = next) {
+    next = region->next;
     if (is_empty(region)) {
-      *link = region->next;
-      if (pool->turning == region) pool->turning = region->next;
-      lm_store_relaxed(&pool->region_count, lm_load_relaxed(&pool->region_count) - 1);
+      lm_directory_remove(pool, region, previous);
       size_t dirty_count = lm_load_relaxed(&pool->dirty_page_count) - region->dirty_page_count;
       lm_store_relaxed(&pool->dirty_page_count, dirty_count);
       lm_region_end(region);
       any = true;
     } else {
-      link = &region->next;
+      previous = region;
     }
   }
   return any;

@@ -61,6 +61,7 @@ struct lm_region {
   uint32_t first_slice; /* slices before it hold this header */
   bool decommits; /* pages that are not in use may not be accessed before they are committed */
   LM_CACHE_ALIGNED struct lm_region *next;
+  uint32_t number;           /* in the pool's directory */
   uint32_t used_page_count;  /* set bits in used_pages, the header's not counted */
   uint32_t dirty_page_count; /* pages that are in dirty_pages and not in used_pages */
   uint32_t group_limit;      /* no group from here on was ever part of a span or chunk */

@@ -1,6 +1,7 @@
 #include "pages/runs.h"
 
 #include "config/options.h"
+#include "pages/directory.h"
 
 static void add_dirty(struct lm_region *region, size_t count) {
   region->dirty_page_count += (uint32_t)count;
@@ -96,7 +97,9 @@ static void widen_search(struct lm_region *region, size_t page, size_t count) {
   size_t from = lm_bitmap_find_last(region->used_pages, page > most ? page - most : 0, page, 0);
   size_t limit = lm_pages_per_region();
   size_t to = lm_bitmap_find_set(region->used_pages, end, lm_min(limit, end + most));
-  region->run_limit = (uint32_t)limit;
+  /* How long one is that goes on for so long is not known. */
+  size_t run = page - from == most || to - end == most ? limit : to - from;
+  if (run > region->run_limit) lm_directory_limit_runs(region, run);
   for (size_t i = lm_runs_search_index(to - from); i > 0 && region->search_end[i] < to; i--)
     region->search_end[i] = (uint16_t)to;
 }
@@ -106,7 +109,7 @@ void lm_runs_narrow_search(struct lm_region *region, size_t count, size_t end) {
   if (search_length(i) < count) i++;
   for (; i <= LM_REGION_SEARCH_LAST && region->search_end[i] > end; i++)
     region->search_end[i] = (uint16_t)end;
-  if (end == 0) region->run_limit = (uint32_t)lm_min(region->run_limit, count - 1);
+  if (end == 0 && count <= region->run_limit) lm_directory_limit_runs(region, count - 1);
 }
 
 /* Marks slices as free that have no used page, when pages have become free. Only at the ends may

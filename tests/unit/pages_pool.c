@@ -462,6 +462,23 @@ static void an_empty_region_ends_though_no_page_is_dirty(void) {
   CHECK_EQ(pool->region_count, 1);
 }
 
+/* More regions than the directory begins with; some in the middle end. */
+static void the_directory_knows_all_regions_and_their_longest_runs(void) {
+  enum { REGIONS = 3 * ROOM_MIN };
+  size_t pages = LM_LARGE_MAX_BYTES >> lm_os.page_shift;
+  static char *blocks[REGIONS];
+  bool zero;
+  for (size_t i = 0; i < REGIONS; i++) blocks[i] = take_large(pages, PAGE, &zero);
+  CHECK_EQ(pool->region_count, REGIONS);
+  CHECK_EQ(lm_directory_find(pool, 0, pages), REGIONS - 1); /* where it has not been tried */
+  for (size_t i = 0; i < REGIONS; i += 5) give(blocks[i]);
+  CHECK_EQ(lm_directory_find(pool, 0, pages), 0);
+  CHECK_EQ(lm_directory_find(pool, 1, pages), 5);
+  lm_pool_trim(0);
+  for (size_t i = 0; i < pool->region_count; i++) CHECK_EQ(pool->directory[i]->number, i);
+  check_pool(pool);
+}
+
 static void an_empty_region_ends_but_never_the_last_one(void) {
   size_t pages = LM_LARGE_MAX_BYTES >> lm_os.page_shift;
   char *blocks[8];
@@ -553,6 +570,7 @@ static void growth_that_cannot_be_committed_fails_and_changes_nothing(void) {
   X(the_more_is_free_the_faster_the_clock_turns) \
   X(without_a_purge_delay_nothing_goes_back) \
   X(an_empty_region_ends_though_no_page_is_dirty) \
+  X(the_directory_knows_all_regions_and_their_longest_runs) \
   X(an_empty_region_ends_but_never_the_last_one) \
   X(no_region_means_null_and_no_change) \
   X(a_run_that_cannot_be_committed_leaves_no_region_behind) \

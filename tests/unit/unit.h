@@ -61,6 +61,7 @@ static inline void check_pool(struct lm_pool *pool) {
         CHECK(lm_bitmap_test(r->committed_slices, page * PAGE >> LM_SLICE_SHIFT));
       free_run = is_used ? 0 : free_run + 1;
       CHECK_THAT(free_run, <=, r->run_limit);
+      CHECK_EQ(r->run_limit, pool->run_limits[r->number]);
       if (!is_used) CHECK_THAT(page + 1, <=, r->search_end[lm_runs_search_index(free_run)]);
     }
     for (size_t slice = 0; slice < LM_REGION_SLICES; slice++) {

@@ -1,0 +1,68 @@
+#include "pages/directory.h"
+
+#include <string.h>
+
+#include "pages/meta.h"
+
+#define ROOM_MIN 16 /* regions */
+
+/* Makes room for twice as many regions. What there was before is not given back: all together it is
+ * less than what there is now. */
+static bool grow_directory(struct lm_pool *pool) {
+  uint32_t count = lm_load_relaxed(&pool->region_count);
+  uint32_t room = lm_max(2 * pool->directory_room, ROOM_MIN);
+  struct lm_region **directory = lm_meta_take(room * sizeof *directory);
+  uint16_t *run_limits = lm_meta_take(room * sizeof *run_limits);
+  if (directory == NULL || run_limits == NULL) return false;
+  if (count != 0) {
+    memcpy(directory, pool->directory, count * sizeof *directory);
+    memcpy(run_limits, pool->run_limits, count * sizeof *run_limits);
+  }
+  pool->directory = directory;
+  pool->run_limits = run_limits;
+  pool->directory_room = room;
+  return true;
+}
+
+static void set_region_count(struct lm_pool *pool, uint32_t count) {
+  lm_store_relaxed(&pool->region_count, count);
+}
+
+bool lm_directory_add(struct lm_pool *pool, struct lm_region *region) {
+  uint32_t count = lm_load_relaxed(&pool->region_count);
+  if (count == pool->directory_room && !grow_directory(pool)) return false;
+  region->number = count;
+  pool->directory[count] = region;
+  lm_directory_limit_runs(region, region->run_limit);
+  if (pool->newest_region != NULL) pool->newest_region->next = region;
+  else pool->regions = region;
+  pool->newest_region = region;
+  set_region_count(pool, count + 1);
+  return true;
+}
+
+void lm_directory_remove(struct lm_pool *pool, struct lm_region *region,
+                         struct lm_region *previous) {
+  uint32_t last = lm_load_relaxed(&pool->region_count) - 1;
+  struct lm_region *moved = pool->directory[last];
+  pool->directory[region->number] = moved;
+  pool->run_limits[region->number] = pool->run_limits[last];
+  moved->number = region->number;
+  if (previous != NULL) previous->next = region->next;
+  else pool->regions = region->next;
+  if (pool->newest_region == region) pool->newest_region = previous;
+  if (pool->turning == region) pool->turning = region->next;
+  region->next = NULL;
+  set_region_count(pool, last);
+}
+
+void lm_directory_clear(struct lm_pool *pool) {
+  pool->regions = pool->newest_region = pool->turning = NULL;
+  set_region_count(pool, 0);
+}
+
+size_t lm_directory_find(const struct lm_pool *pool, size_t number, size_t page_count) {
+  size_t count = lm_load_relaxed(&pool->region_count);
+  while (number < count && pool->run_limits[number] < page_count) number++;
+  return number;
+}
