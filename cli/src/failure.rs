@@ -73,15 +73,22 @@ pub fn reason(cause: &io::Error) -> String {
 }
 
 pub fn reason_of_errno(errno: Errno) -> String {
-    let mut letters = errno.desc().chars();
-    letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
+    lower_first(errno.desc())
 }
 
-/// Other crates put the system's text into theirs.
+/// Other crates put the system's text into theirs, some with a path of their own behind it.
 fn without_number(text: &str) -> String {
     let Some((before, number)) = text.split_once(" (os error ") else { return text.to_owned() };
     let (_, after) = number.split_once(')').unwrap_or_default();
+    let after = if after.starts_with(" at path ") { "" } else { after };
+    let is_systems_alone = !before.contains(": ");
+    let before = if is_systems_alone { lower_first(before) } else { before.to_owned() };
     format!("{before}{after}")
+}
+
+fn lower_first(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -104,6 +111,8 @@ mod tests {
         let missing = io::Error::from(io::ErrorKind::NotFound);
         assert_eq!(said(Err::<(), _>(missing).context("x")), "x: no such file or directory");
         let wrapped = io::Error::other(format!("{} at path y", denied()));
-        assert_eq!(said(Err::<(), _>(wrapped).context("x")), "x: Permission denied at path y");
+        assert_eq!(said(Err::<(), _>(wrapped).context("x")), "x: permission denied");
+        let named = io::Error::other(format!("part z: {}, so", denied()));
+        assert_eq!(said(Err::<(), _>(named).context("x")), "x: part z: Permission denied, so");
     }
 }

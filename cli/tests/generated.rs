@@ -38,6 +38,10 @@ fn there_is_a_man_page_for_the_command_and_each_verb() {
     let folder = workshop.path("share/man/man1");
     loam().arg("man").arg(&folder).assert().success();
     let main = std::fs::read_to_string(folder.join("loam.1")).unwrap();
+    let bench = std::fs::read_to_string(folder.join("loam-bench.1")).unwrap();
+    for flag in ["warmup", "ignore\\-failure", "export\\-csv", "export\\-markdown"] {
+        assert!(bench.contains(&format!("\\-\\-{flag}")), "{flag} in {bench}");
+    }
     for verb in VERBS {
         let page = std::fs::read_to_string(folder.join(format!("loam-{verb}.1"))).unwrap();
         assert!(page.starts_with(".ie") && page.contains(".TH"), "{page}");

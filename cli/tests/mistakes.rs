@@ -65,6 +65,23 @@ fn what_is_not_there_is_said_in_one_style() {
 }
 
 #[test]
+fn what_cannot_be_read_or_written_is_said_in_that_style_too() {
+    let workshop = Workshop::new();
+    let folder = workshop.path("folder");
+    std::fs::create_dir(&folder).unwrap();
+    let folder = folder.to_str().unwrap();
+    let reason = format!("cannot read {folder}: is a directory");
+    complains(&["verify", "--library", folder, "true"], &[&reason]);
+    complains(&["bench", "report", folder], &[&reason]);
+    let results = workshop.path("results.json");
+    let json = ["bench", "--runs", "1", "--with", "glibc", "--json", results.to_str().unwrap()];
+    loam().args(json).args(["--", "true"]).assert().success();
+    let report = ["bench", "report", results.to_str().unwrap(), "--html", "/proc/nowhere/a"];
+    let said = String::from_utf8(loam().args(report).output().unwrap().stderr).unwrap();
+    assert_eq!(said, "loam: cannot write /proc/nowhere/a: no such file or directory\n");
+}
+
+#[test]
 fn a_shared_library_is_not_called_a_program() {
     let workshop = Workshop::new();
     let library = workshop.compile("plugin.c", &["-shared", "-fPIC"]);

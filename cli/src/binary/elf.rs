@@ -90,19 +90,27 @@ impl Image {
     /// Reads a file. `None` if it is not ELF.
     pub fn read(path: &Path) -> Result<Option<Image>> {
         let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
-        Image::read_from(file).with_context(|| path.display().to_string())
+        Image::read_from(file).map_err(|cause| {
+            let shown = path.display();
+            let is_systems = cause.is::<std::io::Error>();
+            cause.context(if is_systems {
+                format!("cannot read {shown}")
+            } else {
+                shown.to_string()
+            })
+        })
     }
 
     pub fn read_from(mut file: File) -> Result<Option<Image>> {
         let mut magic = [0; 4];
         match file.read_exact(&mut magic) {
             Err(cause) if cause.kind() == ErrorKind::UnexpectedEof => return Ok(None),
-            outcome => outcome.context("cannot read")?,
+            outcome => outcome?,
         }
         if magic != elf::ELFMAG {
             return Ok(None);
         }
-        file.seek(SeekFrom::Start(0)).context("cannot read")?;
+        file.seek(SeekFrom::Start(0))?;
         let cache = ReadCache::new(file);
         let damaged = |cause: object::Error| anyhow!("damaged ELF file: {cause}");
         match FileKind::parse(&cache).map_err(damaged)? {

@@ -9,7 +9,7 @@ use std::path::Path;
 /// Writes a text file in place of what was there, if anything, with its permissions.
 pub fn file(path: &Path, text: &str) -> Result<()> {
     const USUAL: u32 = 0o644;
-    let name = || path.display().to_string();
+    let name = || format!("cannot write {}", path.display());
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
