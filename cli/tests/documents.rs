@@ -1,0 +1,82 @@
+//! The examples in the documents: what stands below a command is what it prints, but for numbers
+//! and the places of files.
+
+mod common;
+
+use common::libc::{MUSL, copy_of, graft, text};
+use common::{Workshop, library, loam};
+use regex::Regex;
+use std::path::Path;
+
+/// A command of an example, and what stands below it.
+struct Example {
+    words: Vec<String>,
+    output: String,
+}
+
+fn examples(document: &str) -> Vec<Example> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(document);
+    let page = std::fs::read_to_string(path).unwrap();
+    let mut examples: Vec<Example> = Vec::new();
+    let mut is_within = false;
+    for line in page.lines() {
+        if let Some(command) = line.strip_prefix("    $ loam ") {
+            let words = shlex::split(command).unwrap();
+            examples.push(Example { words, output: String::new() });
+            is_within = true;
+        } else if let (true, Some(more)) = (is_within, line.strip_prefix("    ")) {
+            examples.last_mut().unwrap().output += &format!("{more}\n");
+        } else {
+            is_within = false;
+        }
+    }
+    examples
+}
+
+/// Without numbers, breaks of lines and the library's place.
+fn shape(text: &str, library: &Path) -> String {
+    let text = text.replace(library.to_str().unwrap(), "/usr/lib/libloam.so");
+    let text = Regex::new(r"\b\d+\b").unwrap().replace_all(&text, "N");
+    // One and several are told apart by words.
+    let text = text.replace("modules", "module").replace("references", "reference");
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn verify_prints_what_the_document_shows() {
+    let library = library().canonicalize().unwrap();
+    // Programs that everybody has; the others are made up.
+    const PROGRAMS: [&str; 3] = ["true", "nice", "timeout"];
+    let mut checked = 0;
+    for example in examples("command.md") {
+        let is_here = |word: &String| PROGRAMS.contains(&word.as_str());
+        if example.words[0] != "verify" || !example.words.get(1).is_some_and(is_here) {
+            continue;
+        }
+        let output = loam().args(&example.words).output().unwrap().stdout;
+        let printed = shape(&String::from_utf8(output).unwrap(), &library);
+        assert_eq!(printed, shape(&example.output, &library), "{:?}", example.words);
+        checked += 1;
+    }
+    assert_eq!(checked, PROGRAMS.len());
+}
+
+#[test]
+fn graft_prints_what_the_document_shows() {
+    let workshop = Workshop::new();
+    let libc = copy_of(&workshop, MUSL, "musl");
+    let output = graft(&workshop).arg(&libc).output().unwrap().stdout;
+    let printed = String::from_utf8(output).unwrap().replace(text(&libc), MUSL);
+    let is_meant = |example: &Example| example.words == ["graft", MUSL];
+    let examples = examples("graft.md");
+    let example = examples.iter().find(|example| is_meant(example)).expect("an example");
+    let mut rest = shape(&printed, Path::new("/none"));
+    // Between two parts that are shown, some may be left out.
+    for part in example.output.split("...") {
+        for line in part.lines().filter(|line| !line.trim().is_empty()) {
+            let line = shape(line, Path::new("/none"));
+            let at = rest.find(&line).unwrap_or_else(|| panic!("{line:?} in {printed}"));
+            rest = rest.split_off(at + line.len());
+        }
+    }
+}
