@@ -244,7 +244,7 @@ fn no_room_for_the_result() {
     // Half a megabyte, and an error instead of a signal beyond it.
     let limited = ["sh", "-c", "trap '' XFSZ; ulimit -f 1000; exec \"$@\"", "sh"];
     let output = graft_under(&workshop, &limited, &libc);
-    assert_failed(&output, "libc.a: File too large");
+    assert_failed(&output, "libc.a: file too large");
     assert!(std::fs::read(&libc).unwrap() == std::fs::read(MUSL).unwrap());
     assert_eq!(std::fs::read_dir(libc.parent().unwrap()).unwrap().count(), 1);
     let mut command = graft(&workshop);
