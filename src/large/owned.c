@@ -2,7 +2,7 @@
 
 #include "pages/meta.h"
 
-#define OWNED_BUCKET_BITS 8
+#define OWNED_BUCKET_BITS 14 /* of which only pages in use cost memory */
 struct lm_lock lm_owned_lock = LM_LOCK_INIT(LM_RANK_OWNED);
 _Atomic(size_t) lm_owned_count;
 static struct lm_owned *owned_by_address[1 << OWNED_BUCKET_BITS]; /* by address; under the lock */
