@@ -10,7 +10,7 @@
 /* One heap may keep as much as the first, many together no more than the second for each pool, of
  * which there is one for some processors; and a little each. */
 #define LM_BUDGET_ALONE_BYTES (64 * LM_MIB)
-#define LM_BUDGET_SHARED_BYTES (8 * LM_MIB)
+#define LM_BUDGET_SHARED_BYTES (12 * LM_MIB)
 
 /* The sum of what heaps have reported. Written by any heap that keeps LM_BUDGET_STEP_BYTES more
  * than it has reported, and by ticks; read by heaps that are about to keep something. It orders
