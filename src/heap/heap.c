@@ -683,10 +683,9 @@ struct effort {
 /* Some 40 nanoseconds for each block, and 1 microsecond for each span. */
 #define DRAINED_PER_REST_MS 128
 #define SPARES_PER_REST_MS 2
-/* A kept heap takes some 40 microseconds, and a purge 70 for each MiB. */
+/* A kept heap takes some 40 microseconds, and a purge 70 for each MiB: no more of these after a
+ * rest. */
 #define KEPT_PER_TICK 1
-#define REST_MS_PER_KEPT 4
-#define PURGED_PER_REST_MS (128 * LM_KIB)
 #define REST_MS_MAX 64
 
 /* Holes may take some 3 percent of the time, of a while at most. */
@@ -765,8 +764,7 @@ void lm_heap_tick_often(struct lm_heap *heap) {
 void lm_heap_tick_at_rest(struct lm_heap *heap, uint64_t rest_ms) {
   size_t ms = (size_t)lm_min(rest_ms, REST_MS_MAX);
   const struct effort effort = {LM_CLASS_COUNT, ms * DRAINED_PER_REST_MS, ms * SPARES_PER_REST_MS,
-                                lm_max(ms / REST_MS_PER_KEPT, KEPT_PER_TICK),
-                                lm_max(ms * PURGED_PER_REST_MS, LM_POOL_TICK_BYTES), true};
+                                KEPT_PER_TICK, LM_POOL_TICK_BYTES, true};
   tick_and_drain(heap, &effort);
 }
 
