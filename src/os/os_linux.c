@@ -345,8 +345,46 @@ static bool move_leaves_zeros(void) {
   return lm_load_relaxed(&known) == WORKS;
 }
 
+/* A move may split the mappings that it takes pages from and puts them into, and they never become
+ * one again. The system has a limit for a process (vm.max_map_count, 65,530 by default), which the
+ * program needs for other things: with more than so many, pages are copied. Counting takes a
+ * millisecond, and is done again after as many moves as could have made so many, or after some
+ * copies. Both are written and read by any thread, as a guess only. */
+#define MAPS_MOST 4096
+#define MAPS_PER_MOVE 4
+#define COPIES_PER_COUNT 256
+static _Atomic(uint32_t) moves_left, copies_left;
+
+/* No more than `most`; `most` if it cannot be told. */
+static uint32_t count_maps(uint32_t most) {
+  char text[4096];
+  uint32_t count = 0;
+  long flags = O_RDONLY | O_CLOEXEC;
+  long fd = lm_syscall6(SYS_openat, AT_FDCWD, (long)"/proc/self/maps", flags, 0, 0, 0);
+  if (is_error(fd)) return most;
+  while (count < most) {
+    long size = lm_syscall6(SYS_read, fd, (long)text, sizeof text, 0, 0, 0);
+    if (is_error(size) || size == 0) break;
+    for (long i = 0; i < size; i++) count += text[i] == '\n';
+  }
+  lm_syscall6(SYS_close, fd, 0, 0, 0, 0, 0);
+  return (uint32_t)lm_min(count, most);
+}
+
+static bool may_split_maps(void) {
+  uint32_t moves = lm_load_relaxed(&moves_left), copies = lm_load_relaxed(&copies_left);
+  if (moves == 0 && copies == 0) {
+    moves = (MAPS_MOST - count_maps(MAPS_MOST)) / MAPS_PER_MOVE;
+    copies = COPIES_PER_COUNT;
+  }
+  bool may = moves > 0;
+  lm_store_relaxed(&moves_left, may ? moves - 1 : 0);
+  lm_store_relaxed(&copies_left, may ? copies : copies - 1);
+  return may;
+}
+
 int lm_os_move_pages(void *from, void *to, size_t size) {
-  if (!move_leaves_zeros()) return ENOSYS;
+  if (!move_leaves_zeros() || !may_split_maps()) return ENOSYS;
   long flags = MOVE_FLAGS;
   long result = -ENOMEM;
   if (lm_fault_here()) lm_os_release(to, size); /* the worst that a kernel does */
