@@ -3,7 +3,7 @@
  * system has a limit for their number, 65,530 by default. */
 #include "check.h"
 
-enum { BLOCKS = 400, ROUNDS = 12, STEPS = 6, MAPS_MOST = 6000 };
+enum { BLOCKS = 1000, ROUNDS = 3, STEPS = 6, MAPS_MOST = 5000 };
 static unsigned char *blocks[BLOCKS];
 static size_t sizes[BLOCKS];
 
