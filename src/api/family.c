@@ -123,8 +123,8 @@ LM_EXPORT size_t loam_malloc_usable_size(void *block) {
 LM_EXPORT int loam_malloc_trim(size_t keep) {
   struct lm_heap *heap = LM_THREAD(lm_this_heap);
   lm_process_start();
-  if (!lm_heap_is_empty(heap)) lm_heap_trim(heap);
-  return lm_pool_trim(keep);
+  bool holes = !lm_heap_is_empty(heap) && lm_heap_trim(heap);
+  return lm_pool_trim(keep) || holes;
 }
 
 LM_EXPORT void loam_malloc_stats(void) {

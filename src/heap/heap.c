@@ -768,20 +768,24 @@ void lm_heap_tick_at_rest(struct lm_heap *heap, uint64_t rest_ms) {
   tick_and_drain(heap, &effort);
 }
 
-static void make_holes_in(struct lm_span_list *list) {
-  for (struct lm_span *span = list->first; span != NULL; span = span->next) lm_holes_make(span);
+static size_t make_holes_in(struct lm_span_list *list) {
+  size_t page_count = 0;
+  for (struct lm_span *span = list->first; span != NULL; span = span->next)
+    page_count += lm_holes_make(span);
+  return page_count;
 }
 
-/* The bins are empty. */
-static void make_all_holes(struct lm_heap *heap) {
+/* The bins are empty. Returns how many pages have been given back. */
+static size_t make_all_holes(struct lm_heap *heap) {
+  size_t page_count = 0;
   for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
-    if (heap->current[i] != NULL) lm_holes_make(heap->current[i]);
-    make_holes_in(&heap->usable[i]);
-    make_holes_in(&heap->full[i]);
+    if (heap->current[i] != NULL) page_count += lm_holes_make(heap->current[i]);
+    page_count += make_holes_in(&heap->usable[i]) + make_holes_in(&heap->full[i]);
   }
+  return page_count;
 }
 
-void lm_heap_trim(struct lm_heap *heap) {
+bool lm_heap_trim(struct lm_heap *heap) {
   lm_heap_flush_guests(heap);
   lm_remote_flush(heap);
   lm_remote_collect(heap);
@@ -792,7 +796,6 @@ void lm_heap_trim(struct lm_heap *heap) {
   lm_spares_trim(heap);
   lm_middle_trim(heap);
   lm_large_cache_trim(heap);
-  make_all_holes(heap);
   while (lm_heap_end_oldest_kept(0)) {}
-  lm_orphan_make_holes();
+  return make_all_holes(heap) + lm_orphan_make_holes() != 0;
 }

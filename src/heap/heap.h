@@ -250,8 +250,9 @@ void lm_heap_tick_often(struct lm_heap *heap);
  * time at most. */
 void lm_heap_tick_at_rest(struct lm_heap *heap, uint64_t rest_ms);
 
-/* Sends chains, takes messages and gives back all empty spans, now. */
-void lm_heap_trim(struct lm_heap *heap);
+/* Sends chains, takes messages, gives all empty spans to the pool, and the pages without a block in
+ * the others and in orphans to the system, now. Returns whether there were such pages. */
+bool lm_heap_trim(struct lm_heap *heap);
 
 /* A heap for the calling thread, or NULL if out of memory. */
 struct lm_heap *lm_heap_begin(void);

@@ -124,12 +124,15 @@ void lm_orphan_tick(uint64_t now_ms) {
   lm_lock_free(&lm_orphan_locks[LM_CLASS_MIDDLE]);
 }
 
-void lm_orphan_make_holes(void) {
+size_t lm_orphan_make_holes(void) {
+  size_t page_count = 0;
   for (size_t i = 1; i < LM_CLASS_MIDDLE; i++) {
     if (!lm_orphan_waits(i)) continue;
     lm_lock_take(&lm_orphan_locks[i]);
     struct lm_span *span = orphans[i].first;
-    for (; span != NULL && is_usable(span); span = span->next) lm_holes_make(span);
+    for (; span != NULL && is_usable(span); span = span->next)
+      page_count += lm_holes_make(span);
     lm_lock_free(&lm_orphan_locks[i]);
   }
+  return page_count;
 }

@@ -31,8 +31,8 @@ bool lm_orphan_put_back(struct lm_span *span, struct lm_block *first, struct lm_
 /* Purges what has been free in orphaned chunks for a while. `now_ms` is the clock's. */
 void lm_orphan_tick(uint64_t now_ms);
 
-/* Gives the OS pages back on which orphans have no block that the program has. */
-void lm_orphan_make_holes(void);
+/* Gives the OS pages back on which orphans have no block that the program has; returns how many. */
+size_t lm_orphan_make_holes(void);
 
 #define LM_ORPHAN_CLASSES (LM_CLASS_MIDDLE + 1)
 extern struct lm_lock lm_orphan_locks[LM_ORPHAN_CLASSES];
