@@ -142,9 +142,9 @@ static void purge_down_to(struct lm_middle *middle, size_t keep) {
 /* Purges early if there is much to purge and credit for it. */
 static void purge_middle_early(struct lm_middle *middle) {
   size_t keep = pages_in(KEEP_BYTES) + middle->used_count / KEEP_FRACTION;
-  if (LM_LIKELY(middle->dirty_count <= keep) || lm_options.purge_delay_ms == 0) return;
-  bool fell = live_count(middle) < middle->dirty_count / LM_LEARNING_FALL_FRACTION;
-  if (middle->debt_count >= pages_in(CREDIT_BYTES) && !(fell && lm_budget_exceeded())) return;
+  if (LM_LIKELY(middle->dirty_count <= keep) || middle->debt_count >= pages_in(CREDIT_BYTES) ||
+      lm_options.purge_delay_ms == 0)
+    return;
   size_t lowest = middle->dirty_count - lm_min(middle->dirty_count, EARLY_PAGES);
   purge_down_to(middle, lm_max(keep / 2, lowest));
 }
@@ -228,6 +228,13 @@ static void flush_all_cached(struct lm_heap *heap) {
   while (heap->middle.lengths != 0) flush_one_cached(heap);
 }
 
+/* Most of what was used is free, and heaps keep too much: cached blocks would keep chunks that the
+ * pool could have. */
+static bool may_rest(const struct lm_middle *middle) {
+  return live_count(middle) < middle->learning.used_peak / LM_LEARNING_FALL_FRACTION &&
+         lm_budget_exceeded();
+}
+
 /* Makes room for what has been cached, by two blocks at most: a long one should not pay for many
  * short ones. */
 static void flush_surplus(struct lm_heap *heap) {
@@ -235,8 +242,9 @@ static void flush_surplus(struct lm_heap *heap) {
   size_t used_before = middle->used_count;
   middle->learning.used_peak = lm_max(middle->learning.used_peak, live_count(middle));
   lm_budget_report(heap);
-  for (int i = 0; i < 2; i++) {
-    if (middle->cache_room >= 0) break;
+  bool rests = may_rest(middle);
+  for (int i = 0; i < 2 && middle->lengths != 0; i++) {
+    if (middle->cache_room >= 0 && !rests) break;
     if (middle->used_count <= middle->learning.learnt_count && !lm_budget_exceeded()) break;
     flush_one_cached(heap);
   }
@@ -292,6 +300,7 @@ LM_NOINLINE void lm_middle_give_slow(struct lm_heap *heap) {
   flush_surplus(heap);
   if (heap->middle.calls_to_tick <= 1 || heap->drains) tick(heap);
   else heap->middle.calls_to_tick--;
+  if (heap->middle.lengths != 0 && may_rest(&heap->middle)) heap->middle.calls_to_tick = 1;
 }
 
 void lm_middle_put_back(struct lm_heap *heap, struct lm_block *first, size_t count) {
