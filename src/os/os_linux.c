@@ -227,7 +227,8 @@ static int map_aligned(size_t size, size_t alignment, int protection, enum backi
     lm_os_release(address, size);
     uintptr_t near = (uintptr_t)address;
     error = map_and_cut(size, alignment, protection, backing, &address);
-    if (error != 0) error = map_below(near, size, alignment, protection, backing, &address);
+    if (error != 0 && lm_os_address_space_limit() != UINT64_MAX)
+      error = map_below(near, size, alignment, protection, backing, &address);
     if (error != 0) return error;
   }
   lm_store_relaxed(&last_address, (uintptr_t)address);

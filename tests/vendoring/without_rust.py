@@ -24,7 +24,7 @@ class WithoutRust(VendoringTest):
     def make(self, *arguments):
         # Debug: compiled soon.
         return run("make", "BUILD=" + self.path("build"), "CONFIG=Debug", *arguments, folder=ROOT,
-                   environment={"PATH": self.path("bin"), "MAKEFLAGS": ""})
+                   environment={"PATH": self.path("bin"), "MAKEFLAGS": "", "MAKELEVEL": "0"})
 
     def old_rust(self):
         for name in ("cargo", "rustc"):
