@@ -98,17 +98,19 @@ static bool turn_region(struct lm_region *region, size_t *left) {
 
 #define REGIONS_PER_TURN 32 /* in one call; each has maps of 8 KiB */
 
-/* So much may be free and dirty without hurry, and a part of what is used. With more of it the
- * clock turns in proportion faster, so that what is free goes back the sooner, the more there is,
- * while what is taken again at once stays; and faster still with many threads, each of which may be
- * about to sleep. */
+/* So much may be free and dirty without hurry, or more where there are few threads, each of which
+ * may take much at once; and a part of what is used. With more of it the clock turns in proportion
+ * faster, so that what is free goes back the sooner, the more there is, while what is taken again
+ * at once stays; and faster still with many threads, each of which may be about to sleep. */
 #define CALM_BYTES (32 * LM_MIB)
+#define CALM_SHARED_BYTES (512 * LM_MIB)
 #define CALM_FRACTION 4
 #define THREADS_PER_HURRY 4
 #define HURRY_MAX 8
 
 static size_t calm_page_count(const struct lm_pool *pool) {
-  return (CALM_BYTES >> lm_os.page_shift) + lm_runs_used_pages(pool) / CALM_FRACTION;
+  size_t share = CALM_SHARED_BYTES / lm_max(lm_load_relaxed(&lm_pool_thread_count), 1);
+  return (lm_max(share, CALM_BYTES) >> lm_os.page_shift) + lm_runs_used_pages(pool) / CALM_FRACTION;
 }
 
 /* From one turn to the next. */
