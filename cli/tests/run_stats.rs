@@ -52,7 +52,8 @@ fn a_signal_that_ends_the_program_ends_the_command() {
 
 #[test]
 fn signals_are_handed_on() {
-    for signal in ["TERM", "USR1", "INT"] {
+    // Not INT and HUP: who starts the tests may have them ignored, and no shell traps them then.
+    for signal in ["TERM", "USR1", "USR2"] {
         let wait = format!("trap 'exit 7' {signal}; echo ready; while :; do sleep 0.05; done");
         let mut command = loam_process();
         command.args(["run", "--stats", "--", "sh", "-c", &wait]);
