@@ -29,33 +29,28 @@ static int result_of(long result) {
   return -1;
 }
 
-static int set_limit(int process, int resource, const struct limit *limit, struct limit *before) {
-  if (resource == RESOURCE_ADDRESS_SPACE && limit != NULL && limit->current != LIMIT_NONE)
+/* Under names of their own here, since the C library's headers differ in the types. */
+#define LM_NAMED(name) __asm__(#name)
+#define LM_SAME(name) __attribute__((alias(#name)))
+
+/* setrlimit(2), prlimit(2). */
+LM_EXPORT int lm_prlimit(int process, int resource, const struct limit *limit,
+                         struct limit *before) LM_NAMED(prlimit);
+LM_EXPORT int lm_prlimit64(int process, int resource, const struct limit *limit,
+                           struct limit *before) LM_NAMED(prlimit64) LM_SAME(prlimit);
+LM_EXPORT int lm_setrlimit(int resource, const struct limit *limit) LM_NAMED(setrlimit);
+LM_EXPORT int lm_setrlimit64(int resource, const struct limit *limit)
+    LM_NAMED(setrlimit64) LM_SAME(setrlimit);
+
+int lm_prlimit(int process, int resource, const struct limit *limit, struct limit *before) {
+  bool ours = process == 0 || process == lm_syscall6(SYS_getpid, 0, 0, 0, 0, 0, 0);
+  if (ours && resource == RESOURCE_ADDRESS_SPACE && limit != NULL && limit->current != LIMIT_NONE)
     lm_tags_give_up(lm_region_holds);
   return result_of(lm_syscall6(SYS_prlimit64, process, resource, (long)limit, (long)before, 0, 0));
 }
 
-/* Under names of their own here, since the C library's headers differ in the types. */
-#define LM_NAMED(name) __asm__(#name)
-
-/* setrlimit(2), prlimit(2). */
-LM_EXPORT int lm_setrlimit(int resource, const struct limit *limit) LM_NAMED(setrlimit);
-LM_EXPORT int lm_setrlimit64(int resource, const struct limit *limit) LM_NAMED(setrlimit64);
-LM_EXPORT int lm_prlimit(int process, int resource, const struct limit *limit,
-                         struct limit *before) LM_NAMED(prlimit);
-LM_EXPORT int lm_prlimit64(int process, int resource, const struct limit *limit,
-                           struct limit *before) LM_NAMED(prlimit64);
 int lm_setrlimit(int resource, const struct limit *limit) {
-  return set_limit(0, resource, limit, NULL);
-}
-int lm_setrlimit64(int resource, const struct limit *limit) {
-  return set_limit(0, resource, limit, NULL);
-}
-int lm_prlimit(int process, int resource, const struct limit *limit, struct limit *before) {
-  return set_limit(process, resource, limit, before);
-}
-int lm_prlimit64(int process, int resource, const struct limit *limit, struct limit *before) {
-  return set_limit(process, resource, limit, before);
+  return lm_prlimit(0, resource, limit, NULL);
 }
 
 /* mlockall(2). What is locked is fetched at once, unless it may not be accessed. */

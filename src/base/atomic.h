@@ -20,6 +20,11 @@ enum lm_atomic_kind { LM_ATOMIC_LOAD, LM_ATOMIC_STORE, LM_ATOMIC_MODIFY };
 #define lm_load_relaxed(p) LM_LOAD((p), memory_order_relaxed)
 /* The same, where the processor has such loads anyway and the compiler should make this one part of
  * another instruction: of a word of 32 bits that is read once. */
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define __SANITIZE_THREAD__ 1 /* as GCC says it */
+#endif
+#endif
 #if defined(__SANITIZE_THREAD__)
 #define lm_load_word(p) lm_load_relaxed(p)
 #else

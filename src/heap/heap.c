@@ -277,13 +277,18 @@ static void *extend(struct lm_heap *heap, struct lm_span *span, bool *zero) {
   return carve(heap, span, zero);
 }
 
+/* Whether there is room in the span, though it has no block on its free_list. */
+static bool can_grow(const struct lm_span *span) {
+  return span->extended_count < span->capacity || span->hole_pages != 0;
+}
+
 /* Puts a span that was current on the list where it belongs. */
 static void shelve(struct lm_heap *heap, struct lm_span *span) {
   span->state = LM_SPAN_USABLE;
   span->notify_count = 0;
   if (span->free_list != NULL) {
     lm_span_list_push_front(&heap->usable[span->class_index], span);
-  } else if (span->extended_count < span->capacity || span->hole_pages != 0) {
+  } else if (can_grow(span)) {
     lm_span_list_push_back(&heap->usable[span->class_index], span);
   } else {
     /* Usable again once an eighth of it is free, so that a refill is worth its while. */
@@ -430,11 +435,6 @@ static void *take_freed(struct lm_heap *heap, size_t class_index) {
   }
   heap->early_growths++;
   return NULL;
-}
-
-/* Whether there is room in the span, though it has no block on its free_list. */
-static bool can_grow(const struct lm_span *span) {
-  return span->extended_count < span->capacity || span->hole_pages != 0;
 }
 
 /* A block of a hole of the current span, or one that is carved of it or of another; NULL if out of
@@ -662,10 +662,8 @@ static LM_NOINLINE void tick_slow(struct lm_heap *heap, uint64_t now_ms) {
   lm_spares_tick(heap);
   lm_budget_tick(heap);
   lm_remote_flush(heap);
-  heap->ends_kept = heap->turns_pools = heap->makes_holes = true;
-  heap->hole_class = 1;
-  heap->sparse_count = 0;
-  heap->hole_round++;
+  heap->ends_kept = heap->turns_pools = true;
+  lm_holes_begin_round(heap);
   lm_orphan_tick(now_ms);
 }
 
@@ -688,36 +686,6 @@ struct effort {
 #define KEPT_PER_TICK 1
 #define REST_MS_MAX 64
 
-/* Holes may take some 3 percent of the time, of a while at most. */
-#define HOLE_CREDIT_PER_MS (2 * LM_HOLES_COST)
-#define HOLE_CREDIT_MAX_MS 2000
-#define HOLE_CREDIT_PER_TICK (4 * LM_HOLES_COST)
-
-static void earn_hole_credit(struct lm_heap *heap, uint64_t elapsed_ms) {
-  size_t most = HOLE_CREDIT_MAX_MS * HOLE_CREDIT_PER_MS;
-  size_t earned = (size_t)lm_min(elapsed_ms, HOLE_CREDIT_MAX_MS) * HOLE_CREDIT_PER_MS;
-  heap->hole_credit = lm_min(heap->hole_credit + earned, most);
-}
-
-/* Looks at usable spans, each once in a round: the first of a list goes to its end. */
-static void make_some_holes(struct lm_heap *heap) {
-  size_t given = lm_min(heap->hole_credit, HOLE_CREDIT_PER_TICK), left = given;
-  while (left > 0 && heap->hole_class < LM_CLASS_COUNT) {
-    struct lm_span_list *usable = &heap->usable[heap->hole_class];
-    struct lm_span *span = usable->first;
-    if (span == NULL || span->look_round == heap->hole_round) {
-      heap->hole_class++;
-      continue;
-    }
-    span->look_round = heap->hole_round;
-    lm_span_list_remove(usable, span);
-    lm_span_list_push_back(usable, span);
-    if (lm_holes_look(span, &left)) heap->sparse_count++;
-  }
-  heap->makes_holes = heap->hole_class < LM_CLASS_COUNT;
-  heap->hole_credit -= given - left;
-}
-
 /* What the last slow tick has found to do for others than the heap, some of it. */
 static LM_NOINLINE void go_on(struct lm_heap *heap, uint64_t now_ms, const struct effort *effort) {
   for (size_t i = 0; i < effort->kept_count && heap->ends_kept; i++)
@@ -736,8 +704,7 @@ static void tick_and_drain(struct lm_heap *heap, const struct effort *effort) {
   if (heap->drains) drain(heap, effort->drained_count);
   lm_spares_give_surplus(heap, effort->spare_count);
   if (heap->ends_kept || heap->turns_pools) go_on(heap, now_ms, effort);
-  earn_hole_credit(heap, now_ms - heap->watch.seen_ms);
-  if (heap->makes_holes && lm_options.purge_delay_ms != 0) make_some_holes(heap);
+  lm_holes_tick(heap, now_ms - heap->watch.seen_ms);
   if (effort->lets_watch || now_ms != heap->watch.seen_ms) lm_watch_clock(heap, now_ms);
   heap->ticks = false;
 }
@@ -768,23 +735,6 @@ void lm_heap_tick_at_rest(struct lm_heap *heap, uint64_t rest_ms) {
   tick_and_drain(heap, &effort);
 }
 
-static size_t make_holes_in(struct lm_span_list *list) {
-  size_t page_count = 0;
-  for (struct lm_span *span = list->first; span != NULL; span = span->next)
-    page_count += lm_holes_make(span);
-  return page_count;
-}
-
-/* The bins are empty. Returns how many pages have been given back. */
-static size_t make_all_holes(struct lm_heap *heap) {
-  size_t page_count = 0;
-  for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
-    if (heap->current[i] != NULL) page_count += lm_holes_make(heap->current[i]);
-    page_count += make_holes_in(&heap->usable[i]) + make_holes_in(&heap->full[i]);
-  }
-  return page_count;
-}
-
 bool lm_heap_trim(struct lm_heap *heap) {
   lm_heap_flush_guests(heap);
   lm_remote_flush(heap);
@@ -797,5 +747,5 @@ bool lm_heap_trim(struct lm_heap *heap) {
   lm_middle_trim(heap);
   lm_large_cache_trim(heap);
   while (lm_heap_end_oldest_kept(0)) {}
-  return make_all_holes(heap) + lm_orphan_make_holes() != 0;
+  return lm_holes_make_all(heap) + lm_orphan_make_holes() != 0;
 }

@@ -102,6 +102,15 @@ struct lm_watch {
   uint32_t turn_count; /* so often a malloc that has seen no time pass lets the next free look */
 };
 
+/* The round in which the heap's usable spans are looked at for holes; holes.h */
+struct lm_holes {
+  bool goes_on; /* some have not been looked at */
+  uint8_t round;
+  size_t class_index;  /* of which spans are looked at next */
+  size_t credit;       /* what may be spent: grows with time */
+  size_t sparse_count; /* spans looked at that may get holes in a later round */
+};
+
 struct lm_heap {
   struct lm_block *bins[LM_BIN_COUNT];
   /* How many counted frees the bin takes until it is looked at again; negative: none, until malloc
@@ -148,11 +157,8 @@ struct lm_heap {
   size_t drained_class; /* the one whose turn it is */
   bool drains, drains_fast; /* there are such; more blocks in each call */
   bool ticks; /* a tick is under way: what it brings about starts no other */
-  bool turns_pools, ends_kept, makes_holes; /* the tick has left some of that to the next ones */
-  size_t hole_class;   /* of which spans are looked at for holes next */
-  size_t hole_credit;  /* what may be spent on holes: grows with time */
-  size_t sparse_count; /* spans looked at in this round that may get holes in a later one */
-  uint8_t hole_round;  /* each slow tick begins one */
+  bool turns_pools, ends_kept; /* the tick has left some of that to the next ones */
+  struct lm_holes holes;
   size_t reported_bytes; /* budget.h */
   /* This and the next three: while it has no thread, under the lists' lock. */
   struct lm_heap *next;

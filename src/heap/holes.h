@@ -8,18 +8,22 @@
 #ifndef LM_HEAP_HOLES_H
 #define LM_HEAP_HOLES_H
 
-#include "pages/span.h"
+#include "heap/heap.h"
 
 /* Gives back all pages of the span on which there are free blocks only, those of its free_list; the
  * owner's, or under the lock of its class's orphans. Returns how many. Takes some microseconds for
  * a hundred free blocks, and a system call for each run of pages. */
 size_t lm_holes_make(struct lm_span *span);
 
-/* Looks at a span of a heap's whose turn it is, and makes its holes if what is used has not changed
- * for some looks. Returns whether a later look may. `*left` is how much a call may do still: a look
- * costs 1, holes LM_HOLES_COST. */
-bool lm_holes_look(struct lm_span *span, size_t *left);
-#define LM_HOLES_COST 64
+/* The same in all spans of the heap, whose bins are empty. */
+size_t lm_holes_make_all(struct lm_heap *heap);
+
+/* From here on usable spans are looked at, each once. Holes are made in one that is sparse and has
+ * been quiet since the last looks. */
+void lm_holes_begin_round(struct lm_heap *heap);
+
+/* Looks at some, and makes the holes of a few, for a part of the time that has passed. */
+void lm_holes_tick(struct lm_heap *heap, uint64_t elapsed_ms);
 
 /* Puts the blocks of the first hole onto the free_list. False if the span has none. */
 bool lm_holes_fill(struct lm_span *span);

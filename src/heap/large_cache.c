@@ -135,7 +135,7 @@ bool lm_large_cache_give(struct lm_heap *heap, void *block) {
   size_t cached_bytes = cache->page_count << lm_os.page_shift;
   if (LM_LIKELY(cached_bytes < heap->reported_bytes + LM_BUDGET_STEP_BYTES)) return true;
   lm_budget_report(heap);
-  if (lm_budget_exceeded()) set_caches(cache, false);
+  if (lm_budget_exceeded()) lm_large_cache_trim(heap);
   return true;
 }
 

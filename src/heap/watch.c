@@ -35,7 +35,7 @@ static bool keeps_much(const struct lm_heap *heap) {
   size_t page_count = heap->middle.dirty_count + lm_middle_cached_count(heap) +
                       lm_large_cache_pages(heap) +
                       lm_load_relaxed(&heap->pool->dirty_page_count);
-  size_t slice_count = heap->spares.count + heap->sparse_count / SPARSE_PER_SLICE;
+  size_t slice_count = heap->spares.count + heap->holes.sparse_count / SPARSE_PER_SLICE;
   return (slice_count << LM_SLICE_SHIFT) + (page_count << lm_os.page_shift) >= IDLE_MIN_BYTES;
 }
 
@@ -65,7 +65,7 @@ bool lm_watch_free(struct lm_heap *heap) {
   struct lm_watch *watch = &heap->watch;
   bool waits = lm_remote_waits(heap) && lm_remote_collect_some(heap);
   if (look_at_clock(heap) != 0 || waits) return true;
-  if (heap->turns_pools || heap->makes_holes) { /* now is as good as later */
+  if (heap->turns_pools || heap->holes.goes_on) { /* now is as good as later */
     lm_heap_tick(heap);
     return true;
   }

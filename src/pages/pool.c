@@ -153,7 +153,7 @@ static size_t find_slices(const struct lm_region *region, const struct run *run)
 
 static void *take_slices_in(struct lm_region *region, const struct run *run) {
   size_t page_count = run->slice_count * lm_pages_per_slice();
-  size_t room = lm_pages_per_region() - region->used_page_count -
+  size_t room = (region->bytes >> lm_os.page_shift) - region->used_page_count -
                 region->first_slice * lm_pages_per_slice();
   if (region->run_limit < page_count || room < page_count) return NULL;
   /* Pages that the process has are better than fresh ones, whoever had them. */

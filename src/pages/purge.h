@@ -5,9 +5,9 @@
 
 #include "pages/pool.h"
 
-/* Purges early if there is much to purge and credit for it, and whatever there is more than a pool
- * may have: as much as has been given by the call, `given_count` pages, or LM_POOL_TICK_BYTES. The
- * pool's lock is held, and given up meanwhile. */
+/* Purges early if there is much to purge and credit for it, and turns the clock if there is so much
+ * that it hurries: as much as has been given by the call, `given_count` pages, or
+ * LM_POOL_TICK_BYTES. The pool's lock is held, and given up meanwhile. */
 void lm_purge_early(struct lm_pool *pool, size_t given_count);
 
 #endif

@@ -40,8 +40,10 @@ static void gather_pool(struct lm_pool *pool, struct lm_totals *totals) {
   totals->free_bytes += dirty_count << lm_os.page_shift;
   totals->purged_bytes += pool->purged_page_count << lm_os.page_shift;
   totals->purge_count += pool->purge_count;
-  for (struct lm_region *region = pool->regions; region != NULL; region = region->next)
+  for (struct lm_region *region = pool->regions; region != NULL; region = region->next) {
     totals->free_run_count += count_free_runs(region);
+    totals->reserved_bytes += region->bytes;
+  }
   lm_lock_free(&pool->lock);
 }
 
@@ -49,7 +51,6 @@ void lm_report_gather(struct lm_totals *totals) {
   *totals = (struct lm_totals){0};
   for (struct lm_pool *pool = lm_pools; pool != NULL; pool = lm_pool_next(pool))
     gather_pool(pool, totals);
-  totals->reserved_bytes = totals->region_count * LM_REGION_BYTES;
   lm_lock_take(&lm_huge_lock);
   totals->huge_count = lm_huge_totals.count;
   totals->huge_bytes = lm_huge_totals.bytes;

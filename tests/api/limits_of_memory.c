@@ -1,11 +1,10 @@
 // builds: fast linked
 /* Programs run under limits that leave less than one region's usual length: of the address space,
  * and of data. What cannot be had is NULL, and what can be had is more than half of the limit. */
-#include "check.h"
+#include "children.h"
 
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 
 /* Blocks of the size until there are no more; returns their bytes. */
 static size_t take_all(size_t size) {
@@ -42,25 +41,18 @@ static void work(size_t size, size_t limit_bytes) {
   CHECK_THAT(take_all(size), >, limit_bytes / 3);
 }
 
+/* The limit must hold from the first moment of the process. */
+static void start_limited(size_t index) {
+  size_t l = index % LIMITS;
+  struct rlimit limit = {limits[l].bytes, limits[l].bytes};
+  char size_number[] = {(char)('0' + index / LIMITS), 0}, limit_number[] = {(char)('0' + l), 0};
+  CHECK_EQ(setrlimit(limits[l].resource, &limit), 0);
+  execl("/proc/self/exe", "limited", size_number, limit_number, (char *)NULL);
+  CHECK(!"executed");
+}
+
 int main(int count, char **arguments) {
-  if (count == 3) {
-    work(sizes[atoi(arguments[1])], limits[atoi(arguments[2])].bytes);
-    return 0;
-  }
-  for (int i = 0; i < SIZES * LIMITS; i++) {
-    pid_t child = fork();
-    CHECK(child >= 0);
-    if (child == 0) { /* the limit must hold from the first moment of the process */
-      int l = i % LIMITS;
-      struct rlimit limit = {limits[l].bytes, limits[l].bytes};
-      char size_number[] = {(char)('0' + i / LIMITS), 0}, limit_number[] = {(char)('0' + l), 0};
-      CHECK_EQ(setrlimit(limits[l].resource, &limit), 0);
-      execl("/proc/self/exe", arguments[0], size_number, limit_number, (char *)NULL);
-      _exit(99);
-    }
-    int status;
-    CHECK_EQ(waitpid(child, &status, 0), child);
-    CHECK_EQ(status, 0);
-  }
+  if (count == 3) work(sizes[atoi(arguments[1])], limits[atoi(arguments[2])].bytes);
+  else run_one_by_one(start_limited, SIZES * LIMITS);
   return 0;
 }

@@ -2,11 +2,11 @@
 /* The pages between the survivors of a peak go back: at once by malloc_trim, of threads that have
  * ended, too; and by the clock while a program makes some calls. The survivors keep what is in
  * them. */
+#include "children.h"
 #include "names.h"
 #include "threads.h"
 
 #include <stdbool.h>
-#include <sys/wait.h>
 
 enum { COUNT = 100000, KEPT_OF = 20 };
 static unsigned char *blocks[COUNT];
@@ -65,21 +65,13 @@ static void make_some_calls(void) {
   check_holes(before, peak);
 }
 
+static void check(size_t index) {
+  if (index == 2) make_some_calls();
+  else trim(index == 1);
+}
+
 int main(void) {
   memset(blocks, 1, sizeof blocks);
-  pid_t children[3];
-  for (int i = 0; i < 3; i++) {
-    children[i] = fork(); /* a fresh heap for each */
-    CHECK(children[i] >= 0);
-    if (children[i] != 0) continue;
-    if (i < 2) trim(i == 1);
-    else make_some_calls();
-    _exit(0);
-  }
-  for (int i = 0; i < 3; i++) {
-    int status;
-    CHECK_EQ(waitpid(children[i], &status, 0), children[i]);
-    CHECK_EQ(status, 0);
-  }
+  run_side_by_side(check, 3);
   return 0;
 }

@@ -1,10 +1,8 @@
 // builds: fast linked
 /* Threads that have taken and freed megabytes again and again, and then sleep, keep little of it
  * all together, though nobody makes a call; and next to nothing once another thread does. */
-#include "check.h"
+#include "children.h"
 #include "threads.h"
-
-#include <sys/wait.h>
 
 enum { ROUNDS = 4, COUNT = 100000 };
 static pthread_barrier_t barrier;
@@ -45,7 +43,11 @@ static void call_now_and_then(void) {
 #define SLEEPING_BYTES (400 * MIB)
 #define CALLED_BYTES (64 * MIB)
 
-static void check(struct use *use) {
+static struct use uses[] = {{48, 16 * MIB, 16, 1000}, {48, 16 * MIB, 16, 200000},
+                            {48, 16 * MIB, 300000, 2000000}};
+
+static void check(size_t index) {
+  struct use *use = &uses[index];
   size_t before = resident_bytes() + use->thread_count * THREAD_BYTES;
   CHECK_EQ(pthread_barrier_init(&barrier, NULL, (unsigned)use->thread_count + 1), 0);
   for (size_t i = 0; i < use->thread_count; i++) start_thread(take_free_and_sleep, use);
@@ -56,18 +58,6 @@ static void check(struct use *use) {
 }
 
 int main(void) {
-  static struct use uses[] = {{48, 16 * MIB, 16, 1000}, {48, 16 * MIB, 16, 200000},
-                              {48, 16 * MIB, 300000, 2000000}};
-  for (size_t i = 0; i < sizeof uses / sizeof *uses; i++) {
-    pid_t child = fork();
-    CHECK(child >= 0);
-    if (child == 0) {
-      check(&uses[i]);
-      _exit(0);
-    }
-    int status;
-    CHECK_EQ(waitpid(child, &status, 0), child);
-    CHECK_EQ(status, 0);
-  }
+  run_one_by_one(check, sizeof uses / sizeof *uses);
   return 0;
 }

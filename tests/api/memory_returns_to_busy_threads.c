@@ -1,12 +1,11 @@
 // builds: fast linked
 /* A thread whose calls all take the fast paths, as fast as it can or some hundred in a millisecond,
- * gives a peak back in a second or two: its own, of blocks of any kind, and what another thread frees
- * of its blocks. */
-#include "check.h"
+ * gives a peak back in a second or two: its own, of blocks of any kind, and what another thread
+ * frees of its blocks. */
+#include "children.h"
 #include "threads.h"
 
 #include <stdbool.h>
-#include <sys/wait.h>
 
 enum { COUNT = 200000, ROUNDS = 3 };
 static void *blocks[COUNT];
@@ -38,7 +37,13 @@ static void be_busy(double seconds, useconds_t rest_us) {
 
 #define SLACK_BYTES (16 * MIB)
 
-static void check(struct use *use) {
+static struct use uses[] = {
+    {200000, 500, false, 0},   {200000, 500, false, 1000},  {200000, 500, true, 0},
+    {200000, 500, true, 1000}, {1000, 100000, false, 1000}, {300, MIB, false, 1000},
+};
+
+static void check(size_t index) {
+  struct use *use = &uses[index];
   free(opaque(malloc(64)));
   size_t before = resident_bytes();
   for (int i = 0; i < ROUNDS; i++) take_and_free(use);
@@ -50,23 +55,6 @@ static void check(struct use *use) {
 
 int main(void) {
   memset(blocks, 1, sizeof blocks); /* counts as live */
-  static struct use uses[] = {
-      {200000, 500, false, 0},   {200000, 500, false, 1000},  {200000, 500, true, 0},
-      {200000, 500, true, 1000}, {1000, 100000, false, 1000}, {300, MIB, false, 1000},
-  };
-  enum { USES = sizeof uses / sizeof *uses };
-  pid_t children[USES]; /* a fresh heap for each */
-  for (size_t i = 0; i < USES; i++) {
-    children[i] = fork();
-    CHECK(children[i] >= 0);
-    if (children[i] != 0) continue;
-    check(&uses[i]);
-    _exit(0);
-  }
-  for (size_t i = 0; i < USES; i++) {
-    int status;
-    CHECK_EQ(waitpid(children[i], &status, 0), children[i]);
-    CHECK_EQ(status, 0);
-  }
+  run_side_by_side(check, sizeof uses / sizeof *uses);
   return 0;
 }

@@ -1,9 +1,7 @@
 // builds: fast linked
 /* A thread that has taken and freed megabytes again and again, so that its heap has learnt to keep
  * them, and then makes a call now and then that finds a free block, gives them back all the same. */
-#include "check.h"
-
-#include <sys/wait.h>
+#include "children.h"
 
 enum { COUNT = 400000, CYCLES = 10, CALLS = 60, CALL_MS = 50 };
 static void *blocks[COUNT];
@@ -31,7 +29,12 @@ struct use {
   size_t calls; /* at a time */
 };
 
-static void check(const struct use *use) {
+static const struct use uses[] = {{20 * MIB, 16, 1000, 1},    {40 * MIB, 16, 400, 1},
+                                  {40 * MIB, 16, 4000, 3},    {30 * MIB, 16, 16000, 100},
+                                  {40 * MIB, 20000, 200000, 1}};
+
+static void check(size_t index) {
+  const struct use *use = &uses[index];
   uint64_t random = use->largest;
   size_t before = resident_bytes();
   for (int i = 0; i < CYCLES; i++) take_and_free(use->bytes, use->least, use->largest, &random);
@@ -41,22 +44,6 @@ static void check(const struct use *use) {
 
 int main(void) {
   memset(blocks, 1, sizeof blocks); /* counts as live */
-  static const struct use uses[] = {{20 * MIB, 16, 1000, 1},    {40 * MIB, 16, 400, 1},
-                                    {40 * MIB, 16, 4000, 3},    {30 * MIB, 16, 16000, 100},
-                                    {40 * MIB, 20000, 200000, 1}};
-  enum { USES = sizeof uses / sizeof *uses };
-  pid_t children[USES]; /* a fresh heap for each */
-  for (size_t i = 0; i < USES; i++) {
-    children[i] = fork();
-    CHECK(children[i] >= 0);
-    if (children[i] != 0) continue;
-    check(&uses[i]);
-    _exit(0);
-  }
-  for (size_t i = 0; i < USES; i++) {
-    int status;
-    CHECK_EQ(waitpid(children[i], &status, 0), children[i]);
-    CHECK_EQ(status, 0);
-  }
+  run_side_by_side(check, sizeof uses / sizeof *uses);
   return 0;
 }
