@@ -130,9 +130,9 @@ PATTERNS = [
     ("malloc and a free by another thread", REMOTE_LOOP, 74),
     ("a block exchanged", EXCHANGING_LOOP % dict(places=20000, least=16, range=985), 72),
     ("a larger one", EXCHANGING_LOOP % dict(places=1000, least=1000, range=15000), 150),
-    ("a middle block replaced", REPLACING_LOOP % dict(live=200, least=10000, range=240000), 180),
-    ("a large block replaced", REPLACING_LOOP % dict(live=30, least=300000, range=2700000), 2300),
-    ("one of the same length replaced", REPLACING_LOOP % dict(live=30, least=1000000, range=1), 445),
+    ("a middle block replaced", REPLACING_LOOP % dict(live=200, least=10000, range=240000), 178),
+    ("a large block replaced", REPLACING_LOOP % dict(live=30, least=300000, range=2700000), 2250),
+    ("one of the same length replaced", REPLACING_LOOP % dict(live=30, least=1000000, range=1), 440),
     ("a block of a batch", BATCHES_LOOP, 70),
 ]
 

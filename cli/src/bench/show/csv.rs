@@ -4,75 +4,79 @@ use crate::bench::judge::comparison::{ComparedMetric, ComparedRow, Comparison, E
 use crate::bench::show::form::Form;
 use crate::bench::show::wording;
 use anyhow::Result;
+use statrs::statistics::{Data, Distribution};
 
 pub struct Csv;
 
-const HEAD: &str = "row,metric,unit,allocator,runs,median,mean,stddev,min,max,ratio,ratio_low,\
-                    ratio_high,verdict\n";
+const HEAD: [&str; 14] = [
+    "row",
+    "metric",
+    "unit",
+    "allocator",
+    "runs",
+    "median",
+    "mean",
+    "stddev",
+    "min",
+    "max",
+    "ratio",
+    "ratio_low",
+    "ratio_high",
+    "verdict",
+];
 
 impl Form for Csv {
     fn show(&self, comparison: &Comparison) -> Result<String> {
-        let mut out = HEAD.to_owned();
+        let mut out = csv::Writer::from_writer(Vec::new());
+        out.write_record(HEAD)?;
         for row in &comparison.rows {
             for compared in &row.metrics {
-                compared.entries.iter().for_each(|entry| out += &line(row, compared, entry));
+                for entry in &compared.entries {
+                    out.write_record(record(row, compared, entry))?;
+                }
             }
         }
-        Ok(out)
+        Ok(String::from_utf8(out.into_inner()?)?)
     }
 }
 
-fn line(row: &ComparedRow, compared: &ComparedMetric, entry: &Entry) -> String {
+fn record(row: &ComparedRow, compared: &ComparedMetric, entry: &Entry) -> [String; HEAD.len()] {
     let cell = row.row.cell(entry.allocator);
     let values: Vec<f64> = cell
         .map(|cell| cell.values(compared.name).map(|(_, value)| value).collect())
         .unwrap_or_default();
-    let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+    let runs = values.len().to_string();
+    let data = Data::new(values);
+    let number = |value: Option<f64>| {
+        value.filter(|value| value.is_finite()).map(|value| value.to_string()).unwrap_or_default()
+    };
     let interval = entry.ratio.and_then(|ratio| ratio.interval);
     let verdict = match compared.is_judged {
         true => wording::verdict(entry, compared.name, compared.metric),
         false => String::new(),
     };
-    let fields = [
-        quoted(&row.row.name),
-        quoted(compared.name),
-        quoted(&compared.metric.unit),
-        quoted(entry.allocator),
-        values.len().to_string(),
+    [
+        no_formula(&row.row.name),
+        no_formula(compared.name),
+        no_formula(&compared.metric.unit),
+        no_formula(entry.allocator),
+        runs,
         number(entry.summary.map(|all| all.median)),
-        number(mean(&values)),
-        number(deviation(&values)),
+        number(data.mean()),
+        number(data.std_dev()),
         number(entry.summary.map(|all| all.lowest)),
         number(entry.summary.map(|all| all.highest)),
         number(entry.ratio.map(|ratio| ratio.value)),
         number(interval.map(|ends| ends.low)),
         number(interval.map(|ends| ends.high)),
-        quoted(&verdict),
-    ];
-    fields.join(",") + "\n"
+        no_formula(&verdict),
+    ]
 }
 
-#[allow(clippy::cast_precision_loss)] // counts of runs
-fn mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-}
-
-/// Of the values as a sample.
-#[allow(clippy::cast_precision_loss)] // counts of runs
-fn deviation(values: &[f64]) -> Option<f64> {
-    let mean = mean(values).filter(|_| values.len() > 1)?;
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    Some((squares / (values.len() - 1) as f64).sqrt())
-}
-
-/// As RFC 4180 has it. A text that a table's program would take for a formula gets a quote first.
-fn quoted(text: &str) -> String {
+/// A text that a table's program would take for a formula gets a quote first.
+fn no_formula(text: &str) -> String {
     let is_formula = text.starts_with(['=', '+', '-', '@']);
-    let text = format!("{}{text}", if is_formula { "'" } else { "" });
-    match text.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text,
-    }
+    format!("{}{text}", if is_formula { "'" } else { "" })
 }
 
 #[cfg(test)]
@@ -84,23 +88,20 @@ mod tests {
     fn every_line_has_the_heads_fields() {
         let results = synthetic::command(1);
         let text = Csv.show(&Comparison::new(&results, "glibc").unwrap()).unwrap();
-        let plain = |line: &str| {
-            let outside: String = line.split('"').step_by(2).collect();
-            outside.matches(',').count()
-        };
-        assert!(text.lines().count() > 20);
-        for line in text.lines() {
-            assert_eq!(plain(line), HEAD.matches(',').count(), "{line}");
-        }
+        let mut reader = csv::Reader::from_reader(text.as_bytes());
+        assert_eq!(reader.headers().unwrap(), HEAD.as_slice());
+        let records: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+        assert!(records.len() > 20);
         assert!(text.contains("ghostscript,wall,s,loam,10,"), "{text}");
+        for record in records {
+            let [low, mean, high] = [8, 6, 9].map(|i| record[i].parse::<f64>().unwrap_or(0.0));
+            assert!(low <= mean && mean <= high, "{record:?}");
+        }
     }
 
     #[test]
-    fn figures_are_those_of_the_runs() {
-        assert_eq!(mean(&[1.0, 2.0, 6.0]), Some(3.0));
-        assert_eq!(deviation(&[1.0, 3.0]), Some(2f64.sqrt()));
-        assert_eq!((mean(&[]), deviation(&[1.0])), (None, None));
-        assert_eq!(quoted("a,\"b\""), "\"a,\"\"b\"\"\"");
-        assert_eq!(quoted("=1+1"), "'=1+1");
+    fn no_text_is_a_formula() {
+        assert_eq!(no_formula("=1+1"), "'=1+1");
+        assert_eq!(no_formula("a=b"), "a=b");
     }
 }
