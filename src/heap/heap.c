@@ -677,7 +677,7 @@ struct effort {
   bool lets_watch;      /* frees, though time stands still */
 };
 #define TRIM_CLASSES_PER_TICK 32
-#define SPARES_PER_TICK 2
+#define SPARES_PER_TICK 8
 /* Some 40 nanoseconds for each block, and 1 microsecond for each span. */
 #define DRAINED_PER_REST_MS 128
 #define SPARES_PER_REST_MS 2
