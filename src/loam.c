@@ -14,6 +14,7 @@
 #include "os/os_windows.c"
 #else
 #include "os/fork_linux.c"
+#include "os/group_linux.c"
 #include "os/os_linux.c"
 #endif
 #include "os/panic.c"
@@ -26,6 +27,7 @@
 #include "pages/directory.c"
 #include "pages/meta.c"
 #include "pages/pool.c"
+#include "pages/pressure.c"
 #include "pages/provider.c"
 #include "pages/purge.c"
 #include "pages/region.c"

@@ -1,11 +1,12 @@
 /* What all heaps together keep of free memory: spares, middle blocks that are cached or free and
  * dirty, and cached large blocks. Only its own thread can reach what a heap keeps, and a thread may
  * sleep for ever; so whatever a heap has learnt to need, it keeps more than a little only as long
- * as all together keep less than the budget. */
+ * as all together keep less than the budget, and memory is not short (pages/pressure.h). */
 #ifndef LM_HEAP_BUDGET_H
 #define LM_HEAP_BUDGET_H
 
 #include "heap/heap.h"
+#include "pages/pressure.h"
 
 /* One heap may keep as much as the first, many together no more than the second for each pool, of
  * which there is one for some processors; and a little each. */
@@ -29,6 +30,7 @@ void lm_budget_tick(struct lm_heap *heap);
 void lm_budget_end(struct lm_heap *heap);
 
 LM_INLINE bool lm_budget_exceeded(void) {
+  if (lm_pressed(LM_PRESSURE_SOME)) return true;
   size_t kept_bytes = lm_load_relaxed(&lm_budget_kept_bytes);
   if (LM_LIKELY(kept_bytes <= LM_BUDGET_SHARED_BYTES * lm_pool_count)) return false;
   return (uint64_t)kept_bytes * lm_load_relaxed(&lm_pool_thread_count) > LM_BUDGET_ALONE_BYTES;

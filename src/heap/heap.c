@@ -654,12 +654,27 @@ static void trim_class(struct lm_heap *heap, size_t class_index) {
   trim_current(heap, class_index);
 }
 
+/* Short while memory is short. */
+#define PRESSED_TICK_MS 8
+static uint64_t tick_interval_ms(void) {
+  uint64_t ms = 1 + lm_options.purge_delay_ms / 4;
+  return lm_pressed(LM_PRESSURE_SOME) ? lm_min((size_t)ms, PRESSED_TICK_MS) : ms;
+}
+
+/* Nothing is worth keeping while memory is short: the next ticks and frees give it back. */
+static void keep_nothing(struct lm_heap *heap) {
+  lm_heap_count_all(heap);
+  lm_large_cache_trim(heap);
+  heap->spares.surplus_count = heap->spares.count;
+}
+
 static LM_NOINLINE void tick_slow(struct lm_heap *heap, uint64_t now_ms) {
   lm_middle_tick(heap, now_ms - heap->tick_ms);
   lm_large_cache_tick(heap);
   heap->tick_ms = now_ms;
   if (heap->trim_class >= LM_CLASS_COUNT) heap->trim_class = 0;
   lm_spares_tick(heap);
+  if (lm_pressed(LM_PRESSURE_SOME)) keep_nothing(heap);
   lm_budget_tick(heap);
   lm_remote_flush(heap);
   heap->ends_kept = heap->turns_pools = true;
@@ -689,7 +704,8 @@ struct effort {
 /* What the last slow tick has found to do for others than the heap, some of it. */
 static LM_NOINLINE void go_on(struct lm_heap *heap, uint64_t now_ms, const struct effort *effort) {
   for (size_t i = 0; i < effort->kept_count && heap->ends_kept; i++)
-    heap->ends_kept = lm_heap_end_oldest_kept(lm_options.purge_delay_ms);
+    heap->ends_kept = lm_heap_end_oldest_kept(
+        lm_pressed(LM_PRESSURE_SOME) ? 0 : lm_options.purge_delay_ms);
   if (heap->turns_pools) heap->turns_pools = lm_pool_tick(now_ms, effort->purged_bytes);
 }
 
@@ -697,7 +713,8 @@ static void tick_and_drain(struct lm_heap *heap, const struct effort *effort) {
   if (heap->ticks) return;
   heap->ticks = true;
   uint64_t now_ms = lm_os_clock_ms();
-  if (now_ms - heap->tick_ms >= 1 + lm_options.purge_delay_ms / 4) tick_slow(heap, now_ms);
+  bool rises = lm_pressure_tick(now_ms);
+  if (now_ms - heap->tick_ms >= tick_interval_ms() || rises) tick_slow(heap, now_ms);
   for (size_t i = 0; i < effort->class_count && heap->trim_class < LM_CLASS_COUNT; i++)
     trim_class(heap, heap->trim_class++);
   if (lm_remote_waits(heap)) lm_remote_collect_some(heap);

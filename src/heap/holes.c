@@ -2,6 +2,7 @@
 
 #include "config/options.h"
 #include "heap/span.h"
+#include "pages/pressure.h"
 
 /* A bit for each block of a span. */
 typedef uint64_t block_set[LM_BITMAP_WORDS(LM_SPAN_BLOCKS_MAX)];
@@ -174,8 +175,9 @@ static bool look(struct lm_span *span, size_t *left) {
   span->used_count_seen = (uint16_t)span->used_count;
   if (!quiet) span->quiet_looks = 0;
   if (!quiet || !sparse) return sparse;
-  if (span->quiet_looks > span->quiet_wait) return false; /* they have been made */
-  if (span->quiet_looks++ < span->quiet_wait) return true;
+  bool waits = !lm_pressed(LM_PRESSURE_MUCH);
+  if (span->quiet_looks > span->quiet_wait && waits) return false; /* they have been made */
+  if (span->quiet_looks++ < span->quiet_wait && waits) return true;
   lm_holes_make(span);
   *left -= lm_min(*left, HOLES_COST);
   return false;

@@ -141,10 +141,10 @@ static void purge_down_to(struct lm_middle *middle, size_t keep) {
 
 /* Purges early if there is much to purge and credit for it. */
 static void purge_middle_early(struct lm_middle *middle) {
-  size_t keep = pages_in(KEEP_BYTES) + middle->used_count / KEEP_FRACTION;
-  if (LM_LIKELY(middle->dirty_count <= keep) || middle->debt_count >= pages_in(CREDIT_BYTES) ||
-      lm_options.purge_delay_ms == 0)
-    return;
+  bool pressed = lm_pressed(LM_PRESSURE_SOME);
+  size_t keep = pressed ? 0 : pages_in(KEEP_BYTES) + middle->used_count / KEEP_FRACTION;
+  if (LM_LIKELY(middle->dirty_count <= keep) || lm_options.purge_delay_ms == 0) return;
+  if (middle->debt_count >= pages_in(CREDIT_BYTES) && !pressed) return;
   size_t lowest = middle->dirty_count - lm_min(middle->dirty_count, EARLY_PAGES);
   purge_down_to(middle, lm_max(keep / 2, lowest));
 }

@@ -4,6 +4,7 @@
 #include "os/os.h"
 #include "pages/meta.h"
 #include "pages/pool.h"
+#include "pages/pressure.h"
 
 struct huge {
   struct huge *next;
@@ -83,6 +84,7 @@ static void leave_callback(struct lm_pool *pool) {
 static int map_once(const struct huge *huge, size_t alignment, void **address) {
   enter_callback(huge->pool);
   int error = lm_provider_map(huge->provider, huge->size, alignment, address);
+  lm_pressure_note_used(huge->size >> lm_os.page_shift);
   leave_callback(huge->pool);
   return error;
 }

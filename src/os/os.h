@@ -91,6 +91,29 @@ void lm_os_add_usage(const void *address, size_t size, struct lm_os_usage *usage
  * change while the process runs. */
 uint64_t lm_os_address_space_limit(void);
 
+/* ---- Control groups ---- */
+
+/* How much memory the control group that the process is in may have and has, or the one above it
+ * that is nearest to its limit; without pages of files that would go first. */
+struct lm_os_group_memory {
+  uint64_t limit_bytes; /* beyond it the system reclaims, or ends a process */
+  uint64_t used_bytes;
+};
+#if defined(__linux__)
+#define LM_OS_HAS_GROUPS 1
+/* False if no group has a limit, or none can be read. Reads files: some 20 microseconds. */
+bool lm_os_find_group_memory(struct lm_os_group_memory *memory);
+/* As many processors as the group's quota is worth, rounded up; UINT32_MAX if it has none. */
+unsigned lm_os_find_group_cpus(void);
+#else
+#define LM_OS_HAS_GROUPS 0
+LM_INLINE bool lm_os_find_group_memory(struct lm_os_group_memory *memory) {
+  (void)memory;
+  return false;
+}
+LM_INLINE unsigned lm_os_find_group_cpus(void) { return UINT32_MAX; }
+#endif
+
 /* ---- Time, threads, output ---- */
 
 /* Milliseconds of a clock that never goes back, to within some 10 ms; cheap. */

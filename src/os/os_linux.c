@@ -19,6 +19,7 @@
 
 #include "base/bits.h"
 #include "os/fault.h"
+#include "os/lines_linux.h"
 #include "os/os.h"
 #include "os/syscall_linux.h"
 
@@ -573,31 +574,6 @@ const char *lm_os_environment(const char *name) {
   return NULL;
 }
 
-struct line_reader {
-  long fd;
-  char buffer[1024];
-  size_t start, end;
-};
-
-/* The next line without its newline; false at the end. A line that does not fit is cut. */
-static bool read_line(struct line_reader *reader, char *line, size_t capacity) {
-  size_t length = 0;
-  for (;;) {
-    if (reader->start == reader->end) {
-      long count = lm_syscall6(SYS_read, reader->fd, (long)reader->buffer,
-                               sizeof reader->buffer, 0, 0, 0);
-      if (count <= 0) return false;
-      reader->start = 0;
-      reader->end = (size_t)count;
-    }
-    char c = reader->buffer[reader->start++];
-    if (c == '\n') break;
-    if (length + 1 < capacity) line[length++] = c;
-  }
-  line[length] = 0;
-  return true;
-}
-
 static const char *parse_hex(const char *string, uintptr_t *value) {
   *value = 0;
   for (;; string++) {
@@ -632,18 +608,15 @@ static bool same_string(const char *a, const char *b) {
 }
 
 struct mapping_reader {
-  struct line_reader lines;
+  struct lm_lines lines;
   struct lm_os_mapping mapping; /* the last one read */
   char line[sizeof((struct lm_os_mapping *)0)->path + 128];
 };
 
 static bool begin_mappings(struct mapping_reader *reader) {
-  reader->lines.start = reader->lines.end = 0;
   reader->mapping.path[0] = 0;
   reader->mapping.module_start = 0;
-  reader->lines.fd = lm_syscall6(SYS_openat, AT_FDCWD, (long)"/proc/self/maps",
-                                 O_RDONLY | O_CLOEXEC, 0, 0, 0);
-  return !is_error(reader->lines.fd);
+  return lm_lines_begin(&reader->lines, "/proc/self/maps");
 }
 
 static bool next_mapping(struct mapping_reader *reader) {
@@ -651,7 +624,7 @@ static bool next_mapping(struct mapping_reader *reader) {
   uintptr_t module_start = mapping->module_start;
   char last_path[sizeof mapping->path];
   for (size_t i = 0; i < sizeof last_path; i++) last_path[i] = mapping->path[i];
-  if (!read_line(&reader->lines, reader->line, sizeof reader->line)) return false;
+  if (!lm_lines_read(&reader->lines, reader->line, sizeof reader->line)) return false;
   parse_mapping(reader->line, mapping);
   bool same = mapping->path[0] != 0 && same_string(mapping->path, last_path);
   mapping->module_start = same ? module_start : mapping->start;
@@ -659,7 +632,7 @@ static bool next_mapping(struct mapping_reader *reader) {
 }
 
 static void end_mappings(struct mapping_reader *reader) {
-  lm_syscall6(SYS_close, reader->lines.fd, 0, 0, 0, 0, 0);
+  lm_lines_end(&reader->lines);
 }
 
 bool lm_os_find_mapping(uintptr_t address, struct lm_os_mapping *mapping) {

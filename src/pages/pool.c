@@ -13,7 +13,9 @@ _Atomic(size_t) lm_pool_thread_count;
 _Atomic(struct lm_pool *) lm_own_pools;
 
 void lm_pool_start(void) {
-  size_t count = (lm_os.cpu_count + LM_CPUS_PER_POOL - 1) / LM_CPUS_PER_POOL;
+  size_t cpus = lm_os.cpu_count;
+  if (cpus > LM_CPUS_PER_POOL) cpus = lm_min(cpus, lm_os_find_group_cpus());
+  size_t count = (cpus + LM_CPUS_PER_POOL - 1) / LM_CPUS_PER_POOL;
   lm_pool_count = (unsigned)lm_min(count, LM_POOL_MAX);
   for (size_t i = 0; i < LM_POOL_MAX; i++) lm_pools[i].lock.rank = LM_RANK_POOL;
 }

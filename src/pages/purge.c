@@ -4,6 +4,7 @@
 
 #include "config/options.h"
 #include "pages/directory.h"
+#include "pages/pressure.h"
 #include "pages/runs.h"
 
 /* Purges one run of free dirty pages, at most `most` of it, without the lock: the pages are marked
@@ -118,6 +119,7 @@ static uint64_t turn_ms(const struct lm_pool *pool) {
   size_t calm_count = calm_page_count(pool);
   size_t dirty_count = lm_load_relaxed(&pool->dirty_page_count);
   uint64_t ms = lm_options.purge_delay_ms / 2;
+  if (lm_pressed(LM_PRESSURE_SOME)) return 0;
   if (dirty_count <= calm_count) return ms;
   size_t hurry = lm_load_relaxed(&lm_pool_thread_count) / THREADS_PER_HURRY;
   return ms * calm_count / dirty_count / lm_max(1, lm_min(hurry, HURRY_MAX));
@@ -171,14 +173,16 @@ static void grow_credit(struct lm_pool *pool) {
 }
 
 void lm_purge_early(struct lm_pool *pool, size_t given_count) {
-  size_t keep = ((LM_POOL_KEEP_BYTES / lm_pool_count) >> lm_os.page_shift) +
-                lm_runs_used_pages(pool) / 16;
+  bool pressed = lm_pressed(LM_PRESSURE_SOME);
+  size_t keep = pressed ? 0
+                        : ((LM_POOL_KEEP_BYTES / lm_pool_count) >> lm_os.page_shift) +
+                              lm_runs_used_pages(pool) / 16;
   if (lm_load_relaxed(&pool->dirty_page_count) <= keep || lm_options.purge_delay_ms == 0) return;
   grow_credit(pool);
   size_t left = lm_max(given_count, LM_POOL_TICK_BYTES >> lm_os.page_shift);
   for (struct lm_region *region = pool->regions; region != NULL; region = region->next) {
     size_t from = 0, count;
-    while (left > 0 && pool->credit_page_count > 0 &&
+    while (left > 0 && (pool->credit_page_count > 0 || pressed) &&
            lm_load_relaxed(&pool->dirty_page_count) > keep / 2 &&
            (count = purge_run(region, false, left, &from)) != 0) {
       lm_bitmap_set(region->early_pages, from - count, from);

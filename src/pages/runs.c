@@ -2,6 +2,7 @@
 
 #include "config/options.h"
 #include "pages/directory.h"
+#include "pages/pressure.h"
 
 static void add_dirty(struct lm_region *region, size_t count) {
   region->dirty_page_count += (uint32_t)count;
@@ -62,6 +63,7 @@ static void mark_used(struct lm_region *region, size_t page, size_t count, bool 
   lm_bitmap_set(region->used_slices, lm_slice_of_page(page), lm_slice_of_page(last_page) + 1);
   region->used_page_count += (uint32_t)count;
   region->pool->used_page_count += count;
+  lm_pressure_note_used(region->pool->used_page_count);
 }
 
 bool lm_runs_take(struct lm_region *region, size_t page, size_t count, bool *zero) {

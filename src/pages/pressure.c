@@ -1,0 +1,57 @@
+#include "pages/pressure.h"
+
+#include "os/os.h"
+#include "pages/pool.h"
+
+/* Most processes use less, and have no system call to pay for. */
+#define FIRST_LOOK_BYTES (4 * LM_MIB)
+/* The next look is due when a pool has taken so much of the room that is left; where there is no
+ * limit, when it has taken as much again. */
+#define ROOM_FRACTION 8
+#define STEP_MIN_BYTES (256 * LM_KIB)
+#define LOOK_MS 50
+
+_Atomic(uint32_t) lm_pressure;
+_Atomic(size_t) lm_pressure_asks_above = FIRST_LOOK_BYTES >> 12;
+_Atomic(size_t) lm_pressure_asked;
+/* As the last look has found it. */
+static _Atomic(bool) is_limited;
+static _Atomic(uint32_t) looked_ms; /* the clock's lower half */
+static _Atomic(size_t) used_seen; /* pages of the pool that asked last */
+
+static enum lm_pressure level_of(const struct lm_os_group_memory *memory) {
+  uint64_t room = memory->limit_bytes - memory->used_bytes;
+  if (memory->used_bytes >= memory->limit_bytes || room < memory->limit_bytes / 10)
+    return LM_PRESSURE_MUCH;
+  return room < memory->limit_bytes / 4 ? LM_PRESSURE_SOME : LM_PRESSURE_NONE;
+}
+
+/* How many pages more a pool may take before somebody looks again. */
+static size_t step_of(const struct lm_os_group_memory *memory) {
+  uint64_t step = STEP_MIN_BYTES;
+  if (memory->used_bytes < memory->limit_bytes) {
+    uint64_t room = memory->limit_bytes - memory->used_bytes;
+    if (room / ROOM_FRACTION / lm_pool_count > step) step = room / ROOM_FRACTION / lm_pool_count;
+  }
+  return (size_t)(step >> lm_os.page_shift);
+}
+
+bool lm_pressure_tick(uint64_t now_ms) {
+  size_t asked = lm_load_relaxed(&lm_pressure_asked);
+  bool is_time = lm_load_relaxed(&is_limited) &&
+                 (uint32_t)now_ms - lm_load_relaxed(&looked_ms) >= LOOK_MS;
+  if (LM_LIKELY(asked == 0 && !is_time)) return false;
+  /* First, so that others do not look as well. */
+  lm_store_relaxed(&lm_pressure_asked, 0);
+  lm_store_relaxed(&looked_ms, (uint32_t)now_ms);
+  if (asked != 0) lm_store_relaxed(&used_seen, asked);
+  struct lm_os_group_memory memory;
+  bool limited = lm_os_find_group_memory(&memory);
+  size_t used = lm_load_relaxed(&used_seen), step = limited ? step_of(&memory) : used;
+  enum lm_pressure level = limited ? level_of(&memory) : LM_PRESSURE_NONE;
+  bool rises = level > lm_load_relaxed(&lm_pressure);
+  lm_store_relaxed(&is_limited, limited);
+  lm_store_relaxed(&lm_pressure, level);
+  lm_store_relaxed(&lm_pressure_asks_above, used + step);
+  return rises;
+}

@@ -1,0 +1,40 @@
+/* How near the process's control group is to its limit of memory, beyond which the system ends
+ * processes: from three quarters of it on free memory goes back at once, and from nine tenths the
+ * pages between blocks, too.
+ *
+ * Nobody is told of the limit, so ticks look at it: once the process has taken some memory, each
+ * time that it has taken more, the sooner the less is left; and where there is a limit, by the
+ * clock. */
+#ifndef LM_PAGES_PRESSURE_H
+#define LM_PAGES_PRESSURE_H
+
+#include "base/atomic.h"
+#include "base/compiler.h"
+
+enum lm_pressure { LM_PRESSURE_NONE, LM_PRESSURE_SOME, LM_PRESSURE_MUCH };
+
+/* None of these orders anything.
+ * Written by ticks that look, read by whoever decides what to keep. */
+extern _Atomic(uint32_t) lm_pressure; /* enum lm_pressure */
+/* A pool that has more pages in use asks for a look: read with its lock, written by ticks, and by
+ * who asks, so that no other does. */
+extern _Atomic(size_t) lm_pressure_asks_above;
+/* So many has the pool that has asked; 0: none has. */
+extern _Atomic(size_t) lm_pressure_asked;
+
+/* Whoever has taken memory has so many pages. */
+LM_INLINE void lm_pressure_note_used(size_t page_count) {
+  if (LM_LIKELY(page_count <= lm_load_relaxed(&lm_pressure_asks_above))) return;
+  lm_store_relaxed(&lm_pressure_asks_above, SIZE_MAX);
+  lm_store_relaxed(&lm_pressure_asked, page_count);
+}
+
+LM_INLINE bool lm_pressed(enum lm_pressure at_least) {
+  return LM_UNLIKELY(lm_load_relaxed(&lm_pressure) >= (uint32_t)at_least);
+}
+
+/* Looks, if a pool has asked or it is time. Returns whether the pressure is higher than it was. No
+ * lock is held. */
+bool lm_pressure_tick(uint64_t now_ms);
+
+#endif

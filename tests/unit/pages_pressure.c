@@ -1,0 +1,144 @@
+/* Memory is short when the control group is near its limit, and then nothing is kept. */
+#include "unit.h"
+
+#if !LM_OS_HAS_GROUPS
+int main(void) { return 77; }
+#else
+#include <sys/stat.h>
+
+static char folder[] = "/tmp/loam-pressure-XXXXXX";
+static char list_path[64];
+
+static void write_number(const char *name, size_t number) {
+  char path[128];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  FILE *file = fopen(path, "w");
+  CHECK(file != NULL);
+  fprintf(file, "%zu\n", number);
+  fclose(file);
+}
+
+/* A group of 100 MiB, of which so many are used. */
+static void use(size_t mib) { write_number("memory.current", mib * LM_MIB); }
+
+static void begin_group(void) {
+  CHECK(mkdtemp(folder) != NULL);
+  snprintf(list_path, sizeof list_path, "%s/list", folder);
+  FILE *file = fopen(list_path, "w");
+  CHECK(file != NULL);
+  fputs("0::/\n", file);
+  fclose(file);
+  write_number("memory.max", 100 * LM_MIB);
+  use(10);
+  group_list = list_path;
+  group_root = folder;
+}
+
+static void end_group(void) {
+  char command[64];
+  snprintf(command, sizeof command, "rm -r %s", folder);
+  CHECK_EQ(system(command), 0);
+}
+
+static void ask(void) {
+  lm_pressure_note_used(lm_load_relaxed(&lm_pressure_asks_above) + 1);
+  CHECK(lm_load_relaxed(&lm_pressure_asked) != 0);
+}
+
+static void nobody_looks_before_a_pool_asks(void) {
+  begin_group();
+  use(99);
+  CHECK(!lm_pressure_tick(1000));
+  CHECK(!lm_pressed(LM_PRESSURE_SOME));
+  ask();
+  CHECK(lm_pressure_tick(1000));
+  CHECK(lm_pressed(LM_PRESSURE_MUCH));
+  end_group();
+}
+
+static void the_pressure_follows_what_is_used(void) {
+  static const struct {
+    size_t mib;
+    enum lm_pressure level;
+  } steps[] = {{74, LM_PRESSURE_NONE}, {76, LM_PRESSURE_SOME},  {89, LM_PRESSURE_SOME},
+               {91, LM_PRESSURE_MUCH}, {120, LM_PRESSURE_MUCH}, {80, LM_PRESSURE_SOME},
+               {50, LM_PRESSURE_NONE}};
+  begin_group();
+  ask();
+  CHECK(!lm_pressure_tick(1000));
+  for (size_t i = 0; i < COUNT_OF(steps); i++) { /* from here on the clock asks */
+    uint32_t before = lm_load_relaxed(&lm_pressure);
+    use(steps[i].mib);
+    CHECK_EQ(lm_pressure_tick(1000 + (i + 1) * LOOK_MS), steps[i].level > before);
+    CHECK_EQ(lm_load_relaxed(&lm_pressure), steps[i].level);
+  }
+  end_group();
+}
+
+static void the_less_is_left_the_sooner_is_the_next_look(void) {
+  begin_group();
+  ask();
+  size_t asked = lm_load_relaxed(&lm_pressure_asked);
+  lm_pressure_tick(1000);
+  size_t wide = lm_load_relaxed(&lm_pressure_asks_above) - asked;
+  use(80);
+  lm_pressure_tick(2000);
+  size_t narrow = lm_load_relaxed(&lm_pressure_asks_above) - asked;
+  CHECK(wide <= 90 * LM_MIB / 8 / PAGE && wide > 80 * LM_MIB / 8 / PAGE / lm_pool_count);
+  CHECK(narrow < wide);
+  use(100);
+  lm_pressure_tick(3000);
+  CHECK_EQ(lm_load_relaxed(&lm_pressure_asks_above) - asked, STEP_MIN_BYTES / PAGE);
+  end_group();
+}
+
+static void without_a_limit_looks_are_rare(void) {
+  group_list = "/nonexistent";
+  ask();
+  size_t asked = lm_load_relaxed(&lm_pressure_asked);
+  CHECK(!lm_pressure_tick(1000));
+  CHECK_EQ(lm_load_relaxed(&lm_pressure_asks_above), 2 * asked);
+  CHECK(!lm_load_relaxed(&is_limited));
+}
+
+/* Takes and frees 8 MiB of blocks, twice, so that a heap has learnt to keep them. */
+static void take_and_free_much(void) {
+  enum { COUNT = 8192 };
+  static void *blocks[COUNT];
+  for (int round = 0; round < 3; round++) {
+    for (size_t i = 0; i < COUNT; i++) blocks[i] = memset(loam_malloc(1000), 1, 1000);
+    for (size_t i = 0; i < COUNT; i++) loam_free(blocks[i]);
+  }
+}
+
+static size_t idle_bytes(const struct lm_heap *heap) {
+  return (heap->spares.count << LM_SLICE_SHIFT) +
+         (lm_load_relaxed(&heap->pool->dirty_page_count) << lm_os.page_shift);
+}
+
+static void nothing_is_kept_while_memory_is_short(void) {
+  loam_free(loam_malloc(1));
+  struct lm_heap *heap = lm_this_heap;
+  begin_group();
+  take_and_free_much();
+  CHECK(idle_bytes(heap) >= LM_MIB);
+  use(95);
+  ask();
+  for (int i = 0; i < 200; i++) {
+    usleep(1000);
+    lm_heap_tick(heap);
+  }
+  CHECK(lm_pressed(LM_PRESSURE_MUCH));
+  CHECK(idle_bytes(heap) <= 4 * LM_SLICE_BYTES);
+  end_group();
+}
+
+int main(void) {
+  RUN(nobody_looks_before_a_pool_asks);
+  RUN(the_pressure_follows_what_is_used);
+  RUN(the_less_is_left_the_sooner_is_the_next_look);
+  RUN(without_a_limit_looks_are_rare);
+  RUN(nothing_is_kept_while_memory_is_short);
+  return UNIT_RESULT();
+}
+#endif
