@@ -34,30 +34,23 @@ bool lm_directory_add(struct lm_pool *pool, struct lm_region *region) {
   region->number = count;
   pool->directory[count] = region;
   lm_directory_limit_runs(region, region->run_limit);
-  if (pool->newest_region != NULL) pool->newest_region->next = region;
-  else pool->regions = region;
-  pool->newest_region = region;
   set_region_count(pool, count + 1);
   return true;
 }
 
-void lm_directory_remove(struct lm_pool *pool, struct lm_region *region,
-                         struct lm_region *previous) {
+void lm_directory_remove(struct lm_pool *pool, struct lm_region *region) {
   uint32_t last = lm_load_relaxed(&pool->region_count) - 1;
   struct lm_region *moved = pool->directory[last];
   pool->directory[region->number] = moved;
   pool->run_limits[region->number] = pool->run_limits[last];
   moved->number = region->number;
-  if (previous != NULL) previous->next = region->next;
-  else pool->regions = region->next;
-  if (pool->newest_region == region) pool->newest_region = previous;
-  if (pool->turning == region) pool->turning = region->next;
-  region->next = NULL;
+  pool->turning_count = (uint32_t)lm_min(pool->turning_count, last);
+  pool->early_count = (uint32_t)lm_min(pool->early_count, last);
   set_region_count(pool, last);
 }
 
 void lm_directory_clear(struct lm_pool *pool) {
-  pool->regions = pool->newest_region = pool->turning = NULL;
+  pool->turning_count = pool->early_count = 0;
   set_region_count(pool, 0);
 }
 

@@ -1,5 +1,7 @@
-/* A pool's regions: a list of them, and a directory, in which a search finds those that may have a
- * run as long as it needs without reading a line of each region's. The pool's lock is held. */
+/* A pool's regions, by number, and beside them how long their runs are, so that a search passes
+ * over those that have none without reading a line of theirs. One that leaves gives its number to
+ * the last: whoever goes through all of them goes down, and misses none. The pool's lock is held.
+ */
 #ifndef LM_PAGES_DIRECTORY_H
 #define LM_PAGES_DIRECTORY_H
 
@@ -8,9 +10,19 @@
 /* False if there is no memory for it. The region has one run of free pages, of any length. */
 bool lm_directory_add(struct lm_pool *pool, struct lm_region *region);
 
-/* `previous` stands before it in the list; NULL: it is the first. */
-void lm_directory_remove(struct lm_pool *pool, struct lm_region *region,
-                         struct lm_region *previous);
+void lm_directory_remove(struct lm_pool *pool, struct lm_region *region);
+
+/* The region with the next number below; NULL if there is none. */
+LM_INLINE struct lm_region *lm_directory_below(const struct lm_pool *pool, size_t number) {
+  size_t count = lm_load_relaxed(&pool->region_count);
+  number = lm_min(number, count);
+  return number == 0 ? NULL : pool->directory[number - 1];
+}
+
+/* For each of the pool's regions, of which none is removed meanwhile. */
+#define LM_FOR_EACH_REGION(pool, region)                                                \
+  for (struct lm_region *region = lm_directory_below(pool, SIZE_MAX); region != NULL;   \
+       region = lm_directory_below(pool, region->number))
 
 /* Takes all regions out. */
 void lm_directory_clear(struct lm_pool *pool);

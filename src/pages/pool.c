@@ -35,7 +35,7 @@ void lm_pool_provide(struct lm_pool *pool, const struct loam_page_provider *prov
 void lm_pool_advise_huge(void) {
   for (struct lm_pool *pool = lm_pools; pool != NULL; pool = lm_pool_next(pool)) {
     lm_lock_take(&pool->lock);
-    for (struct lm_region *region = pool->regions; region != NULL; region = region->next)
+    LM_FOR_EACH_REGION(pool, region)
       lm_provider_advise_huge(region->provider, region, region->bytes);
     lm_lock_free(&pool->lock);
   }
@@ -45,7 +45,7 @@ void lm_pool_advise_huge(void) {
 static void accept_huge(struct lm_pool *pool) {
   if (pool->accepts_huge) return;
   pool->accepts_huge = true;
-  for (struct lm_region *region = pool->regions; region != NULL; region = region->next)
+  LM_FOR_EACH_REGION(pool, region)
     lm_provider_accept_huge(region->provider, region, region->bytes);
 }
 
@@ -57,10 +57,8 @@ void lm_pool_accept_huge(struct lm_pool *pool) {
 
 void lm_pool_release(struct lm_pool *pool) {
   lm_lock_take(&pool->lock);
-  for (struct lm_region *region = pool->regions, *next; region != NULL; region = next) {
-    next = region->next;
-    lm_region_end(region);
-  }
+  for (size_t number = lm_load_relaxed(&pool->region_count); number-- > 0;)
+    lm_region_end(pool->directory[number]);
   lm_directory_clear(pool);
   /* In the child of a fork there may be blocks that somebody was about to free. */
   pool->used_page_count = pool->span_slice_count = pool->chunk_count = 0;
@@ -192,11 +190,10 @@ static void *take_run_in_new(struct lm_pool *pool, const struct run *run,
                              take_in_function *take_in) {
   struct lm_region *region = lm_region_new(pool, run->page_count);
   if (region == NULL) return NULL;
-  struct lm_region *previous = pool->newest_region;
   bool known = lm_directory_add(pool, region);
   void *start = known ? take_in(region, run) : NULL;
   if (start != NULL) return start;
-  if (known) lm_directory_remove(pool, region, previous); /* its pages cannot be committed */
+  if (known) lm_directory_remove(pool, region); /* its pages cannot be committed */
   lm_region_end(region);
   return NULL;
 }
@@ -287,7 +284,7 @@ void lm_pool_commit_as_used(void) {
   lm_os.overcommit = false;
   for (struct lm_pool *pool = lm_pools; pool != NULL; pool = lm_pool_next(pool)) {
     lm_lock_take(&pool->lock);
-    for (struct lm_region *region = pool->regions; region != NULL; region = region->next)
+    LM_FOR_EACH_REGION(pool, region)
       if (region->provider == NULL && !region->decommits) uncommit_unused(region);
     lm_lock_free(&pool->lock);
   }

@@ -42,9 +42,7 @@ struct lm_pool {
   struct lm_pool *next; /* of a heap's own: the next of these; never changes */
   /* What precedes is on another line than the lock: frees of large blocks read it without. */
   LM_CACHE_ALIGNED struct lm_lock lock;
-  struct lm_region *regions, *newest_region; /* a list of them, the newest last */
-  /* The same by region->number, of which region_count are in use: what a search passes over without
-   * reading a line of the regions'. */
+  /* Its regions, region_count of them, each at region->number (directory.h). */
   struct lm_region **directory;
   uint16_t *run_limits; /* of the regions, by number */
   uint32_t directory_room;
@@ -59,7 +57,9 @@ struct lm_pool {
   int64_t credit_page_count; /* for early purges; see above */
   uint64_t credit_ms;        /* when it was last added to */
   uint64_t turned_ms; /* when the purge clock turned last */
-  struct lm_region *turning; /* how far the turn that is under way has come; NULL: none is */
+  /* So many regions, those with the lowest numbers, have not had their turn yet; 0: no turn is
+   * under way. The same for early purges, which begin again then. */
+  uint32_t turning_count, early_count;
   /* Pages free and dirty. Written under the lock, read by any thread that asks whether to purge. */
   _Atomic(size_t) dirty_page_count;
   char unused[LM_CACHE_LINE_BYTES]; /* pools do not share lines */

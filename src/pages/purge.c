@@ -62,23 +62,14 @@ static bool is_empty(const struct lm_region *region) {
          (region->dirty_page_count == 0 || !lm_provider_purges(region->provider));
 }
 
-/* An empty region goes back whole, unless it is the pool's only one. */
-static bool end_empty_regions(struct lm_pool *pool) {
-  bool any = false;
-  struct lm_region *previous = NULL, *region = pool->regions, *next;
-  for (; region != NULL && lm_load_relaxed(&pool->region_count) > 1; region = next) {
-    next = region->next;
-    if (is_empty(region)) {
-      lm_directory_remove(pool, region, previous);
-      size_t dirty_count = lm_load_relaxed(&pool->dirty_page_count) - region->dirty_page_count;
-      lm_store_relaxed(&pool->dirty_page_count, dirty_count);
-      lm_region_end(region);
-      any = true;
-    } else {
-      previous = region;
-    }
-  }
-  return any;
+/* An empty region goes back whole, unless it is the pool's only one. Returns whether it has. */
+static bool end_if_empty(struct lm_pool *pool, struct lm_region *region) {
+  if (!is_empty(region) || lm_load_relaxed(&pool->region_count) == 1) return false;
+  lm_directory_remove(pool, region);
+  size_t dirty_count = lm_load_relaxed(&pool->dirty_page_count) - region->dirty_page_count;
+  lm_store_relaxed(&pool->dirty_page_count, dirty_count);
+  lm_region_end(region);
+  return true;
 }
 
 /* The region whose turn it is: what has aged is purged, up to `*left` pages, and what is free ages
@@ -86,10 +77,11 @@ static bool end_empty_regions(struct lm_pool *pool) {
  * up. */
 static bool turn_region(struct lm_region *region, size_t *left) {
   struct lm_pool *pool = region->pool;
+  uint32_t turning_count = pool->turning_count;
   if (region->dirty_page_count == 0) return true;
   for (size_t from = 0, count; *left > 0; *left -= count) {
     count = purge_run(region, true, *left, &from);
-    if (pool->turning != region) return false;
+    if (pool->turning_count != turning_count) return false;
     if (count != 0) continue;
     age_pages(region);
     return true;
@@ -97,7 +89,10 @@ static bool turn_region(struct lm_region *region, size_t *left) {
   return false;
 }
 
-#define REGIONS_PER_TURN 32 /* in one call; each has maps of 8 KiB */
+/* In one call: regions looked at, each of which has maps of 8 KiB, and ended, some 20 microseconds
+ * each. */
+#define REGIONS_PER_TURN 32
+#define ENDED_PER_TURN 4
 
 /* So much may be free and dirty without hurry, or more where there are few threads, each of which
  * may take much at once; and a part of what is used. With more of it the clock turns in proportion
@@ -127,18 +122,18 @@ static uint64_t turn_ms(const struct lm_pool *pool) {
 
 /* The lock is held, and given up meanwhile. Returns whether the turn is not over. */
 static bool turn_clock(struct lm_pool *pool, uint64_t now_ms, size_t *left) {
-  if (pool->turning == NULL && now_ms >= pool->turned_ms + turn_ms(pool)) {
+  if (pool->turning_count == 0 && now_ms >= pool->turned_ms + turn_ms(pool)) {
     pool->turned_ms = now_ms;
-    pool->turning = pool->regions;
+    pool->turning_count = lm_load_relaxed(&pool->region_count);
   }
-  bool turns = pool->turning != NULL;
-  for (int i = 0; i < REGIONS_PER_TURN && pool->turning != NULL; i++) {
-    if (!turn_region(pool->turning, left)) break;
-    pool->turning = pool->turning->next;
+  size_t ended_count = 0;
+  for (int i = 0; i < REGIONS_PER_TURN && ended_count < ENDED_PER_TURN; i++) {
+    struct lm_region *region = lm_directory_below(pool, pool->turning_count);
+    if (pool->turning_count == 0 || !turn_region(region, left)) break;
+    pool->turning_count--;
+    ended_count += end_if_empty(pool, region);
   }
-  bool more = pool->turning != NULL;
-  if (turns && !more) end_empty_regions(pool);
-  return more;
+  return pool->turning_count != 0;
 }
 
 /* A pool of one region ends none, and purges nothing if nothing is dirty. */
@@ -172,22 +167,41 @@ static void grow_credit(struct lm_pool *pool) {
   pool->credit_ms = now_ms;
 }
 
+/* So many dirty pages are kept. */
+static size_t kept_page_count(const struct lm_pool *pool) {
+  if (lm_pressed(LM_PRESSURE_SOME)) return 0;
+  return ((LM_POOL_KEEP_BYTES / lm_pool_count) >> lm_os.page_shift) +
+         lm_runs_used_pages(pool) / 16;
+}
+
+static bool has_credit(const struct lm_pool *pool) {
+  return pool->credit_page_count > 0 || lm_pressed(LM_PRESSURE_SOME);
+}
+
+/* Purges early in the region, until `keep` dirty pages are left in the pool, up to `*left` pages.
+ * False if there is more to purge in it. */
+static bool purge_early_in(struct lm_region *region, size_t keep, size_t *left) {
+  const struct lm_pool *pool = region->pool;
+  for (size_t from = 0, count; *left > 0 && has_credit(pool) &&
+                               lm_load_relaxed(&pool->dirty_page_count) > keep;) {
+    if ((count = purge_run(region, false, *left, &from)) == 0) return true;
+    lm_bitmap_set(region->early_pages, from - count, from);
+    *left -= count;
+  }
+  return false;
+}
+
 void lm_purge_early(struct lm_pool *pool, size_t given_count) {
-  bool pressed = lm_pressed(LM_PRESSURE_SOME);
-  size_t keep = pressed ? 0
-                        : ((LM_POOL_KEEP_BYTES / lm_pool_count) >> lm_os.page_shift) +
-                              lm_runs_used_pages(pool) / 16;
+  size_t keep = kept_page_count(pool);
   if (lm_load_relaxed(&pool->dirty_page_count) <= keep || lm_options.purge_delay_ms == 0) return;
   grow_credit(pool);
   size_t left = lm_max(given_count, LM_POOL_TICK_BYTES >> lm_os.page_shift);
-  for (struct lm_region *region = pool->regions; region != NULL; region = region->next) {
-    size_t from = 0, count;
-    while (left > 0 && (pool->credit_page_count > 0 || pressed) &&
-           lm_load_relaxed(&pool->dirty_page_count) > keep / 2 &&
-           (count = purge_run(region, false, left, &from)) != 0) {
-      lm_bitmap_set(region->early_pages, from - count, from);
-      left -= count;
-    }
+  size_t visits = lm_min(lm_load_relaxed(&pool->region_count), REGIONS_PER_TURN);
+  for (; visits > 0; visits--) {
+    struct lm_region *region = lm_directory_below(pool, pool->early_count);
+    if (region == NULL) region = lm_directory_below(pool, SIZE_MAX);
+    if (!purge_early_in(region, keep / 2, &left)) break;
+    pool->early_count = region->number;
   }
   if (lm_load_relaxed(&pool->dirty_page_count) > calm_page_count(pool) && left > 0)
     turn_clock(pool, pool->credit_ms, &left);
@@ -197,13 +211,17 @@ bool lm_pool_trim_one(struct lm_pool *pool, size_t keep_bytes) {
   size_t keep_pages = keep_bytes >> lm_os.page_shift;
   lm_lock_take(&pool->lock);
   uint64_t count_before = pool->purge_count;
-  for (struct lm_region *region = pool->regions; region != NULL; region = region->next) {
+  bool any = false;
+  for (size_t number = SIZE_MAX;;) {
+    struct lm_region *region = lm_directory_below(pool, number);
+    if (region == NULL) break;
     size_t from = 0;
     while (lm_load_relaxed(&pool->dirty_page_count) > keep_pages &&
            purge_run(region, false, run_max(), &from) != 0) {}
+    number = region->number;
+    any |= end_if_empty(pool, region);
   }
-  bool any = pool->purge_count != count_before;
-  any |= end_empty_regions(pool);
+  any |= pool->purge_count != count_before;
   lm_lock_free(&pool->lock);
   return any;
 }

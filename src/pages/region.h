@@ -52,16 +52,15 @@ struct lm_chunk {
 struct lm_pool;
 
 /* Bit i of a map of pages is OS page i of the region; of a map of slices, slice i. What stands
- * before `next` never changes; `next` and what follows it, up to `spans`, is written and read under
- * the pool's lock only. */
+ * before `number` never changes; it and what follows, up to `spans`, is written and read under the
+ * pool's lock only. */
 struct lm_region {
   struct lm_pool *pool;
   const struct loam_page_provider *provider; /* NULL: the system */
   uint32_t bytes;       /* LM_REGION_BYTES, or less */
   uint32_t first_slice; /* slices before it hold this header */
   bool decommits; /* pages that are not in use may not be accessed before they are committed */
-  LM_CACHE_ALIGNED struct lm_region *next;
-  uint32_t number;           /* in the pool's directory */
+  LM_CACHE_ALIGNED uint32_t number; /* in the pool's directory */
   uint32_t used_page_count;  /* set bits in used_pages, the header's not counted */
   uint32_t dirty_page_count; /* pages that are in dirty_pages and not in used_pages */
   uint32_t group_limit;      /* no group from here on was ever part of a span or chunk */

@@ -4,6 +4,7 @@
 #include "large/huge.h"
 #include "loam/loam.h"
 #include "os/os.h"
+#include "pages/directory.h"
 #include "pages/pool.h"
 
 static size_t count_free_runs(const struct lm_region *region) {
@@ -19,7 +20,7 @@ static size_t count_free_runs(const struct lm_region *region) {
 
 /* Adds up what the owners of the pool's chunks say of them. */
 static void gather_chunks(const struct lm_pool *pool, size_t *used_count, size_t *dirty_count) {
-  for (struct lm_region *region = pool->regions; region != NULL; region = region->next) {
+  LM_FOR_EACH_REGION(pool, region) {
     for (size_t i = 0; i < LM_REGION_CHUNKS; i++) {
       *used_count += lm_load_relaxed(&region->chunks[i].used_count);
       *dirty_count += lm_load_relaxed(&region->chunks[i].dirty_count);
@@ -40,7 +41,7 @@ static void gather_pool(struct lm_pool *pool, struct lm_totals *totals) {
   totals->free_bytes += dirty_count << lm_os.page_shift;
   totals->purged_bytes += pool->purged_page_count << lm_os.page_shift;
   totals->purge_count += pool->purge_count;
-  for (struct lm_region *region = pool->regions; region != NULL; region = region->next) {
+  LM_FOR_EACH_REGION(pool, region) {
     totals->free_run_count += count_free_runs(region);
     totals->reserved_bytes += region->bytes;
   }
@@ -66,7 +67,7 @@ void lm_report_gather(struct lm_totals *totals) {
 static void gather_usage(struct lm_os_usage *usage) {
   for (struct lm_pool *pool = lm_pools; pool != NULL; pool = lm_pool_next(pool)) {
     lm_lock_take(&pool->lock);
-    for (struct lm_region *region = pool->regions; region != NULL; region = region->next)
+    LM_FOR_EACH_REGION(pool, region)
       lm_os_add_usage(region, region->bytes, usage);
     lm_lock_free(&pool->lock);
   }

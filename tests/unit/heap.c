@@ -611,7 +611,7 @@ static void without_memory_the_heap_stays_as_it_is_and_goes_on_later(void) {
   begin();
   take_blocks(0, BLOCKS);
   struct lm_span *span = lm_span_of(blocks[0]);
-  lm_directory_limit_runs(lm_pools[0].regions, 0); /* as if it were full */
+  lm_directory_limit_runs(lm_pools[0].directory[0], 0); /* as if it were full */
   lm_fault_countdown = 0;
   CHECK_EQ(heap_take(heap, CLASS), NULL);
   CHECK_EQ(heap->current[CLASS], span);

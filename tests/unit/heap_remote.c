@@ -440,7 +440,7 @@ static void without_memory_for_that_all_messages_are_looked_through(void) {
   lm_remote_flush(other);
   for (size_t i = 0; i < SPANS; i++) heap_give(other, blocks[i * SPAN_BLOCKS]);
   lm_remote_flush(other);
-  for (struct lm_region *region = lm_pools[0].regions; region != NULL; region = region->next)
+  LM_FOR_EACH_REGION(&lm_pools[0], region)
     lm_directory_limit_runs(region, 0); /* as if it were full */
   lm_fault_countdown = 0;
   CHECK_EQ(heap_take(owner, OTHER_CLASS), first);

@@ -364,7 +364,7 @@ static void the_clock_does_nothing_before_its_time(void) {
   lm_pool_tick(lm_os_clock_ms(), SIZE_MAX);
   CHECK_EQ(dirty_pages(), 3);
   for (size_t w = 0; w < LM_BITMAP_WORDS(LM_REGION_MAX_PAGES); w++)
-    CHECK_EQ(pool->regions->aged_pages[w], 0);
+    CHECK_EQ(pool->directory[0]->aged_pages[w], 0);
 }
 
 static void what_is_free_for_two_turns_of_the_clock_goes_back(void) {
@@ -493,7 +493,26 @@ static void an_empty_region_ends_but_never_the_last_one(void) {
   CHECK(lm_pool_trim(0));
   check_pool(pool);
   CHECK_EQ(pool->region_count, 1);
-  CHECK(!lm_region_holds((uintptr_t)last) || pool->regions == last);
+  CHECK(!lm_region_holds((uintptr_t)last) || pool->directory[0] == last);
+}
+
+static void one_call_ends_few_regions(void) {
+  enum { REGIONS = 3 * ENDED_PER_TURN };
+  static char *blocks[REGIONS];
+  bool zero;
+  for (size_t i = 0; i < REGIONS; i++)
+    blocks[i] = take_large(LM_LARGE_MAX_BYTES >> lm_os.page_shift, PAGE, &zero);
+  CHECK_EQ(pool->region_count, REGIONS);
+  for (size_t i = 0; i < REGIONS; i++) give(blocks[i]);
+  uint64_t now_ms = lm_os_clock_ms() + lm_options.purge_delay_ms;
+  size_t count_before = pool->region_count;
+  for (bool more = true; more; count_before = pool->region_count) {
+    more = lm_pool_tick(now_ms, SIZE_MAX / 2); /* the first one ages what is free */
+    CHECK_THAT(count_before - pool->region_count, <=, ENDED_PER_TURN);
+    check_pool(pool);
+  }
+  while (lm_pool_tick(now_ms + lm_options.purge_delay_ms, SIZE_MAX / 2)) {}
+  CHECK_EQ(pool->region_count, 1);
 }
 
 /* ---- Out of memory ---- */

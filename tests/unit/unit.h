@@ -46,7 +46,8 @@ static inline void make_accessible(void *address, size_t size) {
 /* All sums that a pool keeps, counted again. */
 static inline void check_pool(struct lm_pool *pool) {
   size_t used = 0, dirty = 0, regions = 0, end = LM_REGION_BYTES >> lm_os.page_shift;
-  for (struct lm_region *r = pool->regions; r != NULL; r = r->next, regions++) {
+  LM_FOR_EACH_REGION(pool, r) {
+    regions++;
     size_t header = (size_t)r->first_slice << (LM_SLICE_SHIFT - lm_os.page_shift);
     size_t free_dirty = 0, free_run = 0;
     CHECK_EQ(r->pool, pool);
