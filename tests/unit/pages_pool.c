@@ -595,6 +595,7 @@ static void growth_that_cannot_be_committed_fails_and_changes_nothing(void) {
   X(an_empty_region_ends_though_no_page_is_dirty) \
   X(the_directory_knows_all_regions_and_their_longest_runs) \
   X(an_empty_region_ends_but_never_the_last_one) \
+  X(one_call_ends_few_regions) \
   X(no_region_means_null_and_no_change) \
   X(a_run_that_cannot_be_committed_leaves_no_region_behind) \
   X(growth_that_cannot_be_committed_fails_and_changes_nothing)
