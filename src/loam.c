@@ -25,6 +25,7 @@
 
 #include "pages/chunk.c"
 #include "pages/directory.c"
+#include "pages/mappings.c"
 #include "pages/meta.c"
 #include "pages/pool.c"
 #include "pages/pressure.c"

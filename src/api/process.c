@@ -12,6 +12,7 @@
 #include "loam/loam.h"
 #include "os/os.h"
 #include "os/panic.h"
+#include "pages/mappings.h"
 #include "pages/meta.h"
 #include "report/report.h"
 
@@ -88,6 +89,7 @@ static void for_each_lock(void (*visit)(struct lm_lock *lock)) {
   visit(&lm_heaps_lock);
   visit(&lm_owned_lock);
   visit(&lm_huge_lock);
+  visit(&lm_mappings_lock);
   for (size_t i = 0; i < LM_POOL_MAX; i++) visit(&lm_pools[i].lock);
   visit(&lm_meta_lock);
   visit(&lm_tags_lock);

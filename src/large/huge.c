@@ -2,6 +2,7 @@
 
 #include "base/bits.h"
 #include "os/os.h"
+#include "pages/mappings.h"
 #include "pages/meta.h"
 #include "pages/pool.h"
 #include "pages/pressure.h"
@@ -89,7 +90,10 @@ static int map_once(const struct huge *huge, size_t alignment, void **address) {
   return error;
 }
 
-static int map_huge(const struct huge *huge, size_t alignment, void **address) {
+static int map_huge(struct huge *huge, size_t alignment, bool clear, void **address) {
+  bool may_be_used = huge->provider == NULL && !clear;
+  *address = may_be_used ? lm_mappings_take(&huge->size, alignment) : NULL;
+  if (*address != NULL) return 0;
   int error = map_once(huge, alignment, address);
   if (error == 0) return 0;
   bool room = huge->provider == NULL ? make_room() : lm_pool_trim_one(huge->pool, 0);
@@ -97,19 +101,20 @@ static int map_huge(const struct huge *huge, size_t alignment, void **address) {
 }
 
 static void unmap_huge(const struct huge *huge) {
+  if (huge->provider == NULL && lm_mappings_keep((void *)huge->address, huge->size)) return;
   enter_callback(huge->pool);
   lm_provider_release(huge->provider, (void *)huge->address, huge->size);
   leave_callback(huge->pool);
 }
 
-void *lm_huge_take(struct lm_pool *pool, size_t size, size_t alignment) {
+void *lm_huge_take(struct lm_pool *pool, size_t size, size_t alignment, bool clear) {
   void *address;
   struct huge *huge = new_record();
   if (huge == NULL) return NULL;
   huge->size = lm_align_up(lm_max(size, 1), lm_os.page_bytes);
   huge->pool = pool;
   huge->provider = lm_load_acquire(&pool->provider);
-  if (map_huge(huge, alignment, &address) != 0) {
+  if (map_huge(huge, alignment, clear, &address) != 0) {
     end_record(huge);
     return NULL;
   }

@@ -16,9 +16,9 @@ struct lm_huge_totals {
 extern struct lm_lock lm_huge_lock;
 extern struct lm_huge_totals lm_huge_totals;
 
-/* Fresh zero memory of `size` bytes, rounded up to pages, from the pool's provider; NULL if out of
- * memory. */
-void *lm_huge_take(struct lm_pool *pool, size_t size, size_t alignment);
+/* Memory of `size` bytes, rounded up to pages and maybe more, from the pool's provider, which reads
+ * as zero if `clear`; NULL if out of memory. */
+void *lm_huge_take(struct lm_pool *pool, size_t size, size_t alignment, bool clear);
 /* Bytes of the huge block that begins at `address`; 0 if none does. */
 size_t lm_huge_usable_bytes(const void *address);
 /* Whether `address` is inside a huge block; looks at all of them. */

@@ -18,7 +18,7 @@
 
 void *lm_large_take(struct lm_heap *heap, size_t size, size_t alignment, bool clear) {
   if (size > LM_LARGE_MAX_BYTES || alignment > LM_LARGE_MAX_BYTES)
-    return lm_huge_take(heap->pool, size, alignment);
+    return lm_huge_take(heap->pool, size, alignment, clear);
   bool zero;
   size_t page_count = lm_pages_of(lm_max(size, 1));
   bool has_heap = !lm_heap_is_empty(heap);
@@ -31,7 +31,7 @@ void *lm_large_take(struct lm_heap *heap, size_t size, size_t alignment, bool cl
   }
   void *block = lm_pool_take_large(heap->pool, page_count, alignment, &zero);
   /* Where no whole region is to be had any more, there may be room for one block. */
-  if (block == NULL) return lm_huge_take(heap->pool, lm_max(size, 1), alignment);
+  if (block == NULL) return lm_huge_take(heap->pool, lm_max(size, 1), alignment, clear);
   if (clear && !zero) lm_pool_clear_large(block, page_count);
   return block;
 }
@@ -94,7 +94,7 @@ static bool becomes_mapping(const struct lm_heap *heap, size_t old_bytes, size_t
 /* A mapping instead of a block in a region. Its pages are copied: a mapping put together of pages
  * from elsewhere cannot grow. */
 static void *move_to_mapping(struct lm_heap *heap, void *block, size_t old_bytes, size_t size) {
-  void *moved = lm_huge_take(heap->pool, size, lm_os.page_bytes);
+  void *moved = lm_huge_take(heap->pool, size, lm_os.page_bytes, false);
   if (moved == NULL) return NULL;
   memcpy(moved, block, old_bytes);
   lm_pool_give_large(block);

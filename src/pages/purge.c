@@ -4,6 +4,7 @@
 
 #include "config/options.h"
 #include "pages/directory.h"
+#include "pages/mappings.h"
 #include "pages/pressure.h"
 #include "pages/runs.h"
 
@@ -151,6 +152,7 @@ bool lm_pool_tick(uint64_t now_ms, size_t most_bytes) {
       more |= turn_clock(pool, now_ms, &left);
       lm_lock_free(&pool->lock);
     }
+  more |= lm_mappings_tick(now_ms, &left);
   return more || left == 0;
 }
 
@@ -230,5 +232,5 @@ bool lm_pool_trim(size_t keep_bytes) {
   bool any = false;
   for (struct lm_pool *pool = lm_pools; pool != NULL; pool = lm_pool_next(pool))
     any |= lm_pool_trim_one(pool, keep_bytes);
-  return any;
+  return lm_mappings_trim() || any;
 }

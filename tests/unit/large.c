@@ -88,7 +88,7 @@ static void the_table_finds_each_of_many_blocks(void) {
   enum { COUNT = 3000 };
   static char *blocks[COUNT];
   for (size_t i = 0; i < COUNT; i++) {
-    blocks[i] = lm_huge_take(pool, bytes_of_block(i), PAGE);
+    blocks[i] = lm_huge_take(pool, bytes_of_block(i), PAGE, false);
     CHECK(blocks[i] != NULL);
   }
   CHECK_EQ(lm_huge_totals.count, COUNT);
@@ -103,17 +103,17 @@ static void the_table_finds_each_of_many_blocks(void) {
 }
 
 static void a_record_is_used_again(void) {
-  CHECK(lm_huge_give(lm_huge_take(pool, PAGE, PAGE)));
+  CHECK(lm_huge_give(lm_huge_take(pool, PAGE, PAGE, false)));
   struct huge *record = unused_records;
-  char *block = lm_huge_take(pool, PAGE, PAGE);
+  char *block = lm_huge_take(pool, PAGE, PAGE, false);
   CHECK_EQ(*find(block), record);
   CHECK_EQ(unused_records, NULL);
 }
 
 static void a_mapping_that_fails_loses_no_record(void) {
-  lm_huge_give(lm_huge_take(pool, PAGE, PAGE));
+  lm_huge_give(lm_huge_take(pool, PAGE, PAGE, false));
   lm_fault_countdown = 0;
-  CHECK_EQ(lm_huge_take(pool, PAGE, PAGE), NULL);
+  CHECK_EQ(lm_huge_take(pool, PAGE, PAGE, false), NULL);
   CHECK(unused_records != NULL && unused_records->next == NULL);
   CHECK_EQ(lm_huge_totals.count, 0);
 }

@@ -1,0 +1,31 @@
+/* Mappings of huge blocks that have been freed, kept for the next ones: to map and touch one anew
+ * costs a fault for each page. Only while a program takes such blocks again soon after it has freed
+ * them, no more than LM_MAPPINGS_MOST_BYTES, and until the purge clock has turned; what goes back
+ * then goes from its end, some of it in each call. */
+#ifndef LM_PAGES_MAPPINGS_H
+#define LM_PAGES_MAPPINGS_H
+
+#include "base/compiler.h"
+#include "os/lock.h"
+
+#define LM_MAPPINGS_MOST_BYTES (128 * LM_MIB)
+
+extern struct lm_lock lm_mappings_lock;
+extern size_t lm_mappings_kept_bytes; /* under the lock */
+
+/* Keeps a mapping of the system's that a huge block had; false, with nothing done, if it should go
+ * back. */
+bool lm_mappings_keep(void *address, size_t size);
+
+/* A mapping that was kept, of `*size` bytes or up to a quarter more, which that is set to; it holds
+ * anything. NULL if there is none. */
+void *lm_mappings_take(size_t *size, size_t alignment);
+
+/* Gives up to `*left` pages of what has been kept for a while back to the system. Returns whether
+ * there is more of it. */
+bool lm_mappings_tick(uint64_t now_ms, size_t *left);
+
+/* Gives all back. Returns whether there was anything. */
+bool lm_mappings_trim(void);
+
+#endif
