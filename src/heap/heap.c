@@ -153,6 +153,7 @@ static void start_draining(struct lm_heap *heap, size_t class_index) {
 /* Faster than other bins are put back, since all may be freed before long. */
 void lm_heap_count_all(struct lm_heap *heap) {
   bool exceeded = lm_budget_exceeded();
+  heap->fallen_count = 0;
   for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
     if ((heap->counted[i] && !exceeded) || heap->span_counts[i] == 0) continue;
     if (!heap->counted[i]) set_class_counted(heap, i, true);
@@ -325,6 +326,17 @@ static void make_current(struct lm_heap *heap, struct lm_span *span) {
   heap->current[span->class_index] = span;
 }
 
+/* Most of what the heap has used is free, and bins hold much of that as yet. They may keep it if
+ * the heap needs it again soon, and all together not too much. */
+static void heap_falls(struct lm_heap *heap) {
+  heap->spares.learning.fell = true;
+  heap->fallen_count = 0;
+  for (size_t i = 1; i < LM_CLASS_COUNT; i++)
+    heap->fallen_count += lm_min(slices_of(heap, i), UNCOUNTED_SLICES);
+  lm_budget_report(heap);
+  if (!lm_spares_cover(heap)) lm_heap_count_all(heap);
+}
+
 /* used_count has fallen to notify_count or below. Returns whether the span has ended. */
 static LM_NOINLINE bool notify(struct lm_heap *heap, struct lm_span *span) {
   size_t class_index = span->class_index;
@@ -343,8 +355,7 @@ static LM_NOINLINE bool notify(struct lm_heap *heap, struct lm_span *span) {
     span->notify_count = is_sentinel && span->used_count > few ? (uint32_t)few : 0;
     lm_span_list_push_front(usable, span);
   }
-  if (falls) heap->spares.learning.fell = true; /* bins hold much of what is free as yet */
-  if (falls && !lm_spares_cover(heap)) lm_heap_count_all(heap);
+  if (falls) heap_falls(heap);
   if (heap->spares.learning.fell) lm_watch_fall(heap);
   return ended;
 }
@@ -456,6 +467,7 @@ void *lm_heap_take_slow(struct lm_heap *heap, size_t class_index, bool *zero) {
   *zero = false;
   if (heap->reserves[class_index] != NULL) return take_reserve(heap, class_index);
   heap->rooms[class_index] = room_of(heap, class_index);
+  heap->fallen_count = 0;
   admit_guests(heap, class_index);
   if (heap->early_growths != 0) collect_some(heap);
   struct lm_span *span = heap->current[class_index];

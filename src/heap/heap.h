@@ -65,6 +65,7 @@ struct lm_middle {
   size_t debt_count; /* purged early and used again since: limits early purges */
   uint32_t tick_count;
   bool takes; /* a block has been taken since an orphan was last adopted for its freed blocks */
+  bool rests; /* most is free, as the last free has found, and heaps keep too much */
 };
 
 /* The large blocks that were freed last, in a ring; large_cache.h. */
@@ -134,6 +135,7 @@ struct lm_heap {
   struct lm_span_list full[LM_CLASS_COUNT];
   bool counted[LM_CLASS_COUNT]; /* frees of the class's blocks are */
   size_t slice_count;           /* of all the heap's spans, but for chunks */
+  size_t fallen_count; /* slices that bins may keep since most has been freed; 0: they do not */
   struct lm_span *sentinel;     /* counted, of a class that is not; or NULL */
   uint8_t used_chains[LM_CHAIN_PARTS]; /* bit i of a part: its chain i has blocks */
   LM_CACHE_ALIGNED struct lm_chain chains[LM_CHAIN_COUNT];

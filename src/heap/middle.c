@@ -243,16 +243,16 @@ static void flush_surplus(struct lm_heap *heap) {
   middle->learning.used_peak = lm_max(middle->learning.used_peak, live_count(middle));
   lm_budget_report(heap);
   bool rests = may_rest(middle);
+  if (LM_UNLIKELY(rests && !middle->rests)) lm_heap_count_all(heap); /* as small blocks may */
+  middle->rests = rests;
   for (int i = 0; i < 2 && middle->lengths != 0; i++) {
     if (middle->cache_room >= 0 && !rests) break;
     if (middle->used_count <= middle->learning.learnt_count && !lm_budget_exceeded()) break;
     flush_one_cached(heap);
   }
   size_t given_count = used_before - middle->used_count;
-  if (given_count == 0) return;
-  bool falls = lm_learning_note_given(&middle->learning, live_count(middle), given_count);
-  /* Small blocks may have fallen with them. */
-  if (falls && lm_budget_exceeded()) lm_heap_count_all(heap);
+  if (given_count != 0)
+    lm_learning_note_given(&middle->learning, live_count(middle), given_count);
 }
 
 /* NULL if the chunk turns out to have no such run. */
@@ -300,7 +300,7 @@ LM_NOINLINE void lm_middle_give_slow(struct lm_heap *heap) {
   flush_surplus(heap);
   if (heap->middle.calls_to_tick <= 1 || heap->drains) tick(heap);
   else heap->middle.calls_to_tick--;
-  if (heap->middle.lengths != 0 && may_rest(&heap->middle)) heap->middle.calls_to_tick = 1;
+  if (heap->middle.rests) heap->middle.calls_to_tick = 1; /* the next free is as this one */
 }
 
 void lm_middle_put_back(struct lm_heap *heap, struct lm_block *first, size_t count) {

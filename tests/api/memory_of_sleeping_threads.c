@@ -38,13 +38,16 @@ static void call_now_and_then(void) {
 }
 
 #define THREAD_BYTES (64 * 1024) /* its stack, and its heap's record */
-/* Of 768 MiB: what has been freed so lately that it might be taken again at once, and what heaps may
- * keep. 40 to 80 MiB where nothing else runs. */
-#define SLEEPING_BYTES (400 * MIB)
-#define CALLED_BYTES (64 * MIB)
+/* Of 768 MiB and more: what has been freed so lately that it might be taken again at once, and what
+ * heaps may keep. 15 to 70 MiB where nothing else runs, and 4 to 16 after calls. */
+#define SLEEPING_BYTES (160 * MIB)
+#define CALLED_BYTES (40 * MIB)
 
-static struct use uses[] = {{48, 16 * MIB, 16, 1000}, {48, 16 * MIB, 16, 200000},
-                            {48, 16 * MIB, 300000, 2000000}};
+static struct use uses[] = {{48, 16 * MIB, 16, 1000},
+                            {48, 16 * MIB, 16, 200000},
+                            {48, 16 * MIB, 300000, 2000000},
+                            {200, 8 * MIB, 1000, 60000},
+                            {200, 8 * MIB, 16, 1000}};
 
 static void check(size_t index) {
   struct use *use = &uses[index];

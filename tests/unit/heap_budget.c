@@ -69,6 +69,49 @@ static void once_it_is_spent_heaps_keep_little_whatever_they_have_learnt(void) {
   lm_budget_kept_bytes = 0;
 }
 
+/* What is left in bins of a heap that has fallen and covers that. */
+static void what_is_in_bins_after_a_fall_counts_until_it_is_asked_for(void) {
+  enum { OTHER = CLASS + 1, OTHERS = 2000 }; /* in so few spans that frees are not counted */
+  static char *others[OTHERS];
+  struct lm_heap *heap = begin();
+  for (size_t i = 0; i < OTHERS; i++) others[i] = heap_take(heap, OTHER);
+  for (size_t i = 0; i < OTHERS; i++) heap_give(heap, others[i]);
+  heap->fallen_count = 0; /* that alone may have looked like a fall */
+  heap->spares.learning.fell = false;
+  give_spans(heap);
+  CHECK_THAT(heap->fallen_count, >=, 3);
+  size_t spares = heap->spares.count << LM_SLICE_SHIFT;
+  CHECK_THAT(free_bytes(heap), >=, spares + 2 * LM_SLICE_BYTES);
+  for (size_t i = 0; i < OTHERS + 1; i++) heap_take(heap, OTHER);
+  CHECK_EQ(heap->fallen_count, 0);
+  CHECK_THAT(free_bytes(heap), <=, spares);
+}
+
+#define MIDDLE_PAGES 8
+enum { MIDDLES = 64 };
+
+static void take_middles(struct lm_heap *heap, void *middles[MIDDLES]) {
+  for (size_t i = 0; i < MIDDLES; i++)
+    CHECK((middles[i] = lm_middle_take(heap, MIDDLE_PAGES, false)) != NULL);
+}
+
+static void middle_blocks_do_not_keep_chunks_once_it_is_spent(void) {
+  struct lm_heap *heap = begin();
+  void *middles[MIDDLES];
+  for (int round = 0; round < 3; round++) { /* also when it has fallen before */
+    take_middles(heap, middles);
+    for (size_t i = 0; i < 4; i++) CHECK(lm_middle_give(heap, middles[i]));
+    CHECK(!heap->middle.rests);
+    lm_budget_kept_bytes = LM_BUDGET_ALONE_BYTES + MIB; /* by others */
+    for (size_t i = 4; i < MIDDLES; i++) CHECK(lm_middle_give(heap, middles[i]));
+    CHECK(heap->middle.rests);
+    CHECK_EQ(heap->middle.lengths, 0);
+    CHECK_EQ(heap->middle.used_count, 0);
+    CHECK(heap->counted[CLASS]);
+    lm_budget_kept_bytes = heap->reported_bytes;
+  }
+}
+
 static void many_threads_may_keep_less_than_one(void) {
   new_heap();
   lm_budget_kept_bytes = LM_BUDGET_SHARED_BYTES + MIB;
@@ -97,6 +140,8 @@ int main(void) {
   RUN(what_a_heap_keeps_no_longer_is_subtracted);
   RUN(a_part_of_what_is_used_counts_for_nothing);
   RUN(once_it_is_spent_heaps_keep_little_whatever_they_have_learnt);
+  RUN(what_is_in_bins_after_a_fall_counts_until_it_is_asked_for);
+  RUN(middle_blocks_do_not_keep_chunks_once_it_is_spent);
   RUN(many_threads_may_keep_less_than_one);
   RUN(in_the_child_of_a_fork_only_its_own_thread_counts);
   return UNIT_RESULT();
