@@ -7,7 +7,7 @@ use crate::bench::judge::comparison::{
 };
 use crate::bench::judge::results::{Better, Results, Row};
 use crate::bench::show::form::Form;
-use crate::bench::show::{dots, notes, replace, wording};
+use crate::bench::show::{dots, means, notes, replace, wording};
 use crate::numbers;
 use anyhow::{Context, Result, bail};
 use std::fmt::Write;
@@ -18,10 +18,29 @@ const END: &str = "<!-- bench:end -->";
 const NOTICE: &str = "<!-- Made by `loam bench report --update-docs`; do not edit. -->";
 const TIME_PLOT: &str = "time.svg";
 const MEMORY_PLOT: &str = "memory.svg";
+const MEANS_PLOT: &str = "means.svg";
 
 /// Those that the README has room for; all others are in docs/benchmarks.md.
 const MAIN_PEERS: [&str; 8] =
     ["glibc", "mimalloc", "snmalloc", "rpmalloc", "jemalloc", "tcmalloc", "gperftools", "tbb"];
+
+/// The rows that the README shows: real programs, and what stays of a peak. All others are in
+/// docs/benchmarks.md.
+const MAIN_ROWS: [&str; 13] = [
+    "thinlto",
+    "clang",
+    "mariadb",
+    "redis",
+    "python",
+    "lua",
+    "perl",
+    "sqlite",
+    "phases",
+    "probe-threads-ended",
+    "probe-idle",
+    "probe-orphans-freed",
+    "probe-holes",
+];
 
 /// The documents of a checkout.
 pub fn update_checkout(results: &[Results], root: &Path) -> Result<()> {
@@ -52,12 +71,11 @@ pub fn update(results: &[Results], readme: &Path, page: &Path, plots: &Path) -> 
     let readme_text = with_block(&old, &block(main, &links)).with_context(name)?;
     let page_text = whole_page(&comparisons, &links);
     let names = main_peers(main);
-    let pictures = [(Aspect::Time, TIME_PLOT), (Aspect::Memory, MEMORY_PLOT)]
-        .map(|(aspect, file)| {
-            Ok((file, dots::standalone(&dots::Dots { aspect, names: &names }.show(main)?)))
-        })
-        .into_iter()
-        .collect::<Result<Vec<(&str, String)>>>()?;
+    let mut pictures = vec![(MEANS_PLOT, dots::standalone(&means::show(main, &names)?))];
+    for (aspect, file) in [(Aspect::Time, TIME_PLOT), (Aspect::Memory, MEMORY_PLOT)] {
+        let picture = dots::Dots { aspect, names: &names }.show(main)?;
+        pictures.push((file, dots::standalone(&picture)));
+    }
     std::fs::create_dir_all(plots)
         .with_context(|| format!("cannot make folder {}", plots.display()))?;
     for (file, svg) in pictures {
@@ -113,20 +131,25 @@ fn block(comparison: &Comparison, links: &Links) -> String {
     let baseline = cell(comparison.baseline);
     // Writing to a String cannot fail.
     let _ = writeln!(out, "{NOTICE}\n");
+    let page = &links.page;
+    let plots = &links.plots_from_readme;
+    let _ = writeln!(
+        out,
+        "![Time and memory of all rows, NAME / {baseline}, geometric means]({plots}/{MEANS_PLOT})\n"
+    );
     let _ = writeln!(
         out,
         "Time and memory of each, divided by {baseline}'s: above 1 {baseline} is better, **bold** \
          where the other is better, in rows beyond chance and 2 %. `~` no difference seen, `=` the \
-         same within 2 %, `?` too few runs to tell, `!` failed.\n"
+         same within 2 %, `?` too few runs to tell, `!` failed. The means are of all rows, these and \
+         those in [{page}]({page}).\n"
     );
     for aspect in [Aspect::Time, Aspect::Memory] {
-        let _ = ratio_table(&mut out, comparison, aspect, &names);
+        let _ = ratio_table(&mut out, comparison, aspect, &names, &|row| {
+            MAIN_ROWS.contains(&row.row.name.as_str())
+        });
     }
-    let page = &links.page;
-    let plots = &links.plots_from_readme;
-    let _ = writeln!(out, "![Time of each row, NAME / {baseline}]({plots}/{TIME_PLOT})\n");
     let _ = writeln!(out, "{}", how_measured(comparison));
-    let _ = writeln!(out, "All rows, all allocators and all figures: [{page}]({page}).");
     out
 }
 
@@ -169,10 +192,12 @@ fn ratio_table(
     comparison: &Comparison,
     aspect: Aspect,
     names: &[&str],
+    is_shown: &dyn Fn(&ComparedRow) -> bool,
 ) -> std::fmt::Result {
     let shown: Vec<(&ComparedRow, &ComparedMetric)> = comparison
         .rows
         .iter()
+        .filter(|row| is_shown(row))
         .flat_map(|row| row.judged().map(move |compared| (row, compared)))
         .filter(|(_, compared)| compared.metric.aspect() == aspect)
         .collect();
@@ -263,9 +288,9 @@ fn page_of(
             let title = format!("{} of each row", aspect.name());
             writeln!(out, "![{title}]({plots}/{file})\n")?;
         }
-        ratio_table(out, comparison, aspect, &peers)?;
+        ratio_table(out, comparison, aspect, &peers, &|_| true)?;
     }
-    ratio_table(out, comparison, Aspect::Other, &peers)?;
+    ratio_table(out, comparison, Aspect::Other, &peers, &|_| true)?;
     writeln!(out, "## Each row\n")?;
     let mut group = None;
     for row in &comparison.results.rows {

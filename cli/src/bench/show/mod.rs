@@ -10,6 +10,7 @@ pub mod form; // what every form is
 pub mod html; // the report as a page
 pub mod markdown; // figures in the repository's documents
 pub mod markdown_table; // figures as Markdown
+pub mod means; // their geometric means in another
 pub mod notes; // what one must know before believing the numbers
 pub mod plots; // bars, and memory over time
 pub mod replace; // files that take the place of others
