@@ -7,7 +7,7 @@ import shutil
 import unittest
 
 from support import ROOT, run
-from support.cmake import AS_SUBDIRECTORY, CMakeTest
+from support.cmake import AS_SUBDIRECTORY, COMPILED_SOON, CMakeTest
 
 LOAM_COMMAND = os.path.join(ROOT, "build", "bin", "loam")
 FETCHED = """include(FetchContent)
@@ -62,7 +62,7 @@ class CMakePackage(CMakeTest):
 
     def test_installed(self):
         build, prefix = self.path("loam", "cmake"), self.path("prefix")
-        self.succeed(self.cmake, "-S", ROOT, "-B", build, "-G", "Ninja")
+        self.succeed(self.cmake, "-S", ROOT, "-B", build, "-G", "Ninja", *COMPILED_SOON)
         self.succeed(self.cmake, "--build", build)
         self.succeed(self.cmake, "--install", build, "--prefix", prefix)
         self.check_all_targets("find_package(loam 0.1 REQUIRED)\n",
