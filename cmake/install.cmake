@@ -27,7 +27,7 @@ write_basic_package_version_file(package/loam-config-version.cmake COMPATIBILITY
 install(FILES
   ${CMAKE_CURRENT_BINARY_DIR}/package/loam-config.cmake
   ${CMAKE_CURRENT_BINARY_DIR}/package/loam-config-version.cmake
-  cmake/loam-override.cmake cmake/loam-verify.cmake
+  cmake/loam-override.cmake cmake/loam-verify.cmake cmake/loam-verify-symbols.cmake
   DESTINATION ${loam_package_dir})
 
 # Relative, so that the installed folders can be moved.

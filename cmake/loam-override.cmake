@@ -2,8 +2,8 @@
 #
 # Links loam into an executable so that it is the malloc of the whole program: as an object file,
 # which no linker leaves out, ahead of every library. After the link `loam verify` proves it, if
-# the command is found (LOAM_COMMAND) and the program is not cross-compiled. Call it in the folder
-# that adds the target. QUIET says nothing when all is well. ALLOW_SHARED_LIBRARY permits a shared
+# the command is found (LOAM_COMMAND) and the program is not cross-compiled; else its table of
+# symbols does, but for Windows. Call it in the folder that adds the target. QUIET says nothing when all is well. ALLOW_SHARED_LIBRARY permits a shared
 # library or module, which brings its malloc to every program that loads it.
 #
 # What cannot work ends the configuration with the reason and the way out: here, and once more when
@@ -325,20 +325,28 @@ function(loam_check_command target)
   endif()
 endfunction()
 
+# What verifies a program after its link: the command, or its table of symbols, or nothing.
 function(loam_verify_after_link target quiet)
   get_target_property(type ${target} TYPE)
-  if(CMAKE_CROSSCOMPILING AND NOT MINGW) # of programs for Windows the file alone tells
-    set(outcome "not verified: it is cross-compiled")
-  elseif(NOT type STREQUAL EXECUTABLE)
+  set(folder ${CMAKE_CURRENT_FUNCTION_LIST_DIR})
+  set(check)
+  if(NOT type STREQUAL EXECUTABLE)
     set(outcome "not verified: it is no program")
-  elseif(NOT LOAM_COMMAND)
-    set(outcome "not verified: the loam command was not found; build it, or set LOAM_COMMAND")
-  else()
+  elseif(LOAM_COMMAND AND (NOT CMAKE_CROSSCOMPILING OR MINGW)) # for Windows the file alone tells
     loam_check_command(${target})
     set(outcome "verified after each link")
+    set(check -DLOAM_COMMAND=${LOAM_COMMAND} -P ${folder}/loam-verify.cmake)
+  elseif(DEFINED LOAM_COMMAND AND LOAM_COMMAND STREQUAL OFF)
+    set(outcome "not verified: LOAM_COMMAND is OFF")
+  elseif(MINGW OR NOT CMAKE_NM)
+    set(outcome "not verified: the loam command was not found; build it, or set LOAM_COMMAND")
+  else()
+    set(outcome "its symbols are verified after each link")
+    set(check -DNM=${CMAKE_NM} -P ${folder}/loam-verify-symbols.cmake)
+  endif()
+  if(check)
     add_custom_command(TARGET ${target} POST_BUILD VERBATIM
-      COMMAND ${CMAKE_COMMAND} -DLOAM_COMMAND=${LOAM_COMMAND} -DPROGRAM=$<TARGET_FILE:${target}>
-              -P ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/loam-verify.cmake)
+      COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${target}> ${check})
   endif()
   if(NOT quiet)
     message(STATUS "loam_override(${target}): ${outcome}")

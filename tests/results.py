@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """What a run of ctest says beyond passed and failed.
 
-    results.py --times RESULTS          seconds by folder of tests, the longest first
+    results.py --times RESULTS PHASES   seconds by part of the run, and by folder of tests, the
+                                        longest first
     results.py --skipped RESULTS LOG    one line: which tests were skipped, and why
 
 RESULTS is what ctest printed, LOG is its LastTest.log, where a skipped test says why in the first
-line of its output.
+line of its output. PHASES has a line for each part of the run: its name, the seconds since the
+start, and the processors' time of all children until then, as bash's `times` prints it.
 """
 import collections
 import re
@@ -25,7 +27,18 @@ def tests(results):
         yield name, outcome.lstrip("*"), float(seconds)
 
 
-def times(results):
+def phase_times(phases):
+    seconds_before, used_before = 0, 0
+    for line in phases.splitlines():
+        name, seconds, *parts = line.split()
+        used = sum(60 * float(minutes) + float(rest)
+                   for minutes, rest in (part.rstrip("s").split("m") for part in parts))
+        yield (f"tests: {name}: {int(seconds) - seconds_before} s, "
+               f"{used - used_before:.0f} s of processors")
+        seconds_before, used_before = int(seconds), used
+
+
+def folder_times(results):
     seconds, counts = collections.Counter(), collections.Counter()
     for name, _, taken in tests(results):
         folder = name.split(".")[0]
@@ -56,8 +69,8 @@ def skipped(results, log):
 
 
 def main(arguments):
-    if len(arguments) == 2 and arguments[0] == "--times":
-        print("\n".join(times(read(arguments[1]))))
+    if len(arguments) == 3 and arguments[0] == "--times":
+        print(*phase_times(read(arguments[2])), *folder_times(read(arguments[1])), sep="\n")
     elif len(arguments) == 3 and arguments[0] == "--skipped":
         print(skipped(read(arguments[1]), read(arguments[2])))
     else:

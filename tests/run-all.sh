@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What `make test` calls: installs what the tests need, builds, runs ctest and cargo test.
+# What `make test` calls: installs what the tests need, builds, and runs ctest, cargo's tests among it.
 # Arguments go to ctest: tests/run-all.sh -R misuse
-# TIMES=1 in the environment: at the end, what each folder of tests costs.
+# TIMES=1 in the environment: at the end, what each part of the run and each folder of tests costs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 jobs=$(nproc 2> /dev/null || echo 2)
@@ -45,35 +45,55 @@ install_python_packages() {
 # Tests use small time limits: nothing of the caller's may change what malloc does.
 unset LD_PRELOAD LOAM_OPTIONS LOAM_TEST_ANY PYTHONMALLOC MALLOC_ARENA_MAX
 
-install_packages
+# What of the command the tests need, as one compilation: its own tests, and the command.
+compile_command() {
+  cargo test --profile tests --locked --quiet --no-run > build/cargo-tests.log 2>&1 || return 1
+  mkdir -p build/bin
+  install -m 755 "${CARGO_TARGET_DIR:-target}/tests/loam" build/bin/loam
+}
+
+# What each part of the run takes, in seconds by the clock and of processors: a line in PHASES.
+end_of() {
+  times > build/times
+  echo "$1 $SECONDS $(sed -n 2p build/times)" >> "$phases"
+}
+
 mkdir -p build
+phases=build/phases.txt
+: > "$phases"
+results=build/tests/results.txt
+
+# The packages are awaited rather than worked for: the command is compiled meanwhile, where there is
+# a linker already.
+missing_rust=$(scripts/missing-rust.sh) || failures+=("the command has NOT been tested: $missing_rust")
+compiling=
+if [[ -z $missing_rust ]] && command -v cc > /dev/null; then
+  compile_command &
+  compiling=$!
+fi
+install_packages
+if [[ -z $missing_rust && -z $compiling ]]; then
+  compile_command &
+  compiling=$!
+fi
 install_python_packages
+end_of install
 cmake -S . -B build/tests -G Ninja -DLOAM_BUILD_TESTS=ON > build/configure-tests.log 2>&1 ||
   { cat build/configure-tests.log; exit 1; }
+end_of configure
 cmake --build build/tests --parallel "$jobs"
+[[ -z $compiling ]] || wait "$compiling" ||
+  { cat build/cargo-tests.log; failures+=("the command cannot be compiled"); }
+end_of build
 
-if [[ -f Cargo.toml ]]; then
-  make --no-print-directory cli || failures+=("make cli")
-fi
-
-# One more at a time than there are processors: many of them sleep. What is measured rather than
-# tested has a target of its own.
+# Twice as many at a time as there are processors: most of them sleep or wait for a disk. What is
+# measured rather than tested has a target of its own.
 (($# > 0)) || set -- -LE measured
-results=build/tests/results.txt
-ctest --test-dir build/tests --output-on-failure -j$((jobs + 1)) "$@" | tee "$results" ||
+ctest --test-dir build/tests --output-on-failure -j$((2 * jobs)) "$@" | tee "$results" ||
   failures+=("ctest")
+end_of tests
 
-if [[ $* != '-LE measured' ]]; then
-  : # a part of the tests was asked for
-elif [[ ! -f Cargo.toml ]]; then
-  failures+=("cargo test: there is no Cargo.toml, so the command has NOT been tested")
-elif ! command -v cargo > /dev/null; then
-  failures+=("cargo test: there is no cargo; install Rust, see README")
-else
-  cargo test --release || failures+=("cargo test")
-fi
-
-[[ -z ${TIMES:-} ]] || tests/results.py --times "$results"
+[[ -z ${TIMES:-} ]] || tests/results.py --times "$results" "$phases"
 tests/results.py --skipped "$results" build/tests/Testing/Temporary/LastTest.log
 for failure in "${failures[@]}"; do
   echo "tests: FAILED: $failure" >&2

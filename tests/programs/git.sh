@@ -9,7 +9,7 @@ for i in $(seq 20); do
   GIT_AUTHOR_DATE="2020-01-01T00:00:${i}Z" GIT_COMMITTER_DATE="2020-01-01T00:00:${i}Z" \
     git -c user.name=t -c user.email=t@example.org commit --quiet -m "numbers $i"
 done
-git -c gc.auto=0 -c pack.threads=2 gc --quiet --aggressive --prune=now
+git -c gc.auto=0 -c pack.threads=2 -c gc.aggressiveWindow=50 gc --quiet --aggressive --prune=now
 git count-objects -v | grep -E '^(count|in-pack|garbage):'
 git rev-parse HEAD
 git blame --porcelain numbers | sha256sum

@@ -2,10 +2,12 @@
 """The CMake targets and loam_override(), installed and as part of another project."""
 import glob
 import os
+import re
+import shutil
 import unittest
 
 from support import ROOT, run
-from support.cmake import AS_SUBDIRECTORY, CMakeTest
+from support.cmake import AS_SUBDIRECTORY, COMPILED_SOON, CMakeTest
 
 LOAM_COMMAND = os.path.join(ROOT, "build", "bin", "loam")
 FETCHED = """include(FetchContent)
@@ -54,10 +56,13 @@ class CMakePackage(CMakeTest):
         self.succeed(os.path.join(ROOT, "scripts", "dist.py"), dist)
         tarball = glob.glob(os.path.join(dist, "loam-*.tar.gz"))[0]
         self.check_all_targets(FETCHED.format(tarball=tarball))
+        # The sources that are fetched have no command with them.
+        how = "verified" if shutil.which("loam") else "its symbols are verified"
+        self.assertIn(f"loam_override(override): {how} after each link\n", self.configure().stdout)
 
     def test_installed(self):
         build, prefix = self.path("loam", "cmake"), self.path("prefix")
-        self.succeed(self.cmake, "-S", ROOT, "-B", build, "-G", "Ninja")
+        self.succeed(self.cmake, "-S", ROOT, "-B", build, "-G", "Ninja", *COMPILED_SOON)
         self.succeed(self.cmake, "--build", build)
         self.succeed(self.cmake, "--install", build, "--prefix", prefix)
         self.check_all_targets("find_package(loam 0.1 REQUIRED)\n",
@@ -81,6 +86,38 @@ class CMakePackage(CMakeTest):
                      os.path.join(ROOT, "cmake", "loam-verify.cmake"))
         self.assertEqual(result.returncode, 1)
         self.assertIn("plain: the link has left loam out.", result.stderr)
+
+    def verify_symbols(self, source, *flags):
+        program = self.path("plain")
+        self.succeed("g++", self.write("plain.cpp", source), "-o", program, *flags)
+        result = run(self.cmake, "-DNM=nm", "-DPROGRAM=" + program, "-P",
+                     os.path.join(ROOT, "cmake", "loam-verify-symbols.cmake"))
+        return result.returncode, re.sub(r"\s+", " ", result.stderr)
+
+    def test_without_the_command_symbols_tell(self):
+        loam = os.path.join(ROOT, "build", "lib", "loam.o")
+        calls = ("#include <cstdlib>\n#include <string>\n"
+                 "int main(int n, char **) { free(malloc(n)); delete new std::string; }\n")
+        without_malloc = self.path("other.o")
+        self.succeed("objcopy", "--strip-symbol=malloc", "--strip-symbol=__libc_malloc",
+                     "--strip-symbol=__libc_malloc_impl", loam, without_malloc)
+        without_new = self.path("no_new.o")
+        self.succeed("objcopy", "--strip-symbol=_Znwm", loam, without_new)
+        for flags in ((loam,), (loam, "-static"), (loam, "-Wl,--gc-sections"),
+                      (loam, "-fno-pie", "-no-pie")):
+            with self.subTest(flags):
+                self.assertEqual(self.verify_symbols(calls, *flags), (0, ""))
+        for flags, sentence in {
+                (): "the link has left loam out.", ("-static",): "the link has left loam out.",
+                (without_malloc,): "its malloc is not loam's.",
+                (without_new,): "its _Znwm is not loam's."}.items():
+            with self.subTest(flags):
+                status, error = self.verify_symbols(calls, *flags)
+                self.assertEqual(status, 1)
+                self.assertIn(f"plain: {sentence} The loam command says more", error)
+        status, error = self.verify_symbols(calls, loam, "-s")
+        self.assertEqual(status, 0)
+        self.assertIn("plain: loam could not be verified: ", error)
 
     def test_says_whether_it_verifies(self):
         self.project("add_executable(program program.c)\nloam_override(program)\n")

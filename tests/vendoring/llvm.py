@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The LLVM integration, as far as it can be tested without LLVM's sources.
 
-integrations/llvm/check-patch.sh tests the patch on those; it needs 130 MB of them.
+integrations/llvm/check-patch.sh tests each patch on those; it needs 100 to 160 MB of them.
 """
 import os
 import unittest
@@ -12,11 +12,24 @@ FOLDER = os.path.join(ROOT, "integrations", "llvm")
 
 
 class Llvm(VendoringTest):
-    def test_the_patch_is_whole_and_changes_two_files(self):
-        output = self.succeed("git", "apply", "--numstat",
-                              os.path.join(FOLDER, "loam-llvm-14.0.6.patch"), folder=self.folder)
-        self.assertEqual([line.split("\t")[2] for line in output.splitlines()],
-                         ["llvm/CMakeLists.txt", "llvm/lib/Support/CMakeLists.txt"])
+    def test_the_patches_are_whole_and_change_these_files(self):
+        build_files = ["llvm/CMakeLists.txt", "llvm/lib/Support/CMakeLists.txt"]
+        for version, files in {"14.0.6": build_files,
+                               "19.1.7": sorted([*build_files, "llvm/docs/CMake.rst"])}.items():
+            with self.subTest(version):
+                output = self.succeed("git", "apply", "--numstat",
+                                      os.path.join(FOLDER, f"loam-llvm-{version}.patch"),
+                                      folder=self.folder)
+                self.assertEqual(sorted(line.split("\t")[2] for line in output.splitlines()), files)
+
+    def test_the_check_says_how_it_is_called(self):
+        script = os.path.join(FOLDER, "check-patch.sh")
+        for arguments in ((), (self.folder,), ("15", self.folder)):
+            with self.subTest(arguments):
+                result = run(script, *arguments)
+                self.assertEqual((result.returncode, result.stdout), (2, ""))
+                self.assertEqual(result.stderr, f"usage: {script} 14|19 FOLDER\n")
+        self.assertEqual(os.listdir(self.folder), [])
 
     def test_demo_names_what_is_missing(self):
         result = run(os.path.join(FOLDER, "demo_lld.py"), self.path("out"), "--data", self.folder)
