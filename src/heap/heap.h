@@ -167,6 +167,7 @@ struct lm_heap {
   struct lm_heap *newer; /* of a kept heap: the one that was kept after it */
   size_t kept_bytes;    /* what it was kept with when its thread ended; 0: nothing */
   uint64_t kept_ms;     /* when that was */
+  struct lm_heap *next_made; /* of all ever made; never changes */
 
   /* Messages from other threads, newest first; LM_INBOX_CLOSED once the thread has ended.
    * Pushed by any thread with a releasing compare-and-swap, taken whole by the owner with an
@@ -279,5 +280,8 @@ void lm_heap_after_fork(const struct lm_heap *heap);
 
 extern struct lm_lock lm_heaps_lock;
 extern size_t lm_heap_made_count; /* heaps ever made; under lm_heaps_lock */
+/* All of them, linked by next_made; none ever goes. Stored under the lock with a release, which
+ * pairs with the acquire of whoever walks them. */
+extern _Atomic(struct lm_heap *) lm_heaps_made;
 
 #endif

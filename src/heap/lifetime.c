@@ -15,6 +15,7 @@
 
 struct lm_lock lm_heaps_lock = LM_LOCK_INIT(LM_RANK_HEAPS);
 size_t lm_heap_made_count;
+_Atomic(struct lm_heap *) lm_heaps_made;
 /* Heaps without a thread: kept as they were, the newest first, and without spans. Under
  * lm_heaps_lock. */
 static struct lm_heap *kept_heaps, *bare_heaps;
@@ -35,14 +36,15 @@ static void remove_live(size_t count) {
 static struct lm_heap *make_heap(void) {
   struct lm_heap *heap = lm_meta_take(sizeof *heap);
   if (heap == NULL) return NULL;
+  lm_middle_begin(heap);
   lm_lock_take(&lm_heaps_lock);
   uint32_t id = LM_OWNER_FIRST_HEAP + (uint32_t)lm_heap_made_count++;
-  lm_lock_free(&lm_heaps_lock);
-  if (id >= LM_OWNER_FIRST_SHARED) return NULL;
   heap->tag = id << LM_TAG_OWNER_SHIFT;
   heap->pool = &lm_pools[id % lm_pool_count];
-  lm_middle_begin(heap);
-  return heap;
+  heap->next_made = lm_load_relaxed(&lm_heaps_made);
+  lm_store_release(&lm_heaps_made, heap);
+  lm_lock_free(&lm_heaps_lock);
+  return id < LM_OWNER_FIRST_SHARED ? heap : NULL;
 }
 
 /* The heap that was kept last, or NULL; the lists' lock is held. */
