@@ -69,6 +69,7 @@
 #include "api/foreign_glibc.c"
 #endif
 #include "api/heaps.c"
+#include "api/layout.c"
 #include "api/misuse.c"
 #include "api/note.c"
 #include "api/process.c"

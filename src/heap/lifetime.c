@@ -90,6 +90,7 @@ struct lm_heap *lm_heap_begin(void) {
   heap->tick_ms = lm_os_clock_ms();
   lm_store_relaxed(&heap->free_tag, heap->tag);
   heap->watch = (struct lm_watch){.seen_ms = heap->tick_ms};
+  heap->thread_id = lm_os_thread_id();
   /* Opens the inbox, unless it has stayed open; pairs with the acquiring load of whoever sends
    * next. */
   if (heap->kept_bytes == 0) lm_store_release(&heap->inbox, NULL);
@@ -195,6 +196,7 @@ static void push_bare_heap(struct lm_heap *heap, size_t live_count) {
 }
 
 void lm_heap_end(struct lm_heap *heap) {
+  heap->thread_id = 0;
   lm_heap_flush_guests(heap);
   lm_remote_flush(heap);
   lm_remote_collect(heap);
@@ -208,7 +210,8 @@ void lm_heap_end(struct lm_heap *heap) {
   lm_pool_tick(lm_os_clock_ms(), LM_POOL_TICK_BYTES);
 }
 
-void lm_heap_after_fork(const struct lm_heap *heap) {
+void lm_heap_after_fork(struct lm_heap *heap) {
+  if (!lm_heap_is_empty(heap)) heap->thread_id = lm_os_thread_id();
   lm_store_relaxed(&lm_pool_thread_count, lm_heap_is_empty(heap) ? 0 : 1);
   lm_store_relaxed(&lm_budget_kept_bytes, heap->reported_bytes);
 }

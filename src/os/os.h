@@ -167,6 +167,7 @@ int lm_os_kept_fd(const struct lm_os_output *output);
 int lm_os_open_to_append(const char *path);
 void lm_os_close(int fd);
 uint32_t lm_os_process_id(void);
+uint32_t lm_os_thread_id(void);
 /* What the process is called; empty where the system does not say. */
 void lm_os_process_name(char *name, size_t capacity);
 /* Whether the process that started this one was itself started with such an environment variable.

@@ -547,6 +547,8 @@ bool lm_os_on_signal(int signal, void (*handler)(int)) {
   return sigaction(signal, &action, NULL) == 0;
 }
 
+uint32_t lm_os_thread_id(void) { return (uint32_t)lm_syscall6(SYS_gettid, 0, 0, 0, 0, 0, 0); }
+
 uint32_t lm_os_process_id(void) { return (uint32_t)lm_syscall6(SYS_getpid, 0, 0, 0, 0, 0, 0); }
 
 void lm_os_write(int fd, const char *bytes, size_t length) {

@@ -298,6 +298,8 @@ bool lm_os_on_signal(int signal, void (*handler)(int)) {
   return false;
 }
 
+uint32_t lm_os_thread_id(void) { return GetCurrentThreadId(); }
+
 uint32_t lm_os_process_id(void) { return GetCurrentProcessId(); }
 
 /* File descriptors are the C runtime's: 1 is standard output, all others standard error. */
