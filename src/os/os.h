@@ -30,7 +30,7 @@ int lm_os_reserve(size_t size, size_t alignment, void **result);
 
 /* Address space that costs nothing where it is not written to; parts of it become writable with
  * lm_os_commit. What has not been committed reads as zero if LM_OS_RESERVED_READS_ZERO, and may not
- * be read at all if not. */
+ * be read at all if not. Not in cores. */
 #if defined(_WIN32)
 #define LM_OS_RESERVED_READS_ZERO 0
 #else

@@ -259,7 +259,10 @@ int lm_os_reserve(size_t size, size_t alignment, void **result) {
 }
 
 int lm_os_reserve_zero(size_t size, void **result) {
-  return map_memory(NULL, size, PROT_READ, UNCHECKED, result);
+  int error = map_memory(NULL, size, PROT_READ, UNCHECKED, result);
+  /* Debuggers write all of it into a core else, nearly all being zero. */
+  if (error == 0) lm_syscall6(SYS_madvise, (long)*result, (long)size, MADV_DONTDUMP, 0, 0, 0);
+  return error;
 }
 
 int lm_os_commit(void *address, size_t size) {

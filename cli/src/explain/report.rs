@@ -7,6 +7,7 @@ use serde::Serialize;
 
 #[derive(Serialize)]
 pub struct Report {
+    pub schema: u32,
     pub process: String,
     /// Else it is a core, of which only loam's pages are counted that hold anything.
     pub is_live: bool,
@@ -147,6 +148,7 @@ impl Report {
         heaps.retain(|heap| heap.resident_bytes != 0);
         heaps.sort_by_key(|heap| std::cmp::Reverse(heap.resident_bytes));
         Report {
+            schema: 1,
             process: account.title.clone(),
             is_live: account.is_live,
             resident_bytes: account.resident_bytes,

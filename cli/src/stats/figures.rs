@@ -7,6 +7,7 @@ use serde::Serialize;
 /// What the first six mean is what jemalloc's `stats.` of these names do.
 #[derive(Serialize)]
 pub struct Stats {
+    pub schema: u32,
     pub process: String,
     pub allocated: u64,
     pub active: u64,
@@ -48,6 +49,7 @@ impl Stats {
         let is_there = |class: &&Class| class.span_count != 0;
         let has_memory = |heap: &&Heap| heap.resident.sum() != 0;
         Stats {
+            schema: 1,
             process: process.title.clone(),
             allocated: live.bytes,
             active: figures.active_bytes,
