@@ -58,6 +58,13 @@ Examples:
 
 Exit status: 0, or 2 if it cannot be found out.";
 
+const TOP_EXAMPLES: &str = "\
+Examples:
+  loam top $(pidof server)         what the server's memory does
+  loam top --every 5s 4711 4712    two processes, looked at more rarely
+
+Exit status: 0, or 2 if a process cannot be read, or has ended.";
+
 const GRAFT_EXAMPLES: &str = "\
 Examples:
   loam graft --dry-run /usr/lib/x86_64-linux-musl/libc.a    what would change?
@@ -98,6 +105,7 @@ pub enum Verb {
     Verify(VerifyArguments),
     Explain(ExplainArguments),
     Stats(StatsArguments),
+    Top(TopArguments),
     Graft(GraftArguments),
     Bench(Box<BenchArguments>),
     Man(ManArguments),
@@ -203,6 +211,23 @@ pub struct StatsArguments {
     /// Print the figures as Prometheus reads them
     #[arg(long)]
     pub prometheus: bool,
+}
+
+/// Watch the memory of processes, live on the terminal
+///
+/// Reads them as explain does, again and again: what they have in memory and how fast that grows,
+/// what it is, sizes and heaps, and how near the cgroup's limit is. Ends with q.
+#[derive(Debug, Args)]
+#[command(after_help = TOP_EXAMPLES)]
+pub struct TopArguments {
+    /// The numbers of running processes
+    #[arg(required = true, value_name = "PID")]
+    pub pids: Vec<i32>,
+
+    /// How long to wait before it looks again
+    #[arg(long, value_name = "DURATION", default_value = "1s")]
+    #[arg(value_parser = humantime::parse_duration)]
+    pub every: Duration,
 }
 
 /// Put loam into a C library for static linking: a libc.a, an SDK, a toolchain

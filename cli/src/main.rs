@@ -1,5 +1,5 @@
-//! The `loam` command. Verbs: `run`, `verify`, `explain`, `stats`, `graft`, `bench`; each has a
-//! folder of its own.
+//! The `loam` command. Verbs: `run`, `verify`, `explain`, `stats`, `top`, `graft`, `bench`; each
+//! has a folder of its own.
 
 mod arguments; // the command line: every verb, option and help text
 mod bench; // verb: compare allocators
@@ -14,6 +14,7 @@ mod numbers; // numbers as people read them
 mod process; // programs that run, or are to
 mod run; // verb: run a program on loam
 mod stats; // verb: figures of a process
+mod top; // verb: the same, live
 mod verify; // verb: prove that a program runs on loam
 
 use arguments::Verb;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         Verb::Verify(arguments) => verify::verify(&arguments),
         Verb::Explain(arguments) => explain::explain(&arguments),
         Verb::Stats(arguments) => stats::stats(&arguments),
+        Verb::Top(arguments) => top::top(&arguments),
         Verb::Graft(arguments) => graft::graft(&arguments),
         Verb::Bench(arguments) => bench::bench(*arguments),
         Verb::Man(arguments) => man::write(&arguments),

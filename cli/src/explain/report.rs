@@ -125,16 +125,9 @@ pub struct HeapLine {
 
 impl HeapLine {
     fn of(heap: &Heap) -> HeapLine {
-        let thread = heap.thread_name.as_deref().unwrap_or("thread");
-        let thread = thread.replace(char::is_control, "\u{fffd}");
-        let (name, thread_id) = match heap.owner {
-            Owner::Thread(id) => (format!("{thread} ({id})"), Some(id)),
-            Owner::Idle => ("kept for the next thread".to_owned(), None),
-            Owner::FirstClass => ("first-class heap".to_owned(), None),
-            Owner::Orphans => ("threads that have ended".to_owned(), None),
-        };
+        let thread_id = if let Owner::Thread(id) = heap.owner { Some(id) } else { None };
         let resident_bytes = heap.resident.sum();
-        HeapLine { name, thread_id, resident_bytes, loam: Loam::of(&heap.resident) }
+        HeapLine { name: heap.name(), thread_id, resident_bytes, loam: Loam::of(&heap.resident) }
     }
 }
 

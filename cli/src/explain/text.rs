@@ -7,13 +7,6 @@ use std::fmt::Write;
 const LINES_MAX: usize = 8;
 const WIDTH: usize = 100;
 
-fn bytes(count: u64) -> String {
-    match count {
-        0 => "-".to_owned(),
-        count => numbers::figure(count as f64, "B"),
-    }
-}
-
 pub fn render(report: &Report) -> String {
     let mut out = String::new();
     // Writing to a String cannot fail.
@@ -22,9 +15,9 @@ pub fn render(report: &Report) -> String {
 }
 
 fn write(out: &mut String, report: &Report) -> std::fmt::Result {
-    write!(out, "{}: {} ", report.process, bytes(report.resident_bytes))?;
+    write!(out, "{}: {} ", report.process, numbers::bytes(report.resident_bytes))?;
     match (report.is_live, report.peak_resident_bytes) {
-        (true, Some(peak)) => writeln!(out, "in memory, at most {}", bytes(peak))?,
+        (true, Some(peak)) => writeln!(out, "in memory, at most {}", numbers::bytes(peak))?,
         (true, None) => writeln!(out, "in memory")?,
         (false, _) => writeln!(out, "of loam's pages are in it")?,
     }
@@ -45,11 +38,11 @@ fn write(out: &mut String, report: &Report) -> std::fmt::Result {
         ("other mappings", report.others.mapping_bytes),
     ];
     for (name, size) in rows.iter().filter(|(_, size)| *size != 0) {
-        write_row(out, name, &bytes(*size), *size as f64, report)?;
+        write_row(out, name, &numbers::bytes(*size), *size as f64, report)?;
     }
     let unexplained = report.unexplained_bytes;
     let sign = if unexplained < 0 { "-" } else { "" };
-    let size = sign.to_owned() + &bytes(unexplained.unsigned_abs());
+    let size = sign.to_owned() + &numbers::bytes(unexplained.unsigned_abs());
     write_row(out, "unexplained", &size, unexplained as f64, report)?;
     write_sizes(out, &report.sizes)?;
     write_heaps(out, &report.heaps)?;
@@ -86,10 +79,10 @@ fn write_sizes(out: &mut String, sizes: &[Size]) -> std::fmt::Result {
             out,
             "  {:<26}{:>12}{:>12}{:>12}{:>12}{:>12}",
             format!("{} bytes", size.block_bytes),
-            bytes(size.resident_bytes),
-            bytes(size.live_bytes),
-            bytes(size.between_bytes),
-            bytes(size.idle_bytes),
+            numbers::bytes(size.resident_bytes),
+            numbers::bytes(size.live_bytes),
+            numbers::bytes(size.between_bytes),
+            numbers::bytes(size.idle_bytes),
             size.live_count
         )?;
     }
@@ -112,11 +105,11 @@ fn write_heaps(out: &mut String, heaps: &[HeapLine]) -> std::fmt::Result {
             out,
             "  {:<26}{:>12}{:>12}{:>12}{:>12}{:>12}",
             heap.name,
-            bytes(heap.resident_bytes),
-            bytes(live_bytes),
-            bytes(between_bytes),
-            bytes(idle_bytes),
-            bytes(cached_bytes)
+            numbers::bytes(heap.resident_bytes),
+            numbers::bytes(live_bytes),
+            numbers::bytes(between_bytes),
+            numbers::bytes(idle_bytes),
+            numbers::bytes(cached_bytes)
         )?;
     }
     write_more(out, heaps.len())

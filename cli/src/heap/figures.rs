@@ -102,6 +102,21 @@ pub struct Heap {
     pub resident: Resident,
 }
 
+impl Heap {
+    pub fn name(&self) -> String {
+        let thread = self.thread_name.as_deref().unwrap_or("thread");
+        match self.owner {
+            // A name is the process's own to choose.
+            Owner::Thread(id) => {
+                format!("{} ({id})", thread.replace(char::is_control, "\u{fffd}"))
+            }
+            Owner::Idle => "kept for the next thread".to_owned(),
+            Owner::FirstClass => "first-class heap".to_owned(),
+            Owner::Orphans => "threads that have ended".to_owned(),
+        }
+    }
+}
+
 /// A part of the address space that is loam's.
 pub struct Range {
     pub start: u64,

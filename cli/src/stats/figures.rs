@@ -1,6 +1,6 @@
 //! The figures, as data.
 
-use crate::heap::figures::{Class, Figures, Heap, Kind, Owner};
+use crate::heap::figures::{Class, Figures, Heap, Kind};
 use crate::heap::source::Process;
 use serde::Serialize;
 
@@ -79,15 +79,8 @@ fn bin(class: &Class) -> Bin {
 }
 
 fn heap(heap: &Heap) -> HeapStats {
-    let thread = heap.thread_name.as_deref().unwrap_or("thread");
-    let name = match heap.owner {
-        Owner::Thread(id) => format!("{} ({id})", thread.replace(char::is_control, "\u{fffd}")),
-        Owner::Idle => "kept for the next thread".to_owned(),
-        Owner::FirstClass => "first-class heap".to_owned(),
-        Owner::Orphans => "threads that have ended".to_owned(),
-    };
     HeapStats {
-        name,
+        name: heap.name(),
         allocated: heap.live_bytes,
         cached: heap.resident.of(Kind::Cached),
         resident: heap.resident.sum(),

@@ -4,13 +4,6 @@ use crate::numbers;
 use crate::stats::figures::Stats;
 use std::fmt::Write;
 
-fn bytes(count: u64) -> String {
-    match count {
-        0 => "-".to_owned(),
-        count => numbers::figure(count as f64, "B"),
-    }
-}
-
 pub fn render(stats: &Stats) -> String {
     let mut out = String::new();
     // Writing to a String cannot fail.
@@ -31,7 +24,7 @@ fn write(out: &mut String, stats: &Stats) -> std::fmt::Result {
         ("process resident, peak", stats.process_resident_peak.unwrap_or(0)),
     ];
     for (name, value) in rows {
-        writeln!(out, "  {name:<26}{:>12}", bytes(value))?;
+        writeln!(out, "  {name:<26}{:>12}", numbers::bytes(value))?;
     }
     writeln!(out)?;
     let heads = ["live", "cached", "waiting", "free", "spans", "resident"];
@@ -43,14 +36,14 @@ fn write(out: &mut String, stats: &Stats) -> std::fmt::Result {
         for count in [bin.curregs, bin.cached, bin.waiting, bin.free, bin.curslabs] {
             write!(out, "{count:>12}")?;
         }
-        writeln!(out, "{:>12}", bytes(bin.resident))?;
+        writeln!(out, "{:>12}", numbers::bytes(bin.resident))?;
     }
     writeln!(out)?;
     writeln!(out, "  {:<26}{:>12}{:>12}{:>12}", "heaps", "allocated", "cached", "resident")?;
     for heap in &stats.heaps {
         let figures = [heap.allocated, heap.cached, heap.resident];
         write!(out, "  {:<26}", heap.name)?;
-        figures.iter().try_for_each(|&figure| write!(out, "{:>12}", bytes(figure)))?;
+        figures.iter().try_for_each(|&figure| write!(out, "{:>12}", numbers::bytes(figure)))?;
         writeln!(out)?;
     }
     Ok(())
