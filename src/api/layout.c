@@ -5,6 +5,7 @@
 #include "heap/remote.h"
 #include "heap/shared.h"
 #include "large/huge.h"
+#include "pages/mappings.h"
 #include "pages/meta.h"
 #include "pages/region.h"
 
@@ -99,6 +100,10 @@ const struct lm_layout_entry lm_layout[] = {
     FIELD("huge", struct lm_huge, next),
     FIELD("huge", struct lm_huge, address),
     FIELD("huge", struct lm_huge, size),
+    VALUE("mappings.count", LM_KEPT_MAPPINGS),
+    SIZE("mapping", struct lm_kept_mapping),
+    FIELD("mapping", struct lm_kept_mapping, address),
+    VALUE("mapping.bytes", offsetof(struct lm_kept_mapping, size)),
     VALUE("meta.batch_bytes", LM_META_BATCH_BYTES),
     FIELD("meta", struct lm_meta_batch, next),
     VALUE("", 0),
@@ -122,6 +127,7 @@ __asm__(".pushsection .note.loam.layout,\"a\",%note\n"
         TO(lm_meta_batches)
         TO(lm_classes)
         TO(lm_os)
+        TO(lm_kept_mappings)
         "4:\n"
         ".popsection\n");
 

@@ -3,6 +3,7 @@
 #include "heap/shared.h"
 #include "heap/span.h"
 #include "large/huge.h"
+#include "pages/mappings.h"
 #include "pages/meta.h"
 #include "pages/runs.h"
 #include "report/lists.h"
@@ -158,6 +159,9 @@ static void sum_huge(struct lm_figures *figures) {
   figures->huge.count = lm_huge_totals.count;
   figures->huge.bytes = lm_huge_totals.bytes;
   lm_lock_free(&lm_huge_lock);
+  lm_lock_take(&lm_mappings_lock);
+  figures->dirty_bytes += lm_mappings_kept_bytes;
+  lm_lock_free(&lm_mappings_lock);
 }
 
 static void sum_rest(struct lm_figures *figures) {

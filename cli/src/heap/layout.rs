@@ -10,7 +10,7 @@ use std::collections::HashMap;
 const OWNER: &[u8] = b"loam-layout";
 const FORMAT: u32 = 1;
 /// What the note's words stand for, in their order.
-const ROOTS: [&str; 9] = [
+const ROOTS: [&str; 10] = [
     "layout",
     "tags",
     "region_map",
@@ -20,6 +20,7 @@ const ROOTS: [&str; 9] = [
     "meta",
     "classes",
     "os",
+    "kept_mappings",
 ];
 
 pub struct Layout {

@@ -18,6 +18,7 @@ pub fn walk(source: &dyn Source) -> Result<Figures> {
         walker.add_region(region)?;
     }
     walker.add_huge()?;
+    walker.add_kept()?;
     walker.add_metadata(&regions)?;
     Ok(walker.figures)
 }
@@ -451,6 +452,23 @@ impl<'source> Walker<'source> {
                 self.figures.active_bytes += bytes;
                 self.figures.mapped_bytes += bytes;
                 self.add_range(start, bytes, Kind::Live)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Mappings of huge blocks that have been freed.
+    fn add_kept(&mut self) -> Result<()> {
+        let (first, size) =
+            (self.layout.root("kept_mappings")?, self.layout.number("mapping.size")?);
+        let (address_at, size_at) =
+            (self.layout.number("mapping.address")?, self.layout.number("mapping.bytes")?);
+        for index in 0..self.layout.number("mappings.count")? {
+            let at = |offset| self.layout.pointer_at(self.source, first + index * size + offset);
+            let (address, bytes) = (at(address_at)?, at(size_at)?);
+            if address != 0 {
+                self.figures.mapped_bytes += bytes;
+                self.add_range(address, bytes, Kind::Dirty)?;
             }
         }
         Ok(())
