@@ -36,7 +36,7 @@ impl Layout {
         let mappings = &source.process().mappings;
         let begins_file = |one: &&Mapping| one.offset == 0 && matches!(one.name, Name::File(_));
         for mapping in mappings.iter().filter(begins_file) {
-            let Ok(Some(roots)) = roots(source, mapping) else { continue };
+            let Some(roots) = roots(source, mapping)? else { continue };
             let Name::File(path) = &mapping.name else { continue };
             found.push(Layout::read(source, roots, path.display().to_string())?);
         }
@@ -96,7 +96,8 @@ impl Layout {
 fn roots(source: &dyn Source, mapping: &Mapping) -> Result<Option<[u64; ROOTS.len()]>> {
     const HEADERS_BYTES: u64 = 4096;
     let count = HEADERS_BYTES.min(mapping.end - mapping.start) as usize;
-    let headers = source.bytes(mapping.start, count)?;
+    // What cannot be read is a device's, or gone.
+    let Ok(headers) = source.bytes(mapping.start, count) else { return Ok(None) };
     match headers.get(..5) {
         Some([0x7f, b'E', b'L', b'F', 2]) => {
             roots_by::<FileHeader64<LittleEndian>>(source, mapping, &headers)
@@ -114,7 +115,10 @@ fn roots_by<Elf: FileHeader<Endian = LittleEndian>>(
     headers: &[u8],
 ) -> Result<Option<[u64; ROOTS.len()]>> {
     let endian = LittleEndian;
-    let segments = Elf::parse(headers)?.program_headers(endian, headers)?;
+    let header = Elf::parse(headers);
+    let Ok(segments) = header.and_then(|header| header.program_headers(endian, headers)) else {
+        return Ok(None);
+    };
     let first = segments.iter().filter(|one| one.p_type(endian) == elf::PT_LOAD);
     let Some(first) = first.map(|one| one.p_vaddr(endian).into()).min() else { return Ok(None) };
     let bias = mapping.start.wrapping_sub(first);
@@ -122,8 +126,11 @@ fn roots_by<Elf: FileHeader<Endian = LittleEndian>>(
         const NOTES_BYTES_MAX: u64 = 1 << 16;
         let start = bias.wrapping_add(segment.p_vaddr(endian).into());
         let length = segment.p_memsz(endian).into().min(NOTES_BYTES_MAX) as usize;
-        let bytes = source.bytes(start, length)?;
-        let mut notes = NoteIterator::<Elf>::new(endian, segment.p_align(endian), &bytes)?;
+        let Ok(bytes) = source.bytes(start, length) else { continue };
+        let Ok(mut notes) = NoteIterator::<Elf>::new(endian, segment.p_align(endian), &bytes)
+        else {
+            continue;
+        };
         while let Ok(Some(note)) = notes.next() {
             if note.name() == OWNER {
                 let at = note.desc().as_ptr() as usize - bytes.as_ptr() as usize;
@@ -150,4 +157,22 @@ fn roots_of(description: &[u8], address: u64) -> Result<[u64; ROOTS.len()]> {
         *root = at.wrapping_add_signed(i64::from(distance.cast_signed()));
     }
     Ok(roots)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_lead_to_what_they_stand_for_and_other_versions_are_refused() {
+        let words = |format: u32, count: i32| {
+            let distances = (0..count).map(|index| (100 - 300 * index).to_le_bytes());
+            [format.to_le_bytes().to_vec(), distances.flatten().collect()].concat()
+        };
+        let roots = roots_of(&words(FORMAT, 10), 5000).unwrap();
+        assert_eq!(roots[..3], [5104, 4808, 4512]);
+        let said = |description: &[u8]| roots_of(description, 5000).unwrap_err().to_string();
+        assert!(said(&words(FORMAT + 1, 10)).contains("another version"));
+        assert!(said(&words(FORMAT, 9)).contains("an older version"));
+    }
 }
