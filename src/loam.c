@@ -51,6 +51,9 @@
 #include "large/large.c"
 #include "large/owned.c"
 
+#include "report/figures.c"
+#include "report/lists.c"
+#include "report/people.c"
 #include "report/report.c"
 
 #include "api/allocate.c"
@@ -66,6 +69,8 @@
 #include "api/foreign_glibc.c"
 #endif
 #include "api/heaps.c"
+#include "api/layout.c"
 #include "api/misuse.c"
 #include "api/note.c"
 #include "api/process.c"
+#include "api/statistics.c"

@@ -18,6 +18,7 @@ Examples:
   loam run --stats -- make -j8            and print statistics at the end
   loam verify python3                     would python3 run on loam, all of it?
   loam verify 4711                        does the running process 4711?
+  loam explain 4711                       where is its memory?
   loam graft libc.a                       put loam into a C library for static programs
   loam bench -- make -j8                  compare allocators on it";
 
@@ -41,6 +42,28 @@ Examples:
 
 Exit status: 0 if every allocation function of every module is loam's, 1 if not, 2 if it cannot
 be found out.";
+
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  loam explain $(pidof server)     where is the memory of the running server?
+  loam explain --json 4711         the same as JSON
+  loam explain core.4711           and of one that has left a core
+
+Exit status: 0, or 2 if it cannot be found out.";
+
+const STATS_EXAMPLES: &str = "\
+Examples:
+  loam stats 4711                  what the process has allocated, by size and by heap
+  loam stats --prometheus 4711     as Prometheus reads it
+
+Exit status: 0, or 2 if it cannot be found out.";
+
+const TOP_EXAMPLES: &str = "\
+Examples:
+  loam top $(pidof server)         what the server's memory does
+  loam top --every 5s 4711 4712    two processes, looked at more rarely
+
+Exit status: 0, or 2 if a process cannot be read, or has ended.";
 
 const GRAFT_EXAMPLES: &str = "\
 Examples:
@@ -80,6 +103,9 @@ struct CommandLine {
 pub enum Verb {
     Run(RunArguments),
     Verify(VerifyArguments),
+    Explain(ExplainArguments),
+    Stats(StatsArguments),
+    Top(TopArguments),
     Graft(GraftArguments),
     Bench(Box<BenchArguments>),
     Man(ManArguments),
@@ -147,6 +173,61 @@ pub struct VerifyArguments {
     /// Arguments for PROGRAM; those that begin with a dash behind --
     #[arg(value_name = "ARGUMENTS")]
     pub arguments: Vec<OsString>,
+}
+
+/// Say where the memory of a process is: live, pinned, cached, not loam's
+///
+/// Reads the memory of a process that runs on loam, or a core that one has left. Nothing has to be
+/// prepared, nothing runs in the process, and nothing of it is stopped; what it does meanwhile may
+/// be counted in part. Every resident page is accounted for: what the program has, what is free
+/// and on which pages, by size and by thread, and what is not loam's. In the end that is put in
+/// words.
+#[derive(Debug, Args)]
+#[command(after_help = EXPLAIN_EXAMPLES)]
+pub struct ExplainArguments {
+    /// The number of a running process, or a core file
+    #[arg(value_name = "PID|CORE", value_hint = ValueHint::FilePath)]
+    pub target: OsString,
+
+    /// Print the result as JSON (docs/memory.md describes it)
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Print what a process has allocated, by size and by heap
+///
+/// Reads the process as explain does, so that it need not be prepared.
+#[derive(Debug, Args)]
+#[command(after_help = STATS_EXAMPLES)]
+pub struct StatsArguments {
+    /// The number of a running process, or a core file
+    #[arg(value_name = "PID|CORE", value_hint = ValueHint::FilePath)]
+    pub target: OsString,
+
+    /// Print the figures as JSON
+    #[arg(long, conflicts_with = "prometheus")]
+    pub json: bool,
+
+    /// Print the figures as Prometheus reads them
+    #[arg(long)]
+    pub prometheus: bool,
+}
+
+/// Watch the memory of processes, live on the terminal
+///
+/// Reads them as explain does, again and again: what they have in memory and how fast that grows,
+/// what it is, sizes and heaps, and how near the cgroup's limit is. Ends with q.
+#[derive(Debug, Args)]
+#[command(after_help = TOP_EXAMPLES)]
+pub struct TopArguments {
+    /// The numbers of running processes
+    #[arg(required = true, value_name = "PID")]
+    pub pids: Vec<i32>,
+
+    /// How long to wait before it looks again
+    #[arg(long, value_name = "DURATION", default_value = "1s")]
+    #[arg(value_parser = humantime::parse_duration)]
+    pub every: Duration,
 }
 
 /// Put loam into a C library for static linking: a libc.a, an SDK, a toolchain

@@ -1,15 +1,20 @@
-//! The `loam` command. Verbs: `run`, `verify`, `graft`, `bench`; each has a folder of its own.
+//! The `loam` command. Verbs: `run`, `verify`, `explain`, `stats`, `top`, `graft`, `bench`; each
+//! has a folder of its own.
 
 mod arguments; // the command line: every verb, option and help text
 mod bench; // verb: compare allocators
 mod binary; // what files of programs and libraries say
 mod completions; // verb: shell completions
+mod explain; // verb: say where a process's memory is
 mod failure; // errors with an exit status
 mod graft; // verb: put loam into C libraries for static linking
+mod heap; // the heaps of another process, from outside
 mod man; // verb: man pages
 mod numbers; // numbers as people read them
 mod process; // programs that run, or are to
 mod run; // verb: run a program on loam
+mod stats; // verb: figures of a process
+mod top; // verb: the same, live
 mod verify; // verb: prove that a program runs on loam
 
 use arguments::Verb;
@@ -27,6 +32,9 @@ fn main() -> ExitCode {
     let outcome = match verb {
         Verb::Run(arguments) => run::run(&arguments),
         Verb::Verify(arguments) => verify::verify(&arguments),
+        Verb::Explain(arguments) => explain::explain(&arguments),
+        Verb::Stats(arguments) => stats::stats(&arguments),
+        Verb::Top(arguments) => top::top(&arguments),
         Verb::Graft(arguments) => graft::graft(&arguments),
         Verb::Bench(arguments) => bench::bench(*arguments),
         Verb::Man(arguments) => man::write(&arguments),

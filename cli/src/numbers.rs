@@ -78,6 +78,14 @@ pub fn figure(value: f64, unit: &str) -> String {
     scale.with_unit(if is_count { format!("{value:.0}") } else { digits(scale.apply(value)) })
 }
 
+/// `1.23 MiB`, and `-` for none.
+pub fn bytes(count: u64) -> String {
+    match count {
+        0 => "-".to_owned(),
+        count => figure(count as f64, "B"),
+    }
+}
+
 /// `1.23 ± 0.04 s`: both in one unit, with as many digits behind the point.
 pub fn figure_and_spread(value: f64, spread: f64, unit: &str) -> String {
     let scale = Scale::of(value, unit);

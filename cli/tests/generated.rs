@@ -5,7 +5,8 @@ mod common;
 use common::{Workshop, loam};
 use predicates::str::contains;
 
-const VERBS: [&str; 5] = ["run", "verify", "graft", "man", "completions"];
+const VERBS: [&str; 8] =
+    ["run", "verify", "explain", "stats", "top", "graft", "man", "completions"];
 
 #[test]
 fn help_names_every_verb_and_gives_examples() {
@@ -13,7 +14,7 @@ fn help_names_every_verb_and_gives_examples() {
     for verb in VERBS {
         assert = assert.stdout(contains(verb));
     }
-    for verb in ["run", "verify", "graft"] {
+    for verb in ["run", "verify", "explain", "stats", "top", "graft"] {
         loam()
             .args([verb, "--help"])
             .assert()

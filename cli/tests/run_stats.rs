@@ -10,7 +10,7 @@ use std::os::unix::process::ExitStatusExt;
 /// What a process of loam's says at its end, by a shell that stands in for the library.
 const SAYS: &str = r#"fd=${LOAM_OPTIONS##*stats_fd=}
 say() {
-  printf '{"loam_version": "1", "process_id": %d, "span_bytes": %d}\n' $1 $2 >&$fd
+  printf '{"loam_version": "1", "process_id": %d, "small_used_bytes": %d}\n' $1 $2 >&$fd
 }
 "#;
 

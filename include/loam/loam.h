@@ -111,7 +111,8 @@ size_t loam_malloc_usable_size(void *block) LOAM_NOEXCEPT;
  * malloc_trim(3). */
 int loam_malloc_trim(size_t keep) LOAM_NOEXCEPT;
 
-/* Prints statistics as text to standard error, without allocating. malloc_stats(3). */
+/* Prints statistics as text to standard error, without allocating. loam_stats has the same figures
+ * as numbers. malloc_stats(3). */
 void loam_malloc_stats(void) LOAM_NOEXCEPT;
 
 /* Writes statistics as XML to `stream`. `options` must be 0. Returns 0, or -1 with errno EINVAL
@@ -125,16 +126,17 @@ int loam_mallopt(int parameter, int value) LOAM_NOEXCEPT;
 /* The same fields, in the same order, as glibc's struct mallinfo2; all in bytes but for the
  * counts. mallinfo(3). */
 struct loam_mallinfo2 {
-  size_t arena;    /* bytes in spans and large blocks, and empty memory not given back yet */
+  size_t arena;    /* uordblks + fordblks */
   size_t ordblks;  /* number of free runs of OS pages */
   size_t smblks;   /* always 0 */
   size_t hblks;    /* number of huge blocks, each a mapping of its own */
   size_t hblkhd;   /* bytes in huge blocks */
   size_t usmblks;  /* always 0 */
   size_t fsmblks;  /* always 0 */
-  size_t uordblks; /* bytes in spans and large blocks in use */
-  size_t fordblks; /* bytes of empty memory that has not been given back yet */
-  size_t keepcost; /* the same: what malloc_trim(0) would give back */
+  size_t uordblks; /* bytes in other blocks that the program has, as large as they are usable */
+  size_t fordblks; /* bytes that are free and have not been given back */
+  size_t keepcost; /* of these, those of pages that no block is on: about what malloc_trim(0) would
+                      give back if every thread called it */
 };
 
 /* The same as int, each field capped at INT_MAX, as glibc's struct mallinfo. */
@@ -144,6 +146,50 @@ struct loam_mallinfo {
 
 struct loam_mallinfo2 loam_mallinfo2(void) LOAM_NOEXCEPT;
 struct loam_mallinfo loam_mallinfo(void) LOAM_NOEXCEPT;
+
+/* ---- Statistics ----------------------------------------------------------------------------- */
+
+/* What the process holds, in bytes as blocks are usable and pages are whole. The fields of the JSON
+ * of LOAM_OPTIONS=stats=json, in its order; docs/tuning.md explains each. */
+struct loam_stats {
+  uint64_t resident_bytes, peak_resident_bytes; /* of the whole process; 0: not known */
+  uint64_t used_bytes, used_count;              /* blocks that the program has: of these */
+  uint64_t small_used_bytes, middle_used_bytes, large_used_bytes, huge_used_bytes;
+  uint64_t free_bytes;      /* free and not given back: the sum of the next five */
+  uint64_t cached_bytes;    /* in bins and caches of threads */
+  uint64_t waiting_bytes;   /* small blocks on their way to the thread whose span they are of */
+  uint64_t span_free_bytes; /* free blocks of spans that others are in use of */
+  uint64_t spare_bytes;     /* empty spans that threads keep */
+  uint64_t dirty_bytes;     /* pages that nobody uses */
+  uint64_t idle_page_bytes; /* pages of spans in use on which all blocks are free */
+  uint64_t hole_bytes;      /* such that have been given back */
+  uint64_t metadata_bytes;  /* loam's own records, as far as they are in memory */
+  uint64_t purged_bytes, purge_count; /* given back since the start, and in how many calls */
+  uint64_t region_count, reserved_bytes; /* address space */
+  uint64_t free_run_count;  /* runs of OS pages that nobody uses */
+  uint64_t heap_live_count, heap_made_count; /* of threads */
+};
+
+/* Fills the first `size` bytes of `*stats`, which is sizeof(struct loam_stats) as the caller knows
+ * it; a field that this version does not know is 0. Takes a millisecond for each 100 MiB of small
+ * blocks, about; allocates nothing and stops nobody: what other threads do meanwhile may be counted
+ * in part. */
+void loam_stats(struct loam_stats *stats, size_t size) LOAM_NOEXCEPT;
+
+/* The same of all small blocks of one size; counts are of blocks. Of the blocks that have been cut
+ * (`carved_count`), the program has `used_count`, and the others are free in one of four places. */
+struct loam_class_stats {
+  uint64_t block_bytes, span_count, carved_count, used_count;
+  uint64_t bin_count;       /* in bins of threads */
+  uint64_t waiting_count;   /* on their way to the thread whose span they are of */
+  uint64_t free_count;      /* in their spans */
+  uint64_t hole_count;      /* in their spans, on pages that have been given back */
+  uint64_t idle_page_count; /* pages on which all blocks are free and that have not been */
+};
+
+/* Fills `classes`, the smallest blocks first, with up to `count` of them. Returns how many there
+ * are. */
+size_t loam_stats_of_classes(struct loam_class_stats *classes, size_t count) LOAM_NOEXCEPT;
 
 /* ---- Memory from elsewhere ------------------------------------------------------------------ */
 

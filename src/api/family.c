@@ -127,9 +127,24 @@ LM_EXPORT int loam_malloc_trim(size_t keep) {
   return lm_pool_trim(keep) || holes;
 }
 
+static void write_to_standard_error(void *context, const char *bytes, size_t length) {
+  (void)context;
+  lm_os_write(2, bytes, length);
+}
+
 LM_EXPORT void loam_malloc_stats(void) {
   lm_process_start();
-  lm_report_write(2, LM_STATS_TEXT);
+  lm_report_write(lm_report_print_text, LM_THREAD(lm_this_heap), write_to_standard_error, NULL);
+}
+
+struct stream {
+  FILE *file;
+  bool complete;
+};
+
+static void write_to_stream(void *context, const char *bytes, size_t length) {
+  struct stream *stream = context;
+  stream->complete = fwrite(bytes, 1, length, stream->file) == length;
 }
 
 LM_EXPORT int loam_malloc_info(int options, FILE *stream) {
@@ -138,9 +153,9 @@ LM_EXPORT int loam_malloc_info(int options, FILE *stream) {
     return -1;
   }
   lm_process_start();
-  LM_TEXT(text, LM_REPORT_BYTES);
-  lm_report_print_xml(&text);
-  return fwrite(text.bytes, 1, text.length, stream) == text.length ? 0 : -1;
+  struct stream output = {stream, false};
+  lm_report_write(lm_report_print_xml, LM_THREAD(lm_this_heap), write_to_stream, &output);
+  return output.complete ? 0 : -1;
 }
 
 LM_EXPORT int loam_mallopt(int parameter, int value) {
@@ -150,17 +165,19 @@ LM_EXPORT int loam_mallopt(int parameter, int value) {
 }
 
 LM_EXPORT struct loam_mallinfo2 loam_mallinfo2(void) {
-  struct lm_totals totals;
+  struct lm_figures figures;
   lm_process_start();
-  lm_report_gather(&totals);
+  lm_figures_gather(&figures, LM_FIGURES_SUMS, LM_THREAD(lm_this_heap));
+  size_t used_bytes = lm_figures_used_bytes(&figures) - figures.huge.bytes;
+  size_t free_bytes = lm_figures_free_bytes(&figures);
   struct loam_mallinfo2 info = {
-      .arena = totals.span_bytes + totals.middle_bytes + totals.large_bytes + totals.free_bytes,
-      .ordblks = totals.free_run_count,
-      .hblks = totals.huge_count,
-      .hblkhd = totals.huge_bytes,
-      .uordblks = totals.span_bytes + totals.middle_bytes + totals.large_bytes,
-      .fordblks = totals.free_bytes,
-      .keepcost = totals.free_bytes,
+      .arena = used_bytes + free_bytes,
+      .ordblks = figures.free_run_count,
+      .hblks = figures.huge.count,
+      .hblkhd = figures.huge.bytes,
+      .uordblks = used_bytes,
+      .fordblks = free_bytes,
+      .keepcost = figures.dirty_bytes + figures.spare_bytes,
   };
   return info;
 }

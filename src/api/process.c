@@ -4,6 +4,8 @@
 #include "api/allocate.h"
 #include "api/checking.h"
 #include "api/note.h"
+#include "api/process.h"
+#include "api/statistics.h"
 #include "config/options.h"
 #include "heap/orphan.h"
 #include "heap/shared.h"
@@ -21,7 +23,6 @@ static struct lm_lock start_lock = LM_LOCK_INIT(LM_RANK_START);
  * of whoever finds it set. */
 static _Atomic(bool) started;
 static bool options_read; /* under the lock, or in the constructor */
-static struct lm_os_output stats_output;
 
 /* The C library may not have its environment yet at the first malloc; the constructor comes
  * again. */
@@ -29,8 +30,10 @@ static void read_options(void) {
   if (options_read || !lm_os_has_environment()) return;
   options_read = true;
   if (lm_os_is_privileged()) return;
-  lm_options_read(lm_os_environment("LOAM_OPTIONS"));
-  if (lm_options.stats != LM_STATS_OFF) stats_output = lm_os_keep_open((int)lm_options.stats_fd);
+  const char *options = lm_os_environment("LOAM_OPTIONS");
+  if (options == NULL) return;
+  lm_options_read(options);
+  lm_statistics_start(options);
 }
 
 /* Two that replace malloc cannot both have it, and the sanitizer's runtime calls it before it can
@@ -105,21 +108,41 @@ static void free_quietly(struct lm_lock *lock) {
 }
 
 static void before_fork(void) {
+  take_quietly(&lm_report_lock);
   take_quietly(&lm_shared_heaps_lock); /* the list stands still from here on */
   lm_shared_for_each_lock(take_quietly);
   for_each_lock(take_quietly);
 }
 
-static void after_fork(void (*visit)(struct lm_lock *lock)) {
+static void for_all_locks(void (*visit)(struct lm_lock *lock)) {
   for_each_lock(visit);
   lm_shared_for_each_lock(visit);
   visit(&lm_shared_heaps_lock);
+  visit(&lm_report_lock);
 }
 
-static void after_fork_in_parent(void) { after_fork(free_quietly); }
+static void after_fork_in_parent(void) { for_all_locks(free_quietly); }
 static void after_fork_in_child(void) {
-  after_fork(lm_lock_reset);
+  for_all_locks(lm_lock_reset);
   lm_heap_after_fork(LM_THREAD(lm_this_heap));
+}
+
+/* ---- Locks that an interrupted thread may hold ---- */
+
+static _Atomic(struct lm_lock *) held_lock; /* one of those found held */
+
+static void note_held(struct lm_lock *lock) {
+  if (lm_load_relaxed(&lock->state) != 0) lm_store_relaxed(&held_lock, lock);
+}
+
+bool lm_process_call_when_unlocked(void (*function)(void)) {
+  for (;;) {
+    lm_store_relaxed(&held_lock, NULL);
+    for_all_locks(note_held);
+    struct lm_lock *held = lm_load_relaxed(&held_lock);
+    if (held == NULL) return false;
+    if (lm_lock_call_when_freed(held, function)) return true;
+  }
 }
 
 /* ---- Constructor and destructor ---- */
@@ -140,7 +163,5 @@ __attribute__((constructor(101))) static void construct(void) {
 
 __attribute__((destructor(101))) static void destruct(void) {
   lm_checked_end();
-  if (lm_options.stats == LM_STATS_OFF) return;
-  int fd = lm_os_kept_fd(&stats_output);
-  if (fd >= 0) lm_report_write(fd, (enum lm_stats_format)lm_options.stats);
+  lm_statistics_end();
 }

@@ -22,6 +22,34 @@ void lm_text_number(struct lm_text *text, uint64_t number) {
   while (count > 0) lm_text_char(text, digits[--count]);
 }
 
+/* At most 1023 of a unit, rounded down. */
+static const char units[] = "KMGTPE";
+
+void lm_text_bytes(struct lm_text *text, uint64_t bytes) {
+  size_t unit = 0;
+  uint64_t rest = 0; /* in 1024ths of the unit */
+  for (; bytes >= 1024; bytes /= 1024, unit++) rest = bytes % 1024;
+  lm_text_number(text, bytes);
+  uint64_t hundredths = rest * 100 / 1024;
+  if (unit > 0 && bytes < 100) {
+    lm_text_char(text, '.');
+    lm_text_char(text, (char)('0' + hundredths / 10));
+  }
+  if (unit > 0 && bytes < 10) lm_text_char(text, (char)('0' + hundredths % 10));
+  lm_text_char(text, ' ');
+  if (unit > 0) {
+    lm_text_char(text, units[unit - 1]);
+    lm_text_char(text, 'i');
+  }
+  lm_text_char(text, 'B');
+}
+
+void lm_text_pad(struct lm_text *text, size_t line_start, size_t column) {
+  do {
+    lm_text_char(text, ' ');
+  } while (text->length < text->capacity && text->length < line_start + column);
+}
+
 void lm_text_address(struct lm_text *text, uintptr_t address) {
   char digits[2 * sizeof address];
   size_t count = 0;

@@ -18,6 +18,10 @@ void lm_text_char(struct lm_text *text, char c);
 void lm_text_string(struct lm_text *text, const char *string);
 void lm_text_span(struct lm_text *text, const char *string, size_t length);
 void lm_text_number(struct lm_text *text, uint64_t number);
+/* Three digits of so many bytes, with their unit: 999 B, 1.23 MiB, 45.6 GiB. */
+void lm_text_bytes(struct lm_text *text, uint64_t bytes);
+/* Blanks up to a column, counted from where the line starts; one at least. */
+void lm_text_pad(struct lm_text *text, size_t line_start, size_t column);
 /* As 0x followed by lower-case digits. */
 void lm_text_address(struct lm_text *text, uintptr_t address);
 

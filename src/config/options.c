@@ -6,22 +6,29 @@
 /* The table that everything else follows. A choice is stored as its index. */
 struct option {
   const char *name;
-  const char *unit;    /* of a number; NULL for a choice */
-  const char *choices; /* "first|second|third", the index being the value; NULL for a number */
-  uint64_t minimum, maximum;
+  const char *unit;    /* of a number, or what a text is; NULL for a choice */
+  const char *choices; /* "first|second|third", the index being the value; NULL for others */
+  uint64_t minimum, maximum; /* of a text: of its length */
   uint64_t default_value;
-  uint64_t *value;
+  uint64_t *value; /* NULL for a text */
+  char *text;      /* with room for `maximum` bytes and a zero; NULL for others */
   const char *help;
 };
 
-#define CHOICE(name, choices, first) NULL, choices, 0, 0, first, &lm_options.name
+#define CHOICE(name, choices, first) NULL, choices, 0, 0, first, &lm_options.name, NULL
 #define NUMBER(name, unit, minimum, maximum, first) \
-  unit, NULL, minimum, maximum, first, &lm_options.name
+  unit, NULL, minimum, maximum, first, &lm_options.name, NULL
+#define WORDS(name, what) \
+  what, NULL, 1, sizeof lm_options.name - 1, 0, NULL, lm_options.name
 
 static const struct option option_table[] = {
     {"help", CHOICE(help, "0|1", 0), "print this table at start"},
     {"stats", CHOICE(stats, "off|text|json", LM_STATS_OFF), "print statistics at exit"},
     {"stats_fd", NUMBER(stats_fd, "file descriptor", 0, 1048576, 2), "where they are printed to"},
+    {"stats_file", WORDS(stats_file, "path"),
+     "a file that they are added to instead; %p is the process's number (Linux)"},
+    {"stats_signal", NUMBER(stats_signal, "signal", 0, 64, 0),
+     "they are also printed when this signal comes; 0: none does that (Linux)"},
     {"purge_delay_ms", NUMBER(purge_delay_ms, "milliseconds", 0, 3600000, 500),
      "how long empty memory is kept before it goes back to the system; 0: it never does"},
     {"foreign", CHOICE(foreign, "abort|ignore", LM_FOREIGN_ABORT),
@@ -41,13 +48,13 @@ static void print_range(struct lm_text *text, const struct option *option) {
   lm_text_number(text, option->minimum);
   lm_text_string(text, " to ");
   lm_text_number(text, option->maximum);
-  lm_text_char(text, ' ');
+  lm_text_string(text, option->text != NULL ? " bytes of a " : " ");
   lm_text_string(text, option->unit);
 }
 
 static void print_value(struct lm_text *text, const struct option *option, uint64_t value) {
   if (option->choices == NULL) {
-    lm_text_number(text, value);
+    if (option->text == NULL) lm_text_number(text, value);
     return;
   }
   const char *choice = option->choices;
@@ -99,16 +106,31 @@ static bool parse_choice(const char *choices, const char *string, size_t length,
   }
 }
 
-static void set_option(const struct option *option, const char *string, size_t length) {
+static bool parse_text(const struct option *option, const char *string, size_t length) {
+  if (length < option->minimum || length > option->maximum) return false;
+  for (size_t i = 0; i < length; i++) option->text[i] = string[i];
+  option->text[length] = 0;
+  return true;
+}
+
+static void use_default(const struct option *option) {
+  if (option->text != NULL) option->text[0] = 0;
+  else *option->value = option->default_value;
+}
+
+static bool parse_value(const struct option *option, const char *string, size_t length) {
   uint64_t value;
+  if (option->text != NULL) return parse_text(option, string, length);
   bool good = option->choices != NULL
                   ? parse_choice(option->choices, string, length, &value)
                   : lm_parse_number(string, length, &value) && value >= option->minimum &&
                         value <= option->maximum;
-  if (good) {
-    *option->value = value;
-    return;
-  }
+  if (good) *option->value = value;
+  return good;
+}
+
+static void set_option(const struct option *option, const char *string, size_t length) {
+  if (parse_value(option, string, length)) return;
   LM_TEXT(after, 256);
   lm_text_string(&after, " for ");
   lm_text_string(&after, option->name);
@@ -116,8 +138,8 @@ static void set_option(const struct option *option, const char *string, size_t l
   print_range(&after, option);
   lm_text_string(&after, "; ");
   print_value(&after, option, option->default_value);
-  lm_text_string(&after, " is used");
-  *option->value = option->default_value;
+  lm_text_string(&after, option->text != NULL ? "none is used" : " is used");
+  use_default(option);
   complain("bad value ", string, length, &after);
 }
 

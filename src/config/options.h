@@ -4,6 +4,8 @@
 
 #include "base/compiler.h"
 
+#define LM_STATS_FILE_BYTES 1024 /* with the zero at its end */
+
 enum lm_stats_format { LM_STATS_OFF, LM_STATS_TEXT, LM_STATS_JSON };
 enum lm_foreign_policy { LM_FOREIGN_ABORT, LM_FOREIGN_IGNORE };
 enum lm_huge_pages { LM_HUGE_PAGES_OFF, LM_HUGE_PAGES_ON };
@@ -13,6 +15,8 @@ struct lm_options {
   uint64_t help;
   uint64_t stats;      /* enum lm_stats_format */
   uint64_t stats_fd;
+  char stats_file[LM_STATS_FILE_BYTES]; /* empty: none */
+  uint64_t stats_signal; /* 0: none */
   uint64_t purge_delay_ms;
   uint64_t foreign;    /* enum lm_foreign_policy */
   uint64_t huge_pages; /* enum lm_huge_pages */

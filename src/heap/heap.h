@@ -167,6 +167,8 @@ struct lm_heap {
   struct lm_heap *newer; /* of a kept heap: the one that was kept after it */
   size_t kept_bytes;    /* what it was kept with when its thread ended; 0: nothing */
   uint64_t kept_ms;     /* when that was */
+  struct lm_heap *next_made; /* of all ever made; never changes */
+  uint32_t thread_id; /* as the system numbers the heap's thread; 0: it has none. For reports */
 
   /* Messages from other threads, newest first; LM_INBOX_CLOSED once the thread has ended.
    * Pushed by any thread with a releasing compare-and-swap, taken whole by the owner with an
@@ -275,9 +277,12 @@ void lm_heap_end(struct lm_heap *heap);
 bool lm_heap_end_oldest_kept(uint64_t age_ms);
 
 /* In the child of a fork, whose only thread has this heap, or none. */
-void lm_heap_after_fork(const struct lm_heap *heap);
+void lm_heap_after_fork(struct lm_heap *heap);
 
 extern struct lm_lock lm_heaps_lock;
 extern size_t lm_heap_made_count; /* heaps ever made; under lm_heaps_lock */
+/* All of them, linked by next_made; none ever goes. Stored under the lock with a release, which
+ * pairs with the acquire of whoever walks them. */
+extern _Atomic(struct lm_heap *) lm_heaps_made;
 
 #endif

@@ -15,6 +15,7 @@
 
 struct lm_lock lm_heaps_lock = LM_LOCK_INIT(LM_RANK_HEAPS);
 size_t lm_heap_made_count;
+_Atomic(struct lm_heap *) lm_heaps_made;
 /* Heaps without a thread: kept as they were, the newest first, and without spans. Under
  * lm_heaps_lock. */
 static struct lm_heap *kept_heaps, *bare_heaps;
@@ -35,14 +36,15 @@ static void remove_live(size_t count) {
 static struct lm_heap *make_heap(void) {
   struct lm_heap *heap = lm_meta_take(sizeof *heap);
   if (heap == NULL) return NULL;
+  lm_middle_begin(heap);
   lm_lock_take(&lm_heaps_lock);
   uint32_t id = LM_OWNER_FIRST_HEAP + (uint32_t)lm_heap_made_count++;
-  lm_lock_free(&lm_heaps_lock);
-  if (id >= LM_OWNER_FIRST_SHARED) return NULL;
   heap->tag = id << LM_TAG_OWNER_SHIFT;
   heap->pool = &lm_pools[id % lm_pool_count];
-  lm_middle_begin(heap);
-  return heap;
+  heap->next_made = lm_load_relaxed(&lm_heaps_made);
+  lm_store_release(&lm_heaps_made, heap);
+  lm_lock_free(&lm_heaps_lock);
+  return id < LM_OWNER_FIRST_SHARED ? heap : NULL;
 }
 
 /* The heap that was kept last, or NULL; the lists' lock is held. */
@@ -88,6 +90,7 @@ struct lm_heap *lm_heap_begin(void) {
   heap->tick_ms = lm_os_clock_ms();
   lm_store_relaxed(&heap->free_tag, heap->tag);
   heap->watch = (struct lm_watch){.seen_ms = heap->tick_ms};
+  heap->thread_id = lm_os_thread_id();
   /* Opens the inbox, unless it has stayed open; pairs with the acquiring load of whoever sends
    * next. */
   if (heap->kept_bytes == 0) lm_store_release(&heap->inbox, NULL);
@@ -193,6 +196,7 @@ static void push_bare_heap(struct lm_heap *heap, size_t live_count) {
 }
 
 void lm_heap_end(struct lm_heap *heap) {
+  heap->thread_id = 0;
   lm_heap_flush_guests(heap);
   lm_remote_flush(heap);
   lm_remote_collect(heap);
@@ -206,7 +210,8 @@ void lm_heap_end(struct lm_heap *heap) {
   lm_pool_tick(lm_os_clock_ms(), LM_POOL_TICK_BYTES);
 }
 
-void lm_heap_after_fork(const struct lm_heap *heap) {
+void lm_heap_after_fork(struct lm_heap *heap) {
+  if (!lm_heap_is_empty(heap)) heap->thread_id = lm_os_thread_id();
   lm_store_relaxed(&lm_pool_thread_count, lm_heap_is_empty(heap) ? 0 : 1);
   lm_store_relaxed(&lm_budget_kept_bytes, heap->reported_bytes);
 }

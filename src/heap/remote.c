@@ -44,6 +44,11 @@ static void message_set_after_next(struct lm_message *message, struct lm_message
 }
 #endif
 
+struct lm_message *lm_message_read(const struct lm_message *message, size_t *count) {
+  *count = message_count(message);
+  return message_next(message);
+}
+
 /* Pushes linked messages onto the heap's inbox. False if it is closed; then the last is the last
  * still, though an attempt before may have linked it to what was in the inbox. `*waited` says
  * whether others were in it. */

@@ -34,6 +34,9 @@ struct lm_message {
   struct lm_message *after_next;
 };
 
+/* For reports: the next message, and how many blocks this one is of. */
+struct lm_message *lm_message_read(const struct lm_message *message, size_t *count);
+
 /* Sends a part of what is collected, since that is enough; more parts if there are few chains in
  * them and they weigh too much still. */
 void lm_remote_flush_part(struct lm_heap *heap);

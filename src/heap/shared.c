@@ -8,7 +8,8 @@
 #include "pages/meta.h"
 
 struct lm_lock lm_shared_heaps_lock = LM_LOCK_INIT(LM_RANK_SHARED_HEAPS);
-static struct loam_heap *all_heaps, *unused_heaps; /* both and the count under the lock */
+_Atomic(struct loam_heap *) lm_shared_heaps;
+static struct loam_heap *unused_heaps; /* this and the count under the lock */
 static uint32_t heap_count;
 
 /* ---- Begin and end ---- */
@@ -45,8 +46,8 @@ static struct loam_heap *make_shared(void) {
     shared->lock.rank = LM_RANK_SHARED_HEAP;
     reset(&shared->heap, id << LM_TAG_OWNER_SHIFT, NULL);
     shared->heap.pool = ordinary_pool(&shared->heap);
-    shared->next = all_heaps;
-    all_heaps = shared;
+    shared->next = lm_load_relaxed(&lm_shared_heaps);
+    lm_store_release(&lm_shared_heaps, shared);
   }
   lm_lock_free(&lm_shared_heaps_lock);
   return room ? shared : NULL;
@@ -88,9 +89,10 @@ void lm_shared_end(struct loam_heap *shared) {
 }
 
 void lm_shared_for_each_lock(void (*visit)(struct lm_lock *lock)) {
-  for (struct loam_heap *shared = all_heaps; shared != NULL; shared = shared->next)
+  struct loam_heap *all = lm_load_relaxed(&lm_shared_heaps);
+  for (struct loam_heap *shared = all; shared != NULL; shared = shared->next)
     visit(&shared->lock);
-  for (struct loam_heap *shared = all_heaps; shared != NULL; shared = shared->next)
+  for (struct loam_heap *shared = all; shared != NULL; shared = shared->next)
     if (has_own_pool(shared)) visit(&shared->own_pool.lock);
 }
 

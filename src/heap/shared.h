@@ -45,6 +45,10 @@ void lm_shared_give_all(struct loam_heap *shared);
 typedef void lm_block_visitor(void *context, void *block, size_t bytes, bool in_use);
 void lm_shared_visit(struct loam_heap *shared, lm_block_visitor *visit, void *context);
 
+/* All ever made, linked by next; none ever goes. Stored under the list's lock with a release, which
+ * pairs with the acquire of whoever walks them without it. */
+extern _Atomic(struct loam_heap *) lm_shared_heaps;
+
 /* For fork: the list's lock, and those of all heaps and their own pools, in this order, while the
  * list's is held. */
 extern struct lm_lock lm_shared_heaps_lock;

@@ -7,34 +7,24 @@
 #include "pages/pool.h"
 #include "pages/pressure.h"
 
-struct huge {
-  struct huge *next;
-  uintptr_t address;
-  size_t size;
-  const struct loam_page_provider *provider; /* NULL: the system */
-  struct lm_pool *pool; /* that it was taken for */
-};
-
-#define BUCKET_BITS 10
-#define BUCKET_COUNT ((size_t)1 << BUCKET_BITS)
 struct lm_lock lm_huge_lock = LM_LOCK_INIT(LM_RANK_HUGE);
 struct lm_huge_totals lm_huge_totals;
-static struct huge *buckets[BUCKET_COUNT]; /* by address; under the lock */
-static struct huge *unused_records;        /* under the lock */
+struct lm_huge *lm_huge_buckets[LM_HUGE_BUCKET_COUNT];
+static struct lm_huge *unused_records; /* under the lock */
 
-static struct huge **bucket_of(uintptr_t address) {
-  return &buckets[lm_hash(address >> lm_os.page_shift, BUCKET_BITS)];
+static struct lm_huge **bucket_of(uintptr_t address) {
+  return &lm_huge_buckets[lm_hash(address >> lm_os.page_shift, LM_HUGE_BUCKET_BITS)];
 }
 
 /* Where the record of the block is linked from; what that points to is NULL if there is none. */
-static struct huge **find(const void *address) {
-  struct huge **link = bucket_of((uintptr_t)address);
+static struct lm_huge **find(const void *address) {
+  struct lm_huge **link = bucket_of((uintptr_t)address);
   while (*link != NULL && (*link)->address != (uintptr_t)address) link = &(*link)->next;
   return link;
 }
 
-static void insert(struct huge *huge) {
-  struct huge **bucket = bucket_of(huge->address);
+static void insert(struct lm_huge *huge) {
+  struct lm_huge **bucket = bucket_of(huge->address);
   huge->next = *bucket;
   *bucket = huge;
   lm_huge_totals.count++;
@@ -42,9 +32,9 @@ static void insert(struct huge *huge) {
 }
 
 /* Takes the block's record out of the table; NULL if there is none. */
-static struct huge *extract(const void *address) {
-  struct huge **link = find(address);
-  struct huge *huge = *link;
+static struct lm_huge *extract(const void *address) {
+  struct lm_huge **link = find(address);
+  struct lm_huge *huge = *link;
   if (huge == NULL) return NULL;
   *link = huge->next;
   lm_huge_totals.count--;
@@ -52,15 +42,15 @@ static struct huge *extract(const void *address) {
   return huge;
 }
 
-static struct huge *new_record(void) {
+static struct lm_huge *new_record(void) {
   lm_lock_take(&lm_huge_lock);
-  struct huge *huge = unused_records;
+  struct lm_huge *huge = unused_records;
   if (huge != NULL) unused_records = huge->next;
   lm_lock_free(&lm_huge_lock);
   return huge != NULL ? huge : lm_meta_take(sizeof *huge);
 }
 
-static void end_record(struct huge *huge) {
+static void end_record(struct lm_huge *huge) {
   lm_lock_take(&lm_huge_lock);
   huge->next = unused_records;
   unused_records = huge;
@@ -82,7 +72,7 @@ static void leave_callback(struct lm_pool *pool) {
   if (lm_pool_is_own(pool)) lm_lock_free(&pool->lock);
 }
 
-static int map_once(const struct huge *huge, size_t alignment, void **address) {
+static int map_once(const struct lm_huge *huge, size_t alignment, void **address) {
   enter_callback(huge->pool);
   int error = lm_provider_map(huge->provider, huge->size, alignment, address);
   lm_pressure_note_used(huge->size >> lm_os.page_shift);
@@ -90,7 +80,7 @@ static int map_once(const struct huge *huge, size_t alignment, void **address) {
   return error;
 }
 
-static int map_huge(struct huge *huge, size_t alignment, bool clear, void **address) {
+static int map_huge(struct lm_huge *huge, size_t alignment, bool clear, void **address) {
   bool may_be_used = huge->provider == NULL && !clear;
   *address = may_be_used ? lm_mappings_take(&huge->size, alignment) : NULL;
   if (*address != NULL) return 0;
@@ -100,7 +90,7 @@ static int map_huge(struct huge *huge, size_t alignment, bool clear, void **addr
   return room ? map_once(huge, alignment, address) : error;
 }
 
-static void unmap_huge(const struct huge *huge) {
+static void unmap_huge(const struct lm_huge *huge) {
   if (huge->provider == NULL && lm_mappings_keep((void *)huge->address, huge->size)) return;
   enter_callback(huge->pool);
   lm_provider_release(huge->provider, (void *)huge->address, huge->size);
@@ -109,7 +99,7 @@ static void unmap_huge(const struct huge *huge) {
 
 void *lm_huge_take(struct lm_pool *pool, size_t size, size_t alignment, bool clear) {
   void *address;
-  struct huge *huge = new_record();
+  struct lm_huge *huge = new_record();
   if (huge == NULL) return NULL;
   huge->size = lm_align_up(lm_max(size, 1), lm_os.page_bytes);
   huge->pool = pool;
@@ -129,7 +119,7 @@ void *lm_huge_take(struct lm_pool *pool, size_t size, size_t alignment, bool cle
 size_t lm_huge_usable_bytes(const void *address) {
   if (((uintptr_t)address & (lm_os.page_bytes - 1)) != 0) return 0;
   lm_lock_take(&lm_huge_lock);
-  struct huge *huge = *find(address);
+  struct lm_huge *huge = *find(address);
   size_t size = huge != NULL ? huge->size : 0;
   lm_lock_free(&lm_huge_lock);
   return size;
@@ -138,8 +128,8 @@ size_t lm_huge_usable_bytes(const void *address) {
 bool lm_huge_holds(const void *address) {
   bool found = false;
   lm_lock_take(&lm_huge_lock);
-  for (size_t i = 0; i < BUCKET_COUNT && !found; i++)
-    for (struct huge *huge = buckets[i]; huge != NULL && !found; huge = huge->next)
+  for (size_t i = 0; i < LM_HUGE_BUCKET_COUNT && !found; i++)
+    for (struct lm_huge *huge = lm_huge_buckets[i]; huge != NULL && !found; huge = huge->next)
       found = (uintptr_t)address - huge->address < huge->size;
   lm_lock_free(&lm_huge_lock);
   return found;
@@ -148,8 +138,8 @@ bool lm_huge_holds(const void *address) {
 #if LM_OS_TELLS_USAGE
 void lm_huge_add_usage(struct lm_os_usage *usage) {
   lm_lock_take(&lm_huge_lock);
-  for (size_t i = 0; i < BUCKET_COUNT; i++)
-    for (struct huge *huge = buckets[i]; huge != NULL; huge = huge->next)
+  for (size_t i = 0; i < LM_HUGE_BUCKET_COUNT; i++)
+    for (struct lm_huge *huge = lm_huge_buckets[i]; huge != NULL; huge = huge->next)
       lm_os_add_usage((void *)huge->address, huge->size, usage);
   lm_lock_free(&lm_huge_lock);
 }
@@ -158,7 +148,7 @@ void lm_huge_add_usage(struct lm_os_usage *usage) {
 bool lm_huge_give(void *address) {
   if (((uintptr_t)address & (lm_os.page_bytes - 1)) != 0) return false;
   lm_lock_take(&lm_huge_lock);
-  struct huge *huge = extract(address);
+  struct lm_huge *huge = extract(address);
   lm_lock_free(&lm_huge_lock);
   if (huge == NULL) return false;
   unmap_huge(huge);
@@ -168,7 +158,7 @@ bool lm_huge_give(void *address) {
 
 /* Gives a block that is in no table its new size, and maybe a new address. False, with nothing
  * changed, if that fails. A block of a provider's stays as it is, or must be copied. */
-static bool resize_mapping(struct huge *huge, size_t size) {
+static bool resize_mapping(struct lm_huge *huge, size_t size) {
   void *block = (void *)huge->address, *moved;
   if (huge->provider != NULL) return size <= huge->size && size > huge->size / 2;
   int error = lm_os_remap(block, huge->size, size, &moved);
@@ -183,7 +173,7 @@ void *lm_huge_resize(void *block, size_t size) {
   size = lm_align_up(size, lm_os.page_bytes);
   /* Out of the table while it moves: another thread may be given the old address meanwhile. */
   lm_lock_take(&lm_huge_lock);
-  struct huge *huge = extract(block);
+  struct lm_huge *huge = extract(block);
   lm_lock_free(&lm_huge_lock);
   if (huge == NULL) return NULL;
   bool done = huge->size == size || resize_mapping(huge, size);

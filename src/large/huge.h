@@ -12,9 +12,22 @@ struct lm_huge_totals {
   size_t count;
   size_t bytes;
 };
-/* Both under lm_huge_lock. */
+struct loam_page_provider;
+struct lm_huge {
+  struct lm_huge *next; /* in its bucket, or unused */
+  uintptr_t address;
+  size_t size;
+  const struct loam_page_provider *provider; /* NULL: the system */
+  struct lm_pool *pool; /* that it was taken for */
+};
+
+#define LM_HUGE_BUCKET_BITS 10
+#define LM_HUGE_BUCKET_COUNT ((size_t)1 << LM_HUGE_BUCKET_BITS)
+
+/* All under lm_huge_lock. */
 extern struct lm_lock lm_huge_lock;
 extern struct lm_huge_totals lm_huge_totals;
+extern struct lm_huge *lm_huge_buckets[LM_HUGE_BUCKET_COUNT]; /* by address */
 
 /* Memory of `size` bytes, rounded up to pages and maybe more, from the pool's provider, which reads
  * as zero if `clear`; NULL if out of memory. */

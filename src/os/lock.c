@@ -19,7 +19,22 @@ void lm_lock_take_slow(struct lm_lock *lock) {
   while (lm_exchange_acquire(&lock->state, 2) != 0) lm_os_wait(&lock->state, 2);
 }
 
-void lm_lock_free_slow(struct lm_lock *lock) { lm_os_wake_one(&lock->state); }
+/* Written by whoever wants the call, taken by whoever makes it. */
+static _Atomic(uintptr_t) called_when_freed;
+
+bool lm_lock_call_when_freed(struct lm_lock *lock, void (*function)(void)) {
+  uint32_t held = 1;
+  lm_store_release(&called_when_freed, (uintptr_t)function);
+  /* As if somebody slept: then freeing it is the slow path. */
+  return lm_cas_acquire(&lock->state, &held, 2) || held == 2;
+}
+
+void lm_lock_free_slow(struct lm_lock *lock) {
+  lm_os_wake_one(&lock->state);
+  if (LM_LIKELY(lm_load_relaxed(&called_when_freed) == 0)) return;
+  uintptr_t function = lm_exchange_acquire(&called_when_freed, 0);
+  if (function != 0) ((void (*)(void))function)();
+}
 
 #if LM_CHECKING
 LM_THREAD_LOCAL uint32_t lm_held_ranks = 0; /* bit r: this thread holds a lock of rank r */

@@ -9,7 +9,8 @@
 #include "base/compiler.h"
 
 enum lm_lock_rank {
-  LM_RANK_SHARED_HEAPS = 1, /* the list of first-class heaps */
+  LM_RANK_REPORT = 1,   /* the text of statistics */
+  LM_RANK_SHARED_HEAPS, /* the list of first-class heaps */
   LM_RANK_SHARED_HEAP, /* one first-class heap */
   LM_RANK_OWN_POOL,    /* the regions of a first-class heap with a page provider */
   LM_RANK_START,       /* process start */
@@ -47,6 +48,10 @@ LM_INLINE void lm_lock_free(struct lm_lock *lock) {
   if (LM_CHECKING) lm_lock_rank_check(lock->rank, false);
   if (LM_UNLIKELY(lm_exchange_release(&lock->state, 0) == 2)) lm_lock_free_slow(lock);
 }
+
+/* Has whoever frees the lock next call the function; false if nobody holds it. One function for all
+ * locks, one call for any number of these. */
+bool lm_lock_call_when_freed(struct lm_lock *lock, void (*function)(void));
 
 /* In the child of a fork: whoever held the lock is gone. */
 LM_INLINE void lm_lock_reset(struct lm_lock *lock) { lm_store_relaxed(&lock->state, 0); }

@@ -30,7 +30,7 @@ int lm_os_reserve(size_t size, size_t alignment, void **result);
 
 /* Address space that costs nothing where it is not written to; parts of it become writable with
  * lm_os_commit. What has not been committed reads as zero if LM_OS_RESERVED_READS_ZERO, and may not
- * be read at all if not. */
+ * be read at all if not. Not in cores. */
 #if defined(_WIN32)
 #define LM_OS_RESERVED_READS_ZERO 0
 #else
@@ -86,6 +86,15 @@ void lm_os_add_usage(const void *address, size_t size, struct lm_os_usage *usage
 #else
 #define LM_OS_TELLS_USAGE 0
 #endif
+
+/* How much of a reservation or mapping is in memory; all of it where the system does not say. */
+size_t lm_os_resident_bytes(const void *address, size_t size);
+
+/* What the whole process has in memory, and has had at most; 0: the system does not say. */
+struct lm_os_residency {
+  size_t resident_bytes, peak_bytes;
+};
+void lm_os_read_residency(struct lm_os_residency *residency);
 
 /* How much address space the process may have, in bytes; UINT64_MAX if as much as there is. May
  * change while the process runs. */
@@ -154,7 +163,18 @@ struct lm_os_output {
 struct lm_os_output lm_os_keep_open(int fd);
 /* The descriptor to write to it; negative if it is none of that file any longer. */
 int lm_os_kept_fd(const struct lm_os_output *output);
+/* A file to append to, made if there is none; negative if it cannot be opened. To be closed. */
+int lm_os_open_to_append(const char *path);
+void lm_os_close(int fd);
 uint32_t lm_os_process_id(void);
+uint32_t lm_os_thread_id(void);
+/* What the process is called; empty where the system does not say. */
+void lm_os_process_name(char *name, size_t capacity);
+/* Whether the process that started this one was itself started with such an environment variable.
+ * Slow; false where the system does not say. */
+bool lm_os_parent_has_environment(const char *name, const char *value);
+/* Lets a signal call a function, on whatever thread it comes to. False if that cannot be. */
+bool lm_os_on_signal(int signal, void (*handler)(int));
 void lm_os_write(int fd, const char *bytes, size_t length);
 LM_NORETURN void lm_os_abort(void);
 

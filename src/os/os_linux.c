@@ -81,6 +81,22 @@ static int read_status(int fd, const char *path, struct file_status *status) {
 #endif
 }
 
+#define MINCORE_PAGES 256
+
+size_t lm_os_resident_bytes(const void *address, size_t size) {
+  unsigned char pages[MINCORE_PAGES];
+  size_t count = 0, left = size >> lm_os.page_shift;
+  for (uintptr_t at = (uintptr_t)address; left > 0;) {
+    size_t part = lm_min(left, MINCORE_PAGES), bytes = part << lm_os.page_shift;
+    if (is_error(lm_syscall6(SYS_mincore, (long)at, (long)bytes, (long)pages, 0, 0, 0)))
+      return size;
+    for (size_t i = 0; i < part; i++) count += pages[i] & 1;
+    at += bytes;
+    left -= part;
+  }
+  return count << lm_os.page_shift;
+}
+
 /* RLIM_INFINITY of 64 bits, whatever the C library's is, if there is no limit. */
 static uint64_t find_limit(int resource) {
   struct {
@@ -243,7 +259,10 @@ int lm_os_reserve(size_t size, size_t alignment, void **result) {
 }
 
 int lm_os_reserve_zero(size_t size, void **result) {
-  return map_memory(NULL, size, PROT_READ, UNCHECKED, result);
+  int error = map_memory(NULL, size, PROT_READ, UNCHECKED, result);
+  /* Debuggers write all of it into a core else, nearly all being zero. */
+  if (error == 0) lm_syscall6(SYS_madvise, (long)*result, (long)size, MADV_DONTDUMP, 0, 0, 0);
+  return error;
 }
 
 int lm_os_commit(void *address, size_t size) {
@@ -518,6 +537,21 @@ int lm_os_kept_fd(const struct lm_os_output *output) {
   return same || unknown ? output->fd : -1;
 }
 
+int lm_os_open_to_append(const char *path) {
+  long fd = lm_syscall6(SYS_openat, AT_FDCWD, (long)path,
+                        O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666, 0, 0);
+  return is_error(fd) ? -1 : (int)fd;
+}
+
+void lm_os_close(int fd) { lm_syscall6(SYS_close, fd, 0, 0, 0, 0, 0); }
+
+bool lm_os_on_signal(int signal, void (*handler)(int)) {
+  struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART | SA_ONSTACK};
+  return sigaction(signal, &action, NULL) == 0;
+}
+
+uint32_t lm_os_thread_id(void) { return (uint32_t)lm_syscall6(SYS_gettid, 0, 0, 0, 0, 0, 0); }
+
 uint32_t lm_os_process_id(void) { return (uint32_t)lm_syscall6(SYS_getpid, 0, 0, 0, 0, 0, 0); }
 
 void lm_os_write(int fd, const char *bytes, size_t length) {
@@ -600,6 +634,74 @@ static void parse_mapping(const char *line, struct lm_os_mapping *mapping) {
   size_t i = 0;
   for (; p[i] != 0 && i + 1 < sizeof mapping->path; i++) mapping->path[i] = p[i];
   mapping->path[i] = 0;
+}
+
+/* The number in a line "name:   number kB"; 0 if it is another one. */
+static size_t parse_kib(const char *line, const char *name) {
+  size_t number = 0;
+  while (*name != 0 && *line == *name) line++, name++;
+  if (*name != 0) return 0;
+  while (*line == ' ' || *line == '\t') line++;
+  for (; *line >= '0' && *line <= '9'; line++) number = number * 10 + (size_t)(*line - '0');
+  return number * LM_KIB;
+}
+
+void lm_os_read_residency(struct lm_os_residency *residency) {
+  struct lm_lines lines;
+  char line[128];
+  *residency = (struct lm_os_residency){0, 0};
+  if (!lm_lines_begin(&lines, "/proc/self/status")) return;
+  while (lm_lines_read(&lines, line, sizeof line)) {
+    residency->resident_bytes += parse_kib(line, "VmRSS:");
+    residency->peak_bytes += parse_kib(line, "VmHWM:");
+  }
+  lm_lines_end(&lines);
+}
+
+void lm_os_process_name(char *name, size_t capacity) {
+  struct lm_lines lines;
+  name[0] = 0;
+  if (!lm_lines_begin(&lines, "/proc/self/comm")) return;
+  if (!lm_lines_read(&lines, name, capacity)) name[0] = 0;
+  lm_lines_end(&lines);
+}
+
+/* The next text that ends in a zero byte; false at the end. Whether it is `name`=`value` whole. */
+static bool read_variable(struct lm_lines *lines, const char *name, const char *value,
+                          bool *same) {
+  const char *parts[] = {name, "=", value, NULL};
+  const char **part = parts, *expected = *part;
+  *same = true;
+  for (;;) {
+    if (lines->start == lines->end) {
+      long count = lm_syscall6(SYS_read, lines->fd, (long)lines->buffer, sizeof lines->buffer, 0,
+                               0, 0);
+      if (count <= 0) return false;
+      lines->start = 0;
+      lines->end = (size_t)count;
+    }
+    char c = lines->buffer[lines->start++];
+    while (*part != NULL && *expected == 0) expected = *++part;
+    if (c == 0) break;
+    *same &= *part != NULL && *expected++ == c;
+    if (!*same) part = &parts[3];
+  }
+  *same &= *part == NULL;
+  return true;
+}
+
+bool lm_os_parent_has_environment(const char *name, const char *value) {
+  LM_TEXT(path, 64);
+  struct lm_lines lines;
+  bool same = false;
+  lm_text_string(&path, "/proc/");
+  lm_text_number(&path, (uint64_t)lm_syscall6(SYS_getppid, 0, 0, 0, 0, 0, 0));
+  lm_text_span(&path, "/environ", sizeof "/environ");
+  bool more = lm_lines_begin(&lines, path.bytes);
+  if (!more) return false;
+  while (more && !same) more = read_variable(&lines, name, value, &same);
+  lm_lines_end(&lines);
+  return more && same;
 }
 
 static bool same_string(const char *a, const char *b) {

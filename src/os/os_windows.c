@@ -177,7 +177,7 @@ int lm_os_move_pages(void *from, void *to, size_t size) {
 uint64_t lm_os_address_space_limit(void) { return UINT64_MAX; }
 
 /* Of committed pages: what is in memory and not paged out or untouched. */
-static size_t resident_bytes(char *start, const char *end) {
+static size_t resident_in(char *start, const char *end) {
   PSAPI_WORKING_SET_EX_INFORMATION pages[64];
   size_t count = 0;
   while (start < end) {
@@ -200,10 +200,23 @@ void lm_os_add_usage(const void *address, size_t size, struct lm_os_usage *usage
     if (run_end > end) run_end = end;
     if (info.State == MEM_COMMIT) {
       usage->committed_bytes += (size_t)(run_end - start);
-      usage->resident_bytes += resident_bytes(start, run_end);
+      usage->resident_bytes += resident_in(start, run_end);
     }
     start = run_end;
   }
+}
+
+size_t lm_os_resident_bytes(const void *address, size_t size) {
+  struct lm_os_usage usage = {0, 0};
+  lm_os_add_usage(address, size, &usage);
+  return usage.resident_bytes;
+}
+
+void lm_os_read_residency(struct lm_os_residency *residency) {
+  PROCESS_MEMORY_COUNTERS counters = {.cb = sizeof counters};
+  bool told = GetProcessMemoryInfo(GetCurrentProcess(), &counters, sizeof counters);
+  residency->resident_bytes = told ? counters.WorkingSetSize : 0;
+  residency->peak_bytes = told ? counters.PeakWorkingSetSize : 0;
 }
 
 /* ---- Time ---- */
@@ -265,6 +278,27 @@ void lm_os_fork_start(void (*before)(void), void (*parent)(void), void (*child)(
 
 struct lm_os_output lm_os_keep_open(int fd) { return (struct lm_os_output){fd, 0, 0}; }
 int lm_os_kept_fd(const struct lm_os_output *output) { return output->fd; }
+
+int lm_os_open_to_append(const char *path) {
+  (void)path;
+  return -1;
+}
+void lm_os_close(int fd) { (void)fd; }
+
+void lm_os_process_name(char *name, size_t capacity) {
+  (void)capacity;
+  name[0] = 0;
+}
+bool lm_os_parent_has_environment(const char *name, const char *value) {
+  return name == NULL && value == NULL; /* it is not told */
+}
+bool lm_os_on_signal(int signal, void (*handler)(int)) {
+  (void)signal;
+  (void)handler;
+  return false;
+}
+
+uint32_t lm_os_thread_id(void) { return GetCurrentThreadId(); }
 
 uint32_t lm_os_process_id(void) { return GetCurrentProcessId(); }
 

@@ -5,19 +5,11 @@
 #include "os/os.h"
 #include "pages/pressure.h"
 
-#define ENTRY_COUNT 4
 #define SURPLUS_FRACTION 4 /* a mapping may be longer than the block by this part of it */
 
-/* The mappings that were given last; all under the lock. */
-struct entry {
-  char *address;     /* NULL: it has not been kept, or has been taken again */
-  size_t size;       /* what is left of it */
-  size_t given_size; /* 0: none has been given */
-  uint64_t given_ms;
-};
 struct lm_lock lm_mappings_lock = LM_LOCK_INIT(LM_RANK_MAPPINGS);
 size_t lm_mappings_kept_bytes;
-static struct entry entries[ENTRY_COUNT];
+struct lm_kept_mapping lm_kept_mappings[LM_KEPT_MAPPINGS];
 static size_t next_entry;
 static uint64_t asked_again_ms; /* when one was asked for last that had just been given; 0: never */
 
@@ -30,7 +22,7 @@ static bool serves(size_t mapping_size, size_t size) {
 }
 
 /* Takes an entry's mapping, if it has one, out. */
-static void *take_out(struct entry *entry) {
+static void *take_out(struct lm_kept_mapping *entry) {
   void *address = entry->address;
   if (address != NULL) lm_mappings_kept_bytes -= entry->size;
   entry->address = NULL;
@@ -38,7 +30,7 @@ static void *take_out(struct entry *entry) {
 }
 
 /* Releases an entry's mapping, if it has one, without the lock, which is held on entry and exit. */
-static bool release_mapping(struct entry *entry) {
+static bool release_mapping(struct lm_kept_mapping *entry) {
   size_t size = entry->size;
   void *address = take_out(entry);
   if (address == NULL) return false;
@@ -56,16 +48,16 @@ bool lm_mappings_keep(void *address, size_t size) {
   size_t oldest = next_entry++;
   bool keeps = is_recent(asked_again_ms, now_ms) && !lm_pressed(LM_PRESSURE_SOME) &&
                size <= LM_MAPPINGS_MOST_BYTES;
-  release_mapping(&entries[oldest % ENTRY_COUNT]);
-  for (size_t i = 1; keeps && i < ENTRY_COUNT; i++) {
+  release_mapping(&lm_kept_mappings[oldest % LM_KEPT_MAPPINGS]);
+  for (size_t i = 1; keeps && i < LM_KEPT_MAPPINGS; i++) {
     if (lm_mappings_kept_bytes + size <= LM_MAPPINGS_MOST_BYTES) break;
-    release_mapping(&entries[(oldest + i) % ENTRY_COUNT]);
+    release_mapping(&lm_kept_mappings[(oldest + i) % LM_KEPT_MAPPINGS]);
   }
   /* Others may have kept some meanwhile. */
   keeps &= lm_mappings_kept_bytes + size <= LM_MAPPINGS_MOST_BYTES;
-  struct entry *entry = &entries[oldest % ENTRY_COUNT];
+  struct lm_kept_mapping *entry = &lm_kept_mappings[oldest % LM_KEPT_MAPPINGS];
   if (entry->address != NULL) keeps = false;
-  else *entry = (struct entry){keeps ? address : NULL, size, size, now_ms};
+  else *entry = (struct lm_kept_mapping){keeps ? address : NULL, size, size, now_ms};
   if (keeps) lm_mappings_kept_bytes += size;
   lm_lock_free(&lm_mappings_lock);
   return keeps;
@@ -76,8 +68,8 @@ void *lm_mappings_take(size_t *size, size_t alignment) {
   void *address = NULL;
   uint64_t now_ms = lm_os_clock_ms();
   lm_lock_take(&lm_mappings_lock);
-  for (size_t i = 0; i < ENTRY_COUNT && address == NULL; i++) {
-    struct entry *entry = &entries[i];
+  for (size_t i = 0; i < LM_KEPT_MAPPINGS && address == NULL; i++) {
+    struct lm_kept_mapping *entry = &lm_kept_mappings[i];
     if (!serves(entry->given_size, *size) || !is_recent(entry->given_ms, now_ms)) continue;
     asked_again_ms = now_ms;
     if (entry->address == NULL || !serves(entry->size, *size) ||
@@ -93,7 +85,7 @@ void *lm_mappings_take(size_t *size, size_t alignment) {
 
 /* The end of an entry's mapping, of up to `most` bytes, which it has no longer; all of it where the
  * system takes back only the whole. */
-static char *cut(struct entry *entry, size_t *most) {
+static char *cut(struct lm_kept_mapping *entry, size_t *most) {
   if (*most >= entry->size || lm_os.purge_decommits) {
     *most = entry->size;
     return take_out(entry);
@@ -103,17 +95,17 @@ static char *cut(struct entry *entry, size_t *most) {
   return entry->address + entry->size;
 }
 
-static bool is_due(const struct entry *entry, uint64_t now_ms) {
+static bool is_due(const struct lm_kept_mapping *entry, uint64_t now_ms) {
   return entry->address != NULL && (now_ms - entry->given_ms >= lm_options.purge_delay_ms / 2 ||
                                     lm_pressed(LM_PRESSURE_SOME));
 }
 
 bool lm_mappings_tick(uint64_t now_ms, size_t *left) {
-  for (size_t i = 0; i < ENTRY_COUNT;) {
+  for (size_t i = 0; i < LM_KEPT_MAPPINGS;) {
     size_t bytes = *left << lm_os.page_shift;
     lm_lock_take(&lm_mappings_lock);
-    bool due = is_due(&entries[i], now_ms);
-    char *end = due && bytes != 0 ? cut(&entries[i], &bytes) : NULL;
+    bool due = is_due(&lm_kept_mappings[i], now_ms);
+    char *end = due && bytes != 0 ? cut(&lm_kept_mappings[i], &bytes) : NULL;
     lm_lock_free(&lm_mappings_lock);
     if (!due) i++;
     else if (end == NULL) return true;
@@ -126,7 +118,7 @@ bool lm_mappings_tick(uint64_t now_ms, size_t *left) {
 bool lm_mappings_trim(void) {
   bool any = false;
   lm_lock_take(&lm_mappings_lock);
-  for (size_t i = 0; i < ENTRY_COUNT; i++) any |= release_mapping(&entries[i]);
+  for (size_t i = 0; i < LM_KEPT_MAPPINGS; i++) any |= release_mapping(&lm_kept_mappings[i]);
   lm_lock_free(&lm_mappings_lock);
   return any;
 }

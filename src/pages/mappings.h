@@ -10,7 +10,17 @@
 
 #define LM_MAPPINGS_MOST_BYTES (128 * LM_MIB)
 
+/* The mappings that were given last. */
+struct lm_kept_mapping {
+  char *address;     /* NULL: it has not been kept, or has been taken again */
+  size_t size;       /* what is left of it */
+  size_t given_size; /* 0: none has been given */
+  uint64_t given_ms;
+};
+#define LM_KEPT_MAPPINGS 4
+
 extern struct lm_lock lm_mappings_lock;
+extern struct lm_kept_mapping lm_kept_mappings[LM_KEPT_MAPPINGS]; /* under the lock */
 extern size_t lm_mappings_kept_bytes; /* under the lock */
 
 /* Keeps a mapping of the system's that a huge block had; false, with nothing done, if it should go

@@ -4,10 +4,16 @@
 #include "os/os.h"
 #include "pages/region.h"
 
-#define BATCH_BYTES (256 * LM_KIB)
-
 struct lm_lock lm_meta_lock = LM_LOCK_INIT(LM_RANK_META);
+_Atomic(struct lm_meta_batch *) lm_meta_batches;
 static char *batch_next, *batch_end; /* under the lock */
+
+static void begin_batch(struct lm_meta_batch *batch) {
+  batch->next = lm_load_relaxed(&lm_meta_batches);
+  lm_store_release(&lm_meta_batches, batch);
+  batch_next = (char *)batch + lm_align_up(sizeof *batch, LM_CACHE_LINE_BYTES);
+  batch_end = (char *)batch + LM_META_BATCH_BYTES;
+}
 
 void *lm_meta_take(size_t size) {
   size = lm_align_up(size, LM_CACHE_LINE_BYTES);
@@ -15,10 +21,8 @@ void *lm_meta_take(size_t size) {
   void *record = NULL;
   if ((size_t)(batch_end - batch_next) < size) {
     void *fresh;
-    if (lm_region_map_memory(BATCH_BYTES, lm_os.page_bytes, &fresh) == 0) {
-      batch_next = fresh;
-      batch_end = batch_next + BATCH_BYTES;
-    }
+    if (lm_region_map_memory(LM_META_BATCH_BYTES, lm_os.page_bytes, &fresh) == 0)
+      begin_batch(fresh);
   }
   if ((size_t)(batch_end - batch_next) >= size) {
     record = batch_next;

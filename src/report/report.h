@@ -1,36 +1,34 @@
-/* Statistics: gathered and printed without allocating. */
+/* Statistics as text. Printed without allocating. */
 #ifndef LM_REPORT_REPORT_H
 #define LM_REPORT_REPORT_H
 
 #include "base/compiler.h"
 #include "base/format.h"
 #include "config/options.h"
+#include "loam/loam.h"
+#include "os/lock.h"
+#include "report/figures.h"
 
-/* Read under the locks, one structure after the other: exact where nothing else runs. */
-struct lm_totals {
-  size_t region_count;
-  size_t reserved_bytes;     /* address space of regions */
-  size_t span_bytes;         /* slices in spans */
-  size_t middle_bytes;       /* middle blocks */
-  size_t large_count;
-  size_t large_bytes;        /* large blocks in regions */
-  size_t huge_count;
-  size_t huge_bytes;         /* large blocks that are mappings of their own */
-  size_t free_bytes;         /* empty memory not given back yet */
-  size_t free_run_count;     /* in how many runs */
-  uint64_t purged_bytes;     /* given back since the start */
-  uint64_t purge_count;
-  size_t heap_live_count;    /* threads that have a heap */
-  size_t heap_made_count;
-};
+/* Both structs' fields are uint64_t only. */
+void lm_report_fill(struct loam_stats *stats, const struct lm_figures *figures);
+void lm_report_fill_class(struct loam_class_stats *stats, const struct lm_figures *figures,
+                          size_t class_index);
 
-void lm_report_gather(struct lm_totals *totals);
+/* Room for all classes with the largest numbers. */
+#define LM_REPORT_BYTES (48 * LM_KIB)
+void lm_report_print_json(struct lm_text *text, const struct lm_figures *figures);
+void lm_report_print_xml(struct lm_text *text, const struct lm_figures *figures);
+/* For people. */
+void lm_report_print_text(struct lm_text *text, const struct lm_figures *figures);
+/* One line of it: for a process that another one started which says the same of itself. */
+void lm_report_print_line(struct lm_text *text, const struct lm_figures *figures);
 
-#define LM_REPORT_BYTES 8192
-/* `format` is text or JSON. */
-void lm_report_print(struct lm_text *text, enum lm_stats_format format);
-void lm_report_print_xml(struct lm_text *text);
+typedef void lm_report_print(struct lm_text *text, const struct lm_figures *figures);
 
-void lm_report_write(int fd, enum lm_stats_format format);
+/* What has been printed is handed on whole. Held meanwhile: lm_report_lock. */
+typedef void lm_report_sink(void *context, const char *bytes, size_t length);
+void lm_report_write(lm_report_print *print, const struct lm_heap *own, lm_report_sink *sink,
+                     void *context);
+extern struct lm_lock lm_report_lock;
 
 #endif

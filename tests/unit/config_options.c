@@ -36,7 +36,8 @@ static void defaults_stand_where_nothing_is_said(void) {
 
 static void the_tables_defaults_are_the_initial_values(void) {
   for (size_t i = 0; i < OPTION_COUNT; i++)
-    CHECK_EQ(*option_table[i].value, option_table[i].default_value);
+    if (option_table[i].text != NULL) CHECK_EQ(option_table[i].text[0], 0);
+    else CHECK_EQ(*option_table[i].value, option_table[i].default_value);
 }
 
 static void several_entries_are_taken_and_empty_ones_skipped(void) {
@@ -46,6 +47,22 @@ static void several_entries_are_taken_and_empty_ones_skipped(void) {
   CHECK_EQ(lm_options.purge_delay_ms, 0);
   CHECK_EQ(lm_options.foreign, LM_FOREIGN_IGNORE);
   CHECK_EQ(lm_options.huge_pages, LM_HUGE_PAGES_ON);
+}
+
+static void a_text_is_taken_as_it_is_and_no_longer_than_there_is_room(void) {
+  static char entry[LM_STATS_FILE_BYTES + 32] = "stats_file=";
+  read_and_collect("stats_file=/tmp/a b.%p=1");
+  check_printed("");
+  CHECK_EQ(strcmp(lm_options.stats_file, "/tmp/a b.%p=1"), 0);
+  memset(strchr(entry, 0), 'x', LM_STATS_FILE_BYTES - 1);
+  read_and_collect(entry);
+  check_printed("");
+  CHECK_EQ(strlen(lm_options.stats_file), LM_STATS_FILE_BYTES - 1);
+  *strchr(entry, 0) = 'x';
+  read_and_collect(entry);
+  CHECK(strstr(printed, "for stats_file: expected 1 to 1023 bytes of a path; none is used\n") !=
+        NULL);
+  CHECK_EQ(lm_options.stats_file[0], 0);
 }
 
 static void an_unknown_option_is_complained_about(void) {
@@ -98,6 +115,7 @@ int main(void) {
   RUN(defaults_stand_where_nothing_is_said);
   RUN(the_tables_defaults_are_the_initial_values);
   RUN(several_entries_are_taken_and_empty_ones_skipped);
+  RUN(a_text_is_taken_as_it_is_and_no_longer_than_there_is_room);
   RUN(an_unknown_option_is_complained_about);
   RUN(a_value_out_of_range_gives_the_default);
   RUN(a_choice_must_match_whole);

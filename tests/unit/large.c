@@ -104,7 +104,7 @@ static void the_table_finds_each_of_many_blocks(void) {
 
 static void a_record_is_used_again(void) {
   CHECK(lm_huge_give(lm_huge_take(pool, PAGE, PAGE, false)));
-  struct huge *record = unused_records;
+  struct lm_huge *record = unused_records;
   char *block = lm_huge_take(pool, PAGE, PAGE, false);
   CHECK_EQ(*find(block), record);
   CHECK_EQ(unused_records, NULL);

@@ -37,7 +37,7 @@ static void check_statistics(size_t *said_bytes) {
   rewind(file);
   text[fread(text, 1, sizeof text - 1, file)] = 0;
   fclose(file);
-  size_t resident_bytes = element(text, "<resident_bytes>");
+  size_t resident_bytes = element(text, "<heap_resident_bytes>");
   *said_bytes = element(text, "<committed_bytes>");
   CHECK_THAT(*said_bytes, <=, committed_bytes());
   CHECK_THAT(resident_bytes, <=, *said_bytes);

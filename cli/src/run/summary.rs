@@ -12,11 +12,11 @@ const LINES_MAX: usize = 14;
 
 /// Heads, and the keys of what the library says.
 const COLUMNS: [(&str, &str); 6] = [
-    ("small", "span_bytes"),
-    ("middle", "middle_bytes"),
-    ("large", "large_bytes"),
-    ("huge", "huge_bytes"),
-    ("kept", "free_bytes"),
+    ("small", "small_used_bytes"),
+    ("middle", "middle_used_bytes"),
+    ("large", "large_used_bytes"),
+    ("huge", "huge_used_bytes"),
+    ("free", "free_bytes"),
     ("given back", "purged_bytes"),
 ];
 
@@ -154,7 +154,7 @@ mod tests {
     fn said(pids: impl Iterator<Item = i32>) -> String {
         let line = |pid: i32| {
             format!(
-                "{{\"loam_version\": \"1\", \"process_id\": {pid}, \"span_bytes\": {pid}000}}\n"
+                "{{\"loam_version\": \"1\", \"process_id\": {pid}, \"small_used_bytes\": {pid}000}}\n"
             )
         };
         pids.map(line).collect()

@@ -1,0 +1,172 @@
+//! What was found, as data: the text and the JSON say the same.
+
+use crate::explain::account::Account;
+use crate::explain::advice;
+use crate::heap::figures::{Blocks, Class, Figures, Heap, Kind, Owner, Resident};
+use serde::Serialize;
+
+#[derive(Serialize)]
+pub struct Report {
+    pub schema: u32,
+    pub process: String,
+    /// Else it is a core, of which only loam's pages are counted that hold anything.
+    pub is_live: bool,
+    pub resident_bytes: u64,
+    pub peak_resident_bytes: Option<u64>,
+    pub loam: Loam,
+    pub others: Others,
+    pub unexplained_bytes: i64,
+    pub blocks: Kinds,
+    pub sizes: Vec<Size>,
+    pub heaps: Vec<HeapLine>,
+    pub advice: Vec<String>,
+}
+
+/// Resident bytes.
+#[derive(Serialize)]
+pub struct Loam {
+    pub live_bytes: u64,
+    pub between_bytes: u64,
+    pub idle_bytes: u64,
+    pub cached_bytes: u64,
+    pub waiting_bytes: u64,
+    pub dirty_bytes: u64,
+    pub unused_bytes: u64,
+    pub metadata_bytes: u64,
+}
+
+impl Loam {
+    fn of(resident: &Resident) -> Loam {
+        Loam {
+            live_bytes: resident.of(Kind::Live),
+            between_bytes: resident.of(Kind::Between),
+            idle_bytes: resident.of(Kind::Idle),
+            cached_bytes: resident.of(Kind::Cached),
+            waiting_bytes: resident.of(Kind::Waiting),
+            dirty_bytes: resident.of(Kind::Dirty),
+            unused_bytes: resident.of(Kind::Unused),
+            metadata_bytes: resident.of(Kind::Metadata),
+        }
+    }
+}
+
+#[derive(Serialize)]
+pub struct Others {
+    pub libc_heap_bytes: u64,
+    pub stack_bytes: u64,
+    pub file_bytes: u64,
+    pub mapping_bytes: u64,
+}
+
+#[derive(Serialize)]
+pub struct Kinds {
+    pub small: Count,
+    pub middle: Count,
+    pub large: Count,
+    pub huge: Count,
+}
+
+#[derive(Serialize)]
+pub struct Count {
+    pub count: u64,
+    pub bytes: u64,
+}
+
+impl From<Blocks> for Count {
+    fn from(blocks: Blocks) -> Count {
+        Count { count: blocks.count, bytes: blocks.bytes }
+    }
+}
+
+/// Small blocks of one size.
+#[derive(Serialize)]
+pub struct Size {
+    pub block_bytes: u64,
+    pub span_count: u64,
+    pub live_count: u64,
+    pub cached_count: u64,
+    pub waiting_count: u64,
+    pub free_count: u64,
+    pub resident_bytes: u64,
+    pub live_bytes: u64,
+    pub between_bytes: u64,
+    pub idle_bytes: u64,
+    /// Blocks that stand nearly alone on their pages, and what is free there.
+    pub pinning_count: u64,
+    pub pinned_bytes: u64,
+}
+
+impl Size {
+    fn of(class: &Class) -> Size {
+        Size {
+            block_bytes: class.block_bytes,
+            span_count: class.span_count,
+            live_count: class.live_count,
+            cached_count: class.cached_count,
+            waiting_count: class.waiting_count,
+            free_count: class.free_count,
+            resident_bytes: class.resident.sum(),
+            live_bytes: class.resident.of(Kind::Live),
+            between_bytes: class.resident.of(Kind::Between),
+            idle_bytes: class.resident.of(Kind::Idle),
+            pinning_count: class.pinning_count,
+            pinned_bytes: class.pinned_bytes,
+        }
+    }
+}
+
+#[derive(Serialize)]
+pub struct HeapLine {
+    pub name: String,
+    pub thread_id: Option<u32>,
+    pub resident_bytes: u64,
+    pub loam: Loam,
+}
+
+impl HeapLine {
+    fn of(heap: &Heap) -> HeapLine {
+        let thread_id = if let Owner::Thread(id) = heap.owner { Some(id) } else { None };
+        let resident_bytes = heap.resident.sum();
+        HeapLine { name: heap.name(), thread_id, resident_bytes, loam: Loam::of(&heap.resident) }
+    }
+}
+
+impl Report {
+    pub fn of(account: &Account, figures: &Figures) -> Report {
+        let others = account.others;
+        let is_there = |class: &&Class| class.span_count != 0;
+        let mut sizes: Vec<Size> = figures.classes.iter().filter(is_there).map(Size::of).collect();
+        sizes.sort_by_key(|size| std::cmp::Reverse(size.resident_bytes));
+        let mut heaps: Vec<HeapLine> = figures.heaps.iter().map(HeapLine::of).collect();
+        heaps.retain(|heap| heap.resident_bytes != 0);
+        heaps.sort_by_key(|heap| std::cmp::Reverse(heap.resident_bytes));
+        Report {
+            schema: 1,
+            process: account.title.clone(),
+            is_live: account.is_live,
+            resident_bytes: account.resident_bytes,
+            peak_resident_bytes: account.peak_bytes,
+            loam: Loam::of(&account.loam),
+            others: Others {
+                libc_heap_bytes: others.libc_heap,
+                stack_bytes: others.stacks,
+                file_bytes: others.files,
+                mapping_bytes: others.mappings,
+            },
+            unexplained_bytes: account.unexplained_bytes,
+            blocks: Kinds {
+                small: figures.small.into(),
+                middle: figures.middle.into(),
+                large: figures.large.into(),
+                huge: figures.huge.into(),
+            },
+            sizes,
+            heaps,
+            advice: advice::of(account, figures),
+        }
+    }
+
+    pub fn to_json(&self) -> serde_json::Result<String> {
+        serde_json::to_string_pretty(self)
+    }
+}

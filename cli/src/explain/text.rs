@@ -1,0 +1,139 @@
+//! The report as text.
+
+use crate::explain::report::{HeapLine, Loam, Report, Size};
+use crate::numbers;
+use std::fmt::Write;
+
+const LINES_MAX: usize = 8;
+const WIDTH: usize = 100;
+
+pub fn render(report: &Report) -> String {
+    let mut out = String::new();
+    // Writing to a String cannot fail.
+    let _ = write(&mut out, report);
+    out
+}
+
+fn write(out: &mut String, report: &Report) -> std::fmt::Result {
+    write!(out, "{}: {} ", report.process, numbers::bytes(report.resident_bytes))?;
+    match (report.is_live, report.peak_resident_bytes) {
+        (true, Some(peak)) => writeln!(out, "in memory, at most {}", numbers::bytes(peak))?,
+        (true, None) => writeln!(out, "in memory")?,
+        (false, _) => writeln!(out, "of loam's pages are in it")?,
+    }
+    writeln!(out)?;
+    let loam = &report.loam;
+    let rows = [
+        ("live: blocks that the program has", loam.live_bytes),
+        ("free between them, on the same pages", loam.between_bytes),
+        ("free pages of spans", loam.idle_bytes),
+        ("caches of threads", loam.cached_bytes),
+        ("freed by other threads, on the way", loam.waiting_bytes),
+        ("pages that nobody uses", loam.dirty_bytes),
+        ("never used: rests of pages", loam.unused_bytes),
+        ("loam's records", loam.metadata_bytes),
+        ("the C library's own heap", report.others.libc_heap_bytes),
+        ("stacks", report.others.stack_bytes),
+        ("files: code and data", report.others.file_bytes),
+        ("other mappings", report.others.mapping_bytes),
+    ];
+    for (name, size) in rows.iter().filter(|(_, size)| *size != 0) {
+        write_row(out, name, &numbers::bytes(*size), *size as f64, report)?;
+    }
+    let unexplained = report.unexplained_bytes;
+    let sign = if unexplained < 0 { "-" } else { "" };
+    let size = sign.to_owned() + &numbers::bytes(unexplained.unsigned_abs());
+    write_row(out, "unexplained", &size, unexplained as f64, report)?;
+    write_sizes(out, &report.sizes)?;
+    write_heaps(out, &report.heaps)?;
+    for text in &report.advice {
+        writeln!(out)?;
+        wrap(out, text)?;
+    }
+    Ok(())
+}
+
+fn write_row(
+    out: &mut String,
+    name: &str,
+    size: &str,
+    value: f64,
+    report: &Report,
+) -> std::fmt::Result {
+    let share = numbers::percent(value / (report.resident_bytes as f64).max(1.0));
+    writeln!(out, "  {name:<38}{size:>12}{share:>9}")
+}
+
+fn write_sizes(out: &mut String, sizes: &[Size]) -> std::fmt::Result {
+    if sizes.is_empty() {
+        return Ok(());
+    }
+    writeln!(out)?;
+    writeln!(
+        out,
+        "  {:<26}{:>12}{:>12}{:>12}{:>12}{:>12}",
+        "small blocks by size", "in memory", "live", "between", "free pages", "live blocks"
+    )?;
+    for size in sizes.iter().take(LINES_MAX) {
+        writeln!(
+            out,
+            "  {:<26}{:>12}{:>12}{:>12}{:>12}{:>12}",
+            format!("{} bytes", size.block_bytes),
+            numbers::bytes(size.resident_bytes),
+            numbers::bytes(size.live_bytes),
+            numbers::bytes(size.between_bytes),
+            numbers::bytes(size.idle_bytes),
+            size.live_count
+        )?;
+    }
+    write_more(out, sizes.len())
+}
+
+fn write_heaps(out: &mut String, heaps: &[HeapLine]) -> std::fmt::Result {
+    if heaps.is_empty() {
+        return Ok(());
+    }
+    writeln!(out)?;
+    writeln!(
+        out,
+        "  {:<26}{:>12}{:>12}{:>12}{:>12}{:>12}",
+        "heaps", "in memory", "live", "between", "free pages", "caches"
+    )?;
+    for heap in heaps.iter().take(LINES_MAX) {
+        let Loam { live_bytes, between_bytes, idle_bytes, cached_bytes, .. } = heap.loam;
+        writeln!(
+            out,
+            "  {:<26}{:>12}{:>12}{:>12}{:>12}{:>12}",
+            heap.name,
+            numbers::bytes(heap.resident_bytes),
+            numbers::bytes(live_bytes),
+            numbers::bytes(between_bytes),
+            numbers::bytes(idle_bytes),
+            numbers::bytes(cached_bytes)
+        )?;
+    }
+    write_more(out, heaps.len())
+}
+
+fn write_more(out: &mut String, count: usize) -> std::fmt::Result {
+    match count.checked_sub(LINES_MAX) {
+        Some(more) if more > 0 => writeln!(out, "  and {more} smaller ones"),
+        _ => Ok(()),
+    }
+}
+
+fn wrap(out: &mut String, text: &str) -> std::fmt::Result {
+    let mut column = 0;
+    for word in text.split(' ') {
+        if column != 0 && column + 1 + word.chars().count() > WIDTH {
+            writeln!(out)?;
+            column = 0;
+        } else if column != 0 {
+            write!(out, " ")?;
+            column += 1;
+        }
+        write!(out, "{word}")?;
+        column += word.chars().count();
+    }
+    writeln!(out)
+}

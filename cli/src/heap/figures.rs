@@ -1,0 +1,154 @@
+//! What is in a process's heaps.
+
+/// What resident bytes of loam's are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// In blocks that the program has.
+    Live,
+    /// Free blocks on pages that blocks in use are on, too.
+    Between,
+    /// Pages of spans on which all blocks are free.
+    Idle,
+    /// Free blocks that a thread keeps for its next calls, and empty spans.
+    Cached,
+    /// Freed by a thread whose they are not, and not with their owner yet.
+    Waiting,
+    /// Pages that nobody uses, and that were used.
+    Dirty,
+    /// Never used: the rest of a page that blocks are cut from, of a huge page, of a span that its
+    /// blocks do not fill.
+    Unused,
+    /// loam's own records.
+    Metadata,
+}
+pub const KINDS: [Kind; 8] = [
+    Kind::Live,
+    Kind::Between,
+    Kind::Idle,
+    Kind::Cached,
+    Kind::Waiting,
+    Kind::Dirty,
+    Kind::Unused,
+    Kind::Metadata,
+];
+
+/// Resident bytes of each kind.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Resident([u64; KINDS.len()]);
+
+impl Resident {
+    pub fn of(&self, kind: Kind) -> u64 {
+        self.0[kind as usize]
+    }
+
+    pub fn add(&mut self, kind: Kind, bytes: u64) {
+        self.0[kind as usize] += bytes;
+    }
+
+    pub fn sum(&self) -> u64 {
+        self.0.iter().sum()
+    }
+}
+
+/// Blocks that the program has.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Blocks {
+    pub count: u64,
+    pub bytes: u64,
+}
+
+impl Blocks {
+    pub fn add(&mut self, bytes: u64) {
+        self.count += 1;
+        self.bytes += bytes;
+    }
+}
+
+/// Small blocks of one size.
+#[derive(Debug, Default, Clone)]
+pub struct Class {
+    pub block_bytes: u64,
+    pub span_count: u64,
+    pub span_bytes: u64,
+    pub carved_count: u64,
+    pub live_count: u64,
+    pub cached_count: u64,
+    pub waiting_count: u64,
+    /// On the lists of their spans, or on pages that have been given back.
+    pub free_count: u64,
+    pub resident: Resident,
+    /// Pages that have blocks in use on a tenth of them at most: how many blocks keep how much.
+    pub pinning_count: u64,
+    pub pinned_bytes: u64,
+}
+
+#[derive(Debug, Clone)]
+pub enum Owner {
+    /// By the system's number.
+    Thread(u32),
+    /// Kept for the next thread, or without spans.
+    Idle,
+    FirstClass,
+    /// Spans whose thread has ended.
+    Orphans,
+}
+
+#[derive(Debug, Clone)]
+pub struct Heap {
+    pub owner: Owner,
+    pub thread_name: Option<String>,
+    /// In its spans and chunks.
+    pub live_bytes: u64,
+    pub resident: Resident,
+}
+
+impl Heap {
+    pub fn name(&self) -> String {
+        let thread = self.thread_name.as_deref().unwrap_or("thread");
+        match self.owner {
+            // A name is the process's own to choose.
+            Owner::Thread(id) => {
+                format!("{} ({id})", thread.replace(char::is_control, "\u{fffd}"))
+            }
+            Owner::Idle => "kept for the next thread".to_owned(),
+            Owner::FirstClass => "first-class heap".to_owned(),
+            Owner::Orphans => "threads that have ended".to_owned(),
+        }
+    }
+}
+
+/// A part of the address space that is loam's.
+pub struct Range {
+    pub start: u64,
+    pub resident: Vec<bool>,
+}
+
+pub struct Figures {
+    pub page_bytes: u64,
+    pub small: Blocks,
+    pub middle: Blocks,
+    pub large: Blocks,
+    pub huge: Blocks,
+    /// Of all, but for what is not in the ranges.
+    pub resident: Resident,
+    pub classes: Vec<Class>,
+    pub heaps: Vec<Heap>,
+    pub region_count: u64,
+    pub ranges: Vec<Range>,
+    /// In spans, chunks' blocks, large and huge blocks: pages that are in use.
+    pub active_bytes: u64,
+    /// Address space.
+    pub mapped_bytes: u64,
+    /// Where the table of tags is, if there is one.
+    pub tags: Option<(u64, u64)>,
+}
+
+impl Figures {
+    pub fn live(&self) -> Blocks {
+        let all = [self.small, self.middle, self.large, self.huge];
+        all.iter().fold(Blocks::default(), |sum, one| Blocks {
+            count: sum.count + one.count,
+            bytes: sum.bytes + one.bytes,
+        })
+    }
+}

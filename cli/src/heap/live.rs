@@ -1,0 +1,140 @@
+//! A process that runs.
+
+use crate::heap::source::{Mapping, Name, Process, Source, Thread};
+use anyhow::{Context, Result, anyhow};
+use procfs::ProcError;
+use procfs::process::{MMPermissions, MMapPath, MemoryMap, Process as Folder};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+pub struct Live {
+    pid: i32,
+    process: Process,
+    memory: File,
+    pagemap: File,
+}
+
+impl Live {
+    pub fn open(pid: i32) -> Result<Live> {
+        let failed = |cause| refused(pid, cause);
+        let folder = Folder::new(pid).map_err(failed)?;
+        let memory = folder.mem().map_err(failed)?;
+        let pagemap =
+            File::open(format!("/proc/{pid}/pagemap")).with_context(|| unreadable(pid, ""))?;
+        let status = folder.status().map_err(failed)?;
+        let mappings = folder.smaps().map_err(failed)?;
+        let process = Process {
+            title: format!("process {pid} ({})", status.name.replace(char::is_control, "\u{fffd}")),
+            is_live: true,
+            mappings: mappings.0.iter().map(mapping).collect(),
+            threads: threads(&folder),
+            resident_bytes: status.vmrss.map(|kib| kib * 1024),
+            peak_bytes: status.vmhwm.map(|kib| kib * 1024),
+        };
+        if process.mappings.is_empty() {
+            return Err(anyhow!("process {pid} has no memory: it has ended, or is the kernel's"));
+        }
+        Ok(Live { pid, process, memory, pagemap })
+    }
+
+    fn lost(&self) -> anyhow::Error {
+        match Folder::new(self.pid).and_then(|folder| folder.stat()) {
+            Ok(stat) if stat.state != 'Z' && stat.state != 'X' => {
+                anyhow!("cannot read the memory of process {}", self.pid)
+            }
+            _ => anyhow!("process {} has ended meanwhile", self.pid),
+        }
+    }
+}
+
+fn unreadable(pid: i32, why: &str) -> String {
+    format!("cannot read the memory of process {pid}{why}")
+}
+
+const WAYS: &str = ": the kernel does not let you; do it as root, or as the process's own user \
+                    where kernel.yama.ptrace_scope is 0 (in a container with --cap-add=SYS_PTRACE)";
+
+fn refused(pid: i32, cause: ProcError) -> anyhow::Error {
+    match cause {
+        ProcError::NotFound(_) => anyhow!("there is no process {pid}"),
+        ProcError::PermissionDenied(_) => anyhow!("{}", unreadable(pid, WAYS)),
+        ProcError::Io(cause, _) if cause.kind() == std::io::ErrorKind::PermissionDenied => {
+            anyhow!("{}", unreadable(pid, WAYS))
+        }
+        ProcError::Io(cause, _) if cause.raw_os_error() == Some(nix::libc::ESRCH) => {
+            anyhow!("process {pid} has ended meanwhile")
+        }
+        other => anyhow!(other).context(unreadable(pid, "")),
+    }
+}
+
+fn mapping(map: &MemoryMap) -> Mapping {
+    let name = match &map.pathname {
+        MMapPath::Path(path) => Name::File(path.clone()),
+        MMapPath::Heap => Name::Heap,
+        MMapPath::Stack | MMapPath::TStack(_) => Name::Stack,
+        MMapPath::Anonymous => Name::Anonymous,
+        MMapPath::Other(name) => Name::Other(name.clone()),
+        _ => Name::Other(String::new()),
+    };
+    Mapping {
+        start: map.address.0,
+        end: map.address.1,
+        offset: map.offset,
+        name,
+        is_accessible: map.perms.contains(MMPermissions::READ),
+        resident_bytes: map.extension.map.get("Rss").copied(),
+    }
+}
+
+fn threads(folder: &Folder) -> Vec<Thread> {
+    let Ok(tasks) = folder.tasks() else { return Vec::new() };
+    let known = |task: procfs::process::Task| {
+        let file = |name: &str| {
+            std::fs::read_to_string(format!("/proc/{}/task/{}/{name}", task.pid, task.tid))
+        };
+        // "number, six arguments, stack pointer, instruction pointer", or "running".
+        let registers = file("syscall").unwrap_or_default();
+        let pointer = registers.split_whitespace().rev().nth(1);
+        let pointer = pointer.and_then(|word| word.strip_prefix("0x"));
+        Thread {
+            id: task.tid.cast_unsigned(),
+            name: file("comm").ok().map(|name| name.trim_end().to_owned()),
+            stack_pointer: pointer.and_then(|digits| u64::from_str_radix(digits, 16).ok()),
+        }
+    };
+    tasks.flatten().map(known).collect()
+}
+
+/// What an entry of pagemap says; see Documentation/admin-guide/mm/pagemap.rst.
+const PRESENT: u64 = 1 << 63;
+const IS_FILES: u64 = 1 << 61;
+const EXCLUSIVE: u64 = 1 << 56;
+
+impl Source for Live {
+    fn process(&self) -> &Process {
+        &self.process
+    }
+
+    fn read(&self, address: u64, buffer: &mut [u8]) -> Result<()> {
+        self.memory.read_exact_at(buffer, address).map_err(|_| self.lost())
+    }
+
+    fn resident(&self, address: u64, count: usize, page_bytes: u64) -> Result<Vec<bool>> {
+        let mut entries = vec![0; count * 8];
+        let offset = address / page_bytes * 8;
+        self.pagemap.read_exact_at(&mut entries, offset).map_err(|_| self.lost())?;
+        let mut page = vec![0; page_bytes as usize];
+        let mut is_resident = |(index, entry): (usize, &[u8])| {
+            let entry = u64::from_le_bytes(entry.try_into().unwrap_or_default());
+            if entry & PRESENT == 0 {
+                return false;
+            }
+            // The kernel's page of zeros, which is nobody's, is neither a file's nor exclusive.
+            let may_be_zeros = entry & (IS_FILES | EXCLUSIVE) == 0;
+            let at = address + index as u64 * page_bytes;
+            !(may_be_zeros && self.read(at, &mut page).is_ok() && page.iter().all(|&b| b == 0))
+        };
+        Ok(entries.chunks_exact(8).enumerate().map(&mut is_resident).collect())
+    }
+}

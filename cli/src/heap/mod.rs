@@ -1,0 +1,12 @@
+//! The heaps of another process, or of one that has left a core: found, read and added up from
+//! outside. Nothing runs in it, and nothing of it is stopped.
+
+pub mod chosen; // the process or file that was asked for
+mod core; // a core file
+pub mod figures; // what was found
+mod layout; // where the library says that its structures are
+mod lists; // which blocks are on lists
+mod live; // a process that runs
+mod residency; // which pages are in memory
+pub mod source; // memory to be read
+pub mod walk; // all regions, page by page

@@ -1,0 +1,282 @@
+//! `loam explain` and `loam stats`: the sum is what the kernel says, each planted fault is named as
+//! what it is, and bad input is one line.
+
+mod common;
+
+use common::{Workshop, fixture, loam};
+use predicates::str::{contains, diff};
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+
+/// How a program has loam in it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Linked {
+    Dynamic,
+    /// With musl, and no symbols.
+    StaticMusl,
+    StaticGlibc,
+}
+
+fn checkout(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
+}
+
+fn build(linked: Linked, path: &Path) {
+    let (compiler, flags): (&str, &[&str]) = match linked {
+        Linked::Dynamic => ("cc", &[]),
+        Linked::StaticMusl => ("musl-gcc", &["-static", "-s"]),
+        Linked::StaticGlibc => ("cc", &["-static", "-s"]),
+    };
+    let status = Command::new(compiler)
+        .args(["-O1", "-w", "-std=gnu11", "-fno-builtin", "-pthread", "-I"])
+        .arg(checkout("include"))
+        .arg("-I")
+        .arg(checkout("src"))
+        .args([fixture("heaps.c"), checkout("src/loam.c")])
+        .args(flags)
+        .arg("-o")
+        .arg(path)
+        .status();
+    assert!(status.expect("a compiler").success(), "{compiler} {flags:?}");
+}
+
+/// A program of the fixture, compiled once.
+fn program(linked: Linked) -> PathBuf {
+    static BUILT: [OnceLock<()>; 3] = [OnceLock::new(), OnceLock::new(), OnceLock::new()];
+    let name = format!("heaps-{}", linked as usize);
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    BUILT[linked as usize].get_or_init(|| build(linked, &path));
+    path
+}
+
+struct Running {
+    child: Child,
+    /// By its own count.
+    used_count: u64,
+    used_bytes: u64,
+}
+
+impl Running {
+    fn start(command: &mut Command) -> Running {
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("a started process");
+        let mut line = String::new();
+        let output = child.stdout.take().expect("its output");
+        BufReader::new(output).read_line(&mut line).expect("its line");
+        let mut numbers = line.split_whitespace().map(|word| word.parse().expect("a number"));
+        let (used_count, used_bytes) = (numbers.next().expect("a count"), numbers.next().unwrap());
+        Running { child, used_count, used_bytes }
+    }
+
+    fn of(linked: Linked, what: &str) -> Running {
+        // Nothing goes back by itself.
+        let mut command = Command::new(program(linked));
+        Running::start(command.arg(what).env("LOAM_OPTIONS", "purge_delay_ms=0"))
+    }
+
+    fn pid(&self) -> String {
+        self.child.id().to_string()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn explained(target: &str) -> Value {
+    let output = loam().args(["explain", "--json", target]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn sum(object: &Value) -> u64 {
+    object.as_object().unwrap().values().map(|bytes| bytes.as_u64().unwrap()).sum()
+}
+
+/// All parts add up to what the kernel counts.
+fn check_sum(report: &Value) {
+    let resident = report["resident_bytes"].as_u64().unwrap();
+    let unexplained = report["unexplained_bytes"].as_i64().unwrap();
+    let parts = sum(&report["loam"]) + sum(&report["others"]);
+    assert_eq!(parts.cast_signed() + unexplained, resident.cast_signed());
+    assert!(unexplained.unsigned_abs() * 50 <= resident, "{unexplained} of {resident}");
+}
+
+/// The blocks that the process has counted itself.
+fn check_blocks(report: &Value, running: &Running) {
+    let kinds = report["blocks"].as_object().unwrap().values();
+    let (count, bytes) = kinds.fold((0, 0), |(count, bytes), kind| {
+        (count + kind["count"].as_u64().unwrap(), bytes + kind["bytes"].as_u64().unwrap())
+    });
+    assert_eq!((count, bytes), (running.used_count, running.used_bytes));
+}
+
+fn check(running: &Running, first_advice: &str) -> Value {
+    let report = explained(&running.pid());
+    check_sum(&report);
+    check_blocks(&report, running);
+    let advice = report["advice"][0].as_str().unwrap();
+    assert!(advice.contains(first_advice), "{report:#}");
+    report
+}
+
+#[test]
+fn a_planted_leak_is_live() {
+    let running = Running::of(Linked::Dynamic, "leak");
+    let report = check(&running, " is live: the program has it");
+    assert_eq!(report["sizes"][0]["block_bytes"], 112);
+    assert!(report["sizes"][0]["live_count"].as_u64().unwrap() >= 400_000);
+}
+
+#[test]
+fn a_planted_pin_names_its_size_and_how_many_blocks_keep_how_much() {
+    let running = Running::of(Linked::Dynamic, "pin");
+    let report = check(&running, " is pinned: free, but on pages that blocks in use are on.");
+    let advice = report["advice"][0].as_str().unwrap();
+    assert!(
+        advice.contains(" blocks of 112 bytes, nearly alone on their pages, keep "),
+        "{advice}"
+    );
+    assert!(report["sizes"][0]["pinning_count"].as_u64().unwrap() > 12_000, "{report:#}");
+    assert_eq!(report["sizes"][0]["live_count"], 12_500);
+}
+
+#[test]
+fn a_planted_retention_would_come_back_by_a_trim() {
+    let running = Running::of(Linked::Dynamic, "retain");
+    check(&running, " would come back by a trim: ");
+}
+
+#[test]
+fn threads_have_their_heaps_and_names() {
+    let running = Running::of(Linked::Dynamic, "threads");
+    let report = check(&running, " is live");
+    let heaps = report["heaps"].as_array().unwrap();
+    let named = |heap: &&Value| heap["name"].as_str().unwrap().starts_with("heaps-0 (");
+    assert_eq!(heaps.iter().filter(named).count(), 5, "{report:#}");
+    assert_eq!(report["blocks"]["huge"]["count"], 1);
+    assert!(report["others"]["stack_bytes"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn static_programs_without_symbols_are_read_as_well() {
+    for linked in [Linked::StaticMusl, Linked::StaticGlibc] {
+        let running = Running::of(linked, "leak");
+        check(&running, " is live");
+    }
+}
+
+#[test]
+fn a_core_says_the_same_and_a_damaged_one_is_one_line() {
+    let workshop = Workshop::new();
+    let program = workshop.path("crashes");
+    std::fs::copy(self::program(Linked::Dynamic), &program).unwrap();
+    let core = workshop.path("core");
+    let running = Running::start(Command::new(&program).arg("pin"));
+    let written = Command::new("gcore").arg("-o").arg(&core).arg(running.pid()).output();
+    let Ok(true) = written.map(|output| output.status.success()) else {
+        eprintln!("not tested: there is no gcore, of Debian's package gdb");
+        return;
+    };
+    let core = workshop.path(&format!("core.{}", running.pid()));
+    let report = explained(core.to_str().unwrap());
+    check_blocks(&report, &running);
+    assert!(report["advice"][0].as_str().unwrap().contains(" is pinned"), "{report:#}");
+
+    let refused = |why: &str| {
+        let line = format!("loam: cannot read {}: {why}\n", core.display());
+        loam().arg("explain").arg(&core).assert().code(2).stdout("").stderr(diff(line));
+    };
+    std::fs::remove_file(&program).unwrap();
+    std::fs::copy("/bin/true", &program).unwrap();
+    refused(&format!("{} is not the build that ran", program.display()));
+    let length = std::fs::metadata(&core).unwrap().len();
+    let file = std::fs::OpenOptions::new().write(true).open(&core).unwrap();
+    file.set_len(length / 2).unwrap();
+    refused("it is cut short");
+}
+
+fn refuses(target: &str, why: &str) {
+    for verb in ["explain", "stats"] {
+        let line = format!("loam: {why}\n");
+        loam().args([verb, target]).assert().code(2).stdout("").stderr(diff(line));
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_one_line() {
+    let mut other = Command::new("sleep").arg("100").spawn().unwrap();
+    let pid = other.id().to_string();
+    let title = format!("process {pid} (sleep)");
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    refuses(
+        &pid,
+        &format!("{title} has no loam in it, or one without the note that 'loam explain' reads"),
+    );
+    other.kill().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    refuses(&pid, &format!("there is no process {pid}"));
+    other.wait().unwrap();
+    refuses("4194305", "there is no process 4194305");
+    refuses("/etc/passwd", "/etc/passwd is no core file of a 64-bit program");
+    refuses("/nowhere/core", "cannot read /nowhere/core: no such file or directory");
+}
+
+#[test]
+fn who_may_not_read_it_is_told_the_way() {
+    if !nix::unistd::geteuid().is_root() {
+        eprintln!("not tested: it takes root to become somebody else");
+        return;
+    }
+    let running = Running::of(Linked::Dynamic, "");
+    let mut command = common::loam_process();
+    let output = command.args(["explain", &running.pid()]).uid(65534).gid(65534).output();
+    let Ok(output) = output else {
+        eprintln!("not tested: others may not run the command where it is");
+        return;
+    };
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said.contains("kernel.yama.ptrace_scope") && said.lines().count() == 1, "{said}");
+}
+
+#[test]
+fn the_text_says_what_the_data_do() {
+    let running = Running::of(Linked::Dynamic, "pin");
+    loam()
+        .args(["explain", &running.pid()])
+        .assert()
+        .success()
+        .stdout(contains(format!("process {} (heaps-0): ", running.pid())))
+        .stdout(contains("  free between them, on the same pages"))
+        .stdout(contains("  unexplained"))
+        .stdout(contains("\n  112 bytes "))
+        .stdout(contains(" is pinned: free, but on pages"));
+}
+
+#[test]
+fn stats_have_jemallocs_names() {
+    let running = Running::of(Linked::Dynamic, "leak");
+    let output = loam().args(["stats", "--json", &running.pid()]).output().unwrap();
+    let stats: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let figure = |name: &str| stats[name].as_u64().unwrap();
+    assert_eq!(figure("allocated"), running.used_bytes);
+    assert!(figure("allocated") <= figure("active") && figure("active") <= figure("mapped"));
+    assert!(figure("resident") < figure("process_resident"));
+    assert_eq!(figure("retained"), figure("mapped") - figure("resident"));
+    let prometheus = loam().args(["stats", "--prometheus", &running.pid()]).output().unwrap();
+    let prometheus = String::from_utf8(prometheus.stdout).unwrap();
+    let allocated = format!("\nloam_allocated_bytes {}\n", running.used_bytes);
+    assert!(prometheus.contains(&allocated), "{prometheus}");
+    let line = regex::Regex::new(r#"^(# (HELP|TYPE) loam_.*|loam_\w+(\{.*"\})? \d+)$"#).unwrap();
+    for one in prometheus.lines() {
+        assert!(line.is_match(one), "{one}");
+    }
+    loam().args(["stats", &running.pid()]).assert().success().stdout(contains("  allocated  "));
+}

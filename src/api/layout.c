@@ -1,0 +1,134 @@
+/* Where another process finds what it needs to explain this one's memory, and how the structures
+ * there are laid out: a note, which a stripped program keeps and which is in memory with its
+ * program headers, and a table of names and numbers. `loam explain` reads both; it knows the names
+ * and no number, so that it reads every version that has the names it needs. */
+#include "heap/remote.h"
+#include "heap/shared.h"
+#include "large/huge.h"
+#include "pages/mappings.h"
+#include "pages/meta.h"
+#include "pages/region.h"
+
+/* Whether a build has notes. */
+#if !defined(_WIN32)
+
+struct lm_layout_entry {
+  char name[28];
+  uint32_t value;
+};
+
+#define VALUE(name, value) {name, (uint32_t)(value)}
+#define SIZE(name, type) VALUE(name ".size", sizeof(type))
+#define FIELD(name, type, field) VALUE(name "." #field, offsetof(type, field))
+
+/* The last one's name is empty. */
+extern const struct lm_layout_entry lm_layout[];
+const struct lm_layout_entry lm_layout[] = {
+    VALUE("pointer.size", sizeof(void *)),
+    VALUE("checking", LM_CHECKING),
+    VALUE("region.shift", LM_REGION_SHIFT),
+    VALUE("region.address_bits", LM_REGION_ADDRESS_BITS),
+    VALUE("slice.shift", LM_SLICE_SHIFT),
+    VALUE("chunk.shift", LM_CHUNK_SHIFT),
+    VALUE("class.count", LM_CLASS_COUNT),
+    VALUE("class.middle", LM_CLASS_MIDDLE),
+    VALUE("span.none", LM_SPAN_NONE),
+    VALUE("span.spare", LM_SPAN_SPARE),
+    VALUE("span.orphan", LM_SPAN_ORPHAN),
+    VALUE("block.on_its_way", LM_BLOCK_ON_ITS_WAY),
+    FIELD("os", struct lm_os_facts, page_bytes),
+    SIZE("tags", struct lm_tags),
+    FIELD("tags", struct lm_tags, table),
+    FIELD("tags", struct lm_tags, mask),
+    SIZE("class", struct lm_class),
+    FIELD("class", struct lm_class, block_bytes),
+    SIZE("region", struct lm_region),
+    FIELD("region", struct lm_region, bytes),
+    FIELD("region", struct lm_region, first_slice),
+    FIELD("region", struct lm_region, used_pages),
+    FIELD("region", struct lm_region, dirty_pages),
+    FIELD("region", struct lm_region, spans),
+    FIELD("region", struct lm_region, chunks),
+    FIELD("region", struct lm_region, block_pages),
+    SIZE("span", struct lm_span),
+    FIELD("span", struct lm_span, free_list),
+    FIELD("span", struct lm_span, used_count),
+    FIELD("span", struct lm_span, extended_count),
+    FIELD("span", struct lm_span, state),
+    FIELD("span", struct lm_span, owner),
+    FIELD("span", struct lm_span, class_index),
+    FIELD("span", struct lm_span, slice_count),
+    FIELD("span", struct lm_span, hole_pages),
+    SIZE("chunk", struct lm_chunk),
+    FIELD("chunk", struct lm_chunk, used_pages),
+    FIELD("chunk", struct lm_chunk, dirty_pages),
+    SIZE("heap", struct lm_heap),
+    FIELD("heap", struct lm_heap, tag),
+    FIELD("heap", struct lm_heap, bins),
+    FIELD("heap", struct lm_heap, reserves),
+    FIELD("heap", struct lm_heap, chains),
+    FIELD("heap", struct lm_heap, parcels),
+    FIELD("heap", struct lm_heap, received),
+    FIELD("heap", struct lm_heap, inbox),
+    FIELD("heap", struct lm_heap, next_made),
+    FIELD("heap", struct lm_heap, thread_id),
+    VALUE("heap.inbox_closed", (uintptr_t)LM_INBOX_CLOSED),
+    VALUE("heap.cached", offsetof(struct lm_heap, middle.cached)),
+    VALUE("cached.count", LM_CHUNK_RUN_MAX),
+    FIELD("cached", struct lm_cached, next),
+    VALUE("heap.large_blocks", offsetof(struct lm_heap, large_cache.blocks)),
+    VALUE("large_blocks.count", LM_LARGE_CACHE_ENTRIES),
+    SIZE("chain", struct lm_chain),
+    VALUE("chain.count", LM_CHAIN_COUNT),
+    FIELD("chain", struct lm_chain, slice),
+    FIELD("chain", struct lm_chain, newest),
+    FIELD("chain", struct lm_chain, handle),
+    SIZE("parcel", struct lm_parcel),
+    VALUE("parcel.count", LM_PARCEL_COUNT),
+    FIELD("parcel", struct lm_parcel, first),
+    FIELD("message", struct lm_message, newest),
+#if LM_BITS_64
+    VALUE("message.next", offsetof(struct lm_message, next_and_count)),
+    VALUE("message.address_bits", 48),
+#else
+    FIELD("message", struct lm_message, next),
+    VALUE("message.address_bits", 32),
+#endif
+    FIELD("shared", struct loam_heap, next),
+    FIELD("shared", struct loam_heap, live),
+    VALUE("huge.bucket_count", LM_HUGE_BUCKET_COUNT),
+    FIELD("huge", struct lm_huge, next),
+    FIELD("huge", struct lm_huge, address),
+    FIELD("huge", struct lm_huge, size),
+    VALUE("mappings.count", LM_KEPT_MAPPINGS),
+    SIZE("mapping", struct lm_kept_mapping),
+    FIELD("mapping", struct lm_kept_mapping, address),
+    VALUE("mapping.bytes", offsetof(struct lm_kept_mapping, size)),
+    VALUE("meta.batch_bytes", LM_META_BATCH_BYTES),
+    FIELD("meta", struct lm_meta_batch, next),
+    VALUE("", 0),
+};
+
+/* The description is a number, which changes when what follows does, and the distances from each
+ * word to what it stands for, so that nothing has to be relocated. */
+#define TO(symbol) ".hidden " #symbol "\n.long " #symbol " - .\n"
+__asm__(".pushsection .note.loam.layout,\"a\",%note\n"
+        ".balign 4\n"
+        ".long 2f - 1f, 4f - 3f, 1\n"
+        "1: .asciz \"loam-layout\"\n"
+        "2: .balign 4\n"
+        "3: .long 1\n" /* the number */
+        TO(lm_layout)
+        TO(lm_tags)
+        TO(lm_region_map)
+        TO(lm_heaps_made)
+        TO(lm_shared_heaps)
+        TO(lm_huge_buckets)
+        TO(lm_meta_batches)
+        TO(lm_classes)
+        TO(lm_os)
+        TO(lm_kept_mappings)
+        "4:\n"
+        ".popsection\n");
+
+#endif
