@@ -5,11 +5,11 @@
 #include <errno.h>
 #include <string.h>
 
-#include "api/misuse.h"
 #include "large/huge.h"
 #include "large/large.h"
 #include "large/owned.h"
 #include "os/lock.h"
+#include "os/misuse.h"
 #include "os/os.h"
 
 /* Behind the requested bytes: END_PATTERN up to the last word of the block, which holds the size,
@@ -196,9 +196,15 @@ void lm_checked_free(void *block, void *caller) {
   else lm_raw_free(block);
 }
 
-void lm_checked_compare_size(const void *block, size_t size) {
+void lm_checked_compare_size(const void *block, size_t size, bool aligned, void *caller) {
+  (void)aligned;
   if (block != NULL && !is_foreign(block) && is_live(block, false) && checked_size(block) != size)
-    lm_misuse_wrong_size(block, size);
+    lm_misuse_wrong_size(block, size, caller);
+}
+
+void lm_checked_free_sized(void *block, size_t size, bool aligned, void *caller) {
+  lm_checked_compare_size(block, size, aligned, caller);
+  lm_checked_free(block, caller);
 }
 
 size_t lm_checked_usable_bytes(void *block, void *caller) {

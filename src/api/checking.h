@@ -9,6 +9,7 @@
 
 #include "api/allocate.h"
 #include "api/foreign.h"
+#include "api/guarded.h"
 
 #if LM_CHECKING
 
@@ -21,7 +22,8 @@ void *lm_checked_memalign(size_t alignment, size_t size);
 void *lm_checked_realloc(void *block, size_t size, void *caller);
 void lm_checked_free(void *block, void *caller);
 /* Ends the program if that is not the size of the block; looks at no block that is not loam's. */
-void lm_checked_compare_size(const void *block, size_t size);
+void lm_checked_compare_size(const void *block, size_t size, bool aligned, void *caller);
+void lm_checked_free_sized(void *block, size_t size, bool aligned, void *caller);
 size_t lm_checked_usable_bytes(void *block, void *caller);
 /* For blocks of first-class heaps, which are never held back: what to ask for instead of `size`;
  * the block, once it is there; and its end, when it is freed or, `call` being NULL, its heap is. */
@@ -43,14 +45,19 @@ LM_INLINE void lm_checked_free(void *block, void *caller) {
   (void)caller;
   lm_raw_free(block);
 }
-LM_INLINE void lm_checked_compare_size(const void *block, size_t size) {
-  (void)block;
-  (void)size;
+LM_INLINE void lm_checked_free_sized(void *block, size_t size, bool aligned, void *caller) {
+  (void)caller;
+  lm_raw_free_sized(block, size, aligned);
+}
+LM_INLINE void lm_checked_compare_size(const void *block, size_t size, bool aligned,
+                                       void *caller) {
+  lm_compare_size(block, size, aligned, caller);
 }
 LM_INLINE void *lm_checked_realloc(void *block, size_t size, void *caller) {
   return lm_raw_realloc(block, size, caller);
 }
 LM_INLINE size_t lm_checked_usable_bytes(void *block, void *caller) {
+  if (lm_guarded_holds(block)) return lm_guarded_size(block, "malloc_usable_size", caller);
   size_t bytes = lm_raw_usable_bytes(block);
   return LM_LIKELY(bytes != 0) ? bytes : lm_foreign_usable_bytes(block, caller);
 }

@@ -162,14 +162,13 @@ NAMED(void *, cxx_new_array_aligned_nothrow, "_Zna" SIZE_CODE "St11align_val_tRK
   return new_aligned_nothrow(size, alignment, nothrow, LM_CALLER());
 }
 
-/* ---- delete: all forms free; sizes are for the checking build to compare ---- */
+/* ---- delete: all forms free ---- */
 
 #define DELETE(name, mangled, ...) \
   NAMED(void, name, mangled, void *block, ##__VA_ARGS__) { lm_checked_free(block, LM_CALLER()); }
-#define DELETE_SIZED(name, mangled, ...) \
+#define DELETE_SIZED(name, mangled, aligned, ...) \
   NAMED(void, name, mangled, void *block, size_t size, ##__VA_ARGS__) { \
-    lm_checked_compare_size(block, size); \
-    lm_checked_free(block, LM_CALLER()); \
+    lm_checked_free_sized(block, size, aligned, LM_CALLER()); \
   }
 
 DELETE(cxx_delete, "_ZdlPv")
@@ -182,10 +181,11 @@ DELETE(cxx_delete_aligned_nothrow, "_ZdlPvSt11align_val_tRKSt9nothrow_t", size_t
        const void *n LM_UNUSED)
 DELETE(cxx_delete_array_aligned_nothrow, "_ZdaPvSt11align_val_tRKSt9nothrow_t",
        size_t a LM_UNUSED, const void *n LM_UNUSED)
-DELETE_SIZED(cxx_delete_sized, "_ZdlPv" SIZE_CODE)
-DELETE_SIZED(cxx_delete_array_sized, "_ZdaPv" SIZE_CODE)
-DELETE_SIZED(cxx_delete_sized_aligned, "_ZdlPv" SIZE_CODE "St11align_val_t", size_t a LM_UNUSED)
-DELETE_SIZED(cxx_delete_array_sized_aligned, "_ZdaPv" SIZE_CODE "St11align_val_t",
+DELETE_SIZED(cxx_delete_sized, "_ZdlPv" SIZE_CODE, false)
+DELETE_SIZED(cxx_delete_array_sized, "_ZdaPv" SIZE_CODE, false)
+DELETE_SIZED(cxx_delete_sized_aligned, "_ZdlPv" SIZE_CODE "St11align_val_t", true,
+             size_t a LM_UNUSED)
+DELETE_SIZED(cxx_delete_array_sized_aligned, "_ZdaPv" SIZE_CODE "St11align_val_t", true,
              size_t a LM_UNUSED)
 
 #endif

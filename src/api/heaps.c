@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "api/checking.h"
-#include "api/misuse.h"
 #include "heap/shared.h"
 #include "large/large.h"
 #include "large/owned.h"
 #include "loam/loam.h"
+#include "os/misuse.h"
 
 /* Takes the lock of a heap that has not been destroyed. */
 static void enter_heap(struct loam_heap *heap, const char *call, void *caller) {
@@ -113,7 +113,7 @@ LM_EXPORT void *loam_heap_memalign(struct loam_heap *heap, size_t alignment, siz
 static void give_one(void *block, const char *call, void *caller) {
   lm_checked_retire(block, call, caller);
   bool shared = lm_tag_is_shared(lm_tag_of(block));
-  bool done = shared ? lm_shared_free(block) : lm_large_give(&lm_empty_heap, block);
+  bool done = shared ? lm_shared_free(block, caller) : lm_large_give(&lm_empty_heap, block);
   if (!done) lm_misuse_double_free(block, caller);
 }
 

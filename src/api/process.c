@@ -3,9 +3,12 @@
 
 #include "api/allocate.h"
 #include "api/checking.h"
+#include "api/guarded.h"
 #include "api/note.h"
 #include "config/options.h"
+#include "heap/inspect.h"
 #include "heap/orphan.h"
+#include "heap/remote.h"
 #include "heap/shared.h"
 #include "large/huge.h"
 #include "large/owned.h"
@@ -138,8 +141,20 @@ __attribute__((constructor(101))) static void construct(void) {
   lm_os_fork_start(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
+/* Free blocks; as many as take some microseconds. */
+#define INSPECTED_AT_END 256
+
+static void inspect_this_heap(void) {
+  struct lm_heap *heap = LM_THREAD(lm_this_heap);
+  if (lm_heap_is_empty(heap)) return;
+  lm_remote_collect(heap);
+  lm_inspect_heap(heap, 0, INSPECTED_AT_END);
+  lm_guarded_inspect();
+}
+
 __attribute__((destructor(101))) static void destruct(void) {
   lm_checked_end();
+  inspect_this_heap();
   if (lm_options.stats == LM_STATS_OFF) return;
   int fd = lm_os_kept_fd(&stats_output);
   if (fd >= 0) lm_report_write(fd, (enum lm_stats_format)lm_options.stats);

@@ -41,6 +41,7 @@ static struct lm_heap *make_heap(void) {
   if (id >= LM_OWNER_FIRST_SHARED) return NULL;
   heap->tag = id << LM_TAG_OWNER_SHIFT;
   heap->pool = &lm_pools[id % lm_pool_count];
+  lm_heap_empty_bins(heap);
   lm_middle_begin(heap);
   return heap;
 }
