@@ -98,16 +98,16 @@ static void *take_any(size_t size, bool clear) {
 /* One of the first blocks of the process, or NULL. */
 static LM_NOINLINE void *take_guarded(size_t size, bool clear) {
   if (this_heap() == NULL || lm_load_relaxed(&lm_pools[0].provider) != NULL) return NULL;
+  void *block = lm_guarded_take(size);
   size_t run_bytes = lm_guarded_run_bytes(size);
-  if (size <= LM_GUARDED_MAX_BYTES) return lm_guarded_take(size);
-  if (run_bytes == 0) return NULL;
+  if (block != NULL || run_bytes == 0) return block;
   void *run = take_any(run_bytes, clear);
   return run != NULL ? lm_guarded_make_run(run, size) : NULL;
 }
 
 /* For calls that say no more than a size. */
-static void *take_first_or_any(size_t size, bool clear) {
-  if (LM_UNLIKELY(lm_guarded_wants(size))) {
+LM_INLINE void *take_first_or_any(size_t size, bool clear) {
+  if (LM_UNLIKELY(lm_guarded_is_on())) {
     void *block = take_guarded(size, clear);
     if (block != NULL) return block;
   }
@@ -284,7 +284,7 @@ size_t lm_raw_usable_bytes(const void *address) {
 void lm_compare_size(const void *address, size_t size, bool aligned, void *caller) {
   size_t bytes = lm_raw_usable_bytes(address);
   if (bytes == 0 || (size <= bytes && (aligned || bytes - size <= lm_size_slack(bytes)))) return;
-  if (lm_options.sizes == LM_SIZES_ABORT) lm_misuse_wrong_size(address, size, caller);
+  if (lm_options.mismatch == LM_MISMATCH_ABORT) lm_misuse_wrong_size(address, size, caller);
 }
 
 LM_NOINLINE void lm_free_sized_slow(void *address, size_t size, bool aligned, void *caller) {

@@ -7,8 +7,11 @@
 #include "os/os.h"
 #include "sizeclass/sizeclass.h"
 
-#define GUARDED_COUNT 160
-#define RUN_COUNT 8
+/* So many blocks are guarded, in so many calls. */
+#define SMALL_COUNT 160
+#define RUN_COUNT 6
+#define CALL_COUNT 400
+
 #define BEHIND_BYTES 16
 #define END_PATTERN 0xa5
 #define FREE_PATTERN 0xdf
@@ -26,11 +29,12 @@ _Static_assert(sizeof(struct guard) == LM_GRANULE_BYTES, "blocks are aligned");
 enum { NO_BLOCK, LIVE = 0x10ca1, FREE = 0x0ff };
 
 char lm_guarded_arena[LM_GUARDED_ARENA_BYTES] __attribute__((aligned(LM_GRANULE_BYTES)));
-_Atomic(uint32_t) lm_guarded_left = LM_CHECKING || LM_FAKE_OS ? 0 : GUARDED_COUNT;
-_Atomic(uint32_t) lm_guarded_runs_left = LM_CHECKING || LM_FAKE_OS ? 0 : RUN_COUNT;
+_Atomic(uint32_t) lm_guarded_calls_left = LM_CHECKING || LM_FAKE_OS ? 0 : CALL_COUNT;
+/* Written by any thread; a few blocks more are taken if threads are at it together. */
+static _Atomic(uint32_t) small_left = SMALL_COUNT, runs_left = RUN_COUNT;
 static _Atomic(uint32_t) used_bytes; /* of the arena; any thread */
-/* Bit i: a block begins at granule i. Set by who takes it, releasing the block's guard to who inspects
- * all of them. */
+/* Bit i: a block begins at granule i. Set by who takes it, releasing the block's guard to who
+ * inspects all of them. */
 static _Atomic(uint64_t) starts[LM_GUARDED_ARENA_BYTES / LM_GRANULE_BYTES / 64];
 
 static struct guard *guard_of(const void *block) {
@@ -47,18 +51,23 @@ static char *end_of(const struct guard *guard) {
   return (char *)guard + guarded_bytes(guard->size);
 }
 
+static bool count_down(_Atomic(uint32_t) *count) {
+  uint32_t left = lm_load_relaxed(count);
+  if (left != 0) lm_store_relaxed(count, left - 1);
+  return left != 0;
+}
+
 /* ---- Small blocks ---- */
 
 void *lm_guarded_take(size_t size) {
-  uint32_t left = lm_load_relaxed(&lm_guarded_left);
-  if (left == 0 || size > LM_GUARDED_MAX_BYTES) return NULL;
+  count_down(&lm_guarded_calls_left);
+  if (size > LM_GUARDED_MAX_BYTES || !count_down(&small_left)) return NULL;
   size_t bytes = guarded_bytes(size);
   size_t offset = lm_add_relaxed(&used_bytes, (uint32_t)bytes);
   if (offset + bytes > LM_GUARDED_ARENA_BYTES) {
-    lm_store_relaxed(&lm_guarded_left, 0);
+    lm_store_relaxed(&small_left, 0);
     return NULL;
   }
-  lm_store_relaxed(&lm_guarded_left, left - 1); /* a few more if threads are at it together */
   struct guard *guard = (struct guard *)(lm_guarded_arena + offset);
   char *block = (char *)(guard + 1);
   guard->size = (uint32_t)size;
@@ -109,7 +118,8 @@ static void inspect_small(const struct guard *guard) {
   const char *block = (const char *)(guard + 1);
   uint32_t state = lm_load_acquire(&guard->state);
   check_guards(guard);
-  if (state == FREE && !is_filled(block, guard->size, FREE_PATTERN)) lm_misuse_write_after_free(block);
+  if (state == FREE && !is_filled(block, guard->size, FREE_PATTERN))
+    lm_misuse_write_after_free(block);
 }
 
 void lm_guarded_inspect(void) {
@@ -139,13 +149,13 @@ static char *behind_run(const struct guard *guard) {
 
 size_t lm_guarded_run_bytes(size_t size) {
   bool fits = size > lm_classed_max_bytes && size <= LM_GUARDED_RUN_MAX_BYTES;
-  return fits ? size + lm_os.page_bytes : 0;
+  return fits && lm_load_relaxed(&runs_left) != 0 ? size + lm_os.page_bytes : 0;
 }
 
 void *lm_guarded_make_run(void *address, size_t size) {
   size_t page_count = lm_region_holds((uintptr_t)address) ? lm_region_live_pages(address) : 0;
   if (page_count < 2) return address;
-  lm_sub_relaxed(&lm_guarded_runs_left, lm_load_relaxed(&lm_guarded_runs_left) != 0);
+  count_down(&runs_left);
   char *block = (char *)address + lm_os.page_bytes;
   struct guard *guard = guard_of(block);
   memset(block - RUN_BEFORE_BYTES, END_PATTERN, RUN_BEFORE_BYTES);

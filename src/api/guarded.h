@@ -16,13 +16,9 @@
 #define LM_GUARDED_RUN_MAX_BYTES (2 * LM_MIB)
 
 extern char lm_guarded_arena[LM_GUARDED_ARENA_BYTES];
-extern _Atomic(uint32_t) lm_guarded_left;      /* so many small ones may still be taken */
-extern _Atomic(uint32_t) lm_guarded_runs_left; /* larger ones; both are written by any thread */
-
-LM_INLINE bool lm_guarded_wants(size_t size) {
-  return lm_load_relaxed(size <= LM_GUARDED_MAX_BYTES ? &lm_guarded_left
-                                                      : &lm_guarded_runs_left) != 0;
-}
+/* So many calls of malloc's slow path more may take a guarded block. Written by any thread. */
+extern _Atomic(uint32_t) lm_guarded_calls_left;
+LM_INLINE bool lm_guarded_is_on(void) { return lm_load_relaxed(&lm_guarded_calls_left) != 0; }
 
 LM_INLINE bool lm_guarded_is_in_arena(const void *address) {
   return (uintptr_t)address - (uintptr_t)lm_guarded_arena < LM_GUARDED_ARENA_BYTES;
@@ -39,11 +35,11 @@ LM_INLINE bool lm_guarded_holds(const void *address) {
   return lm_guarded_is_in_arena(address) || lm_guarded_is_run(address);
 }
 
-/* A small block, all zero; NULL if there are no more. */
+/* Counts a call. A small block, all zero; NULL if there are no more, or the size is larger. */
 void *lm_guarded_take(size_t size);
 
-/* Whether a larger one may be made, and what of: a block of so many bytes. Makes it, unless it
- * turns out to be neither a middle nor a large block, and returns where it begins. */
+/* Whether a larger one may be made, and what of: a block of so many bytes, or 0. Makes it, unless
+ * that turns out to be neither a middle nor a large block, and returns where it begins. */
 size_t lm_guarded_run_bytes(size_t size);
 void *lm_guarded_make_run(void *block, size_t size);
 

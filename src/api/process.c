@@ -142,7 +142,7 @@ __attribute__((constructor(101))) static void construct(void) {
 }
 
 /* Free blocks; as many as take some microseconds. */
-#define INSPECTED_AT_END 256
+#define INSPECTED_AT_END 512
 
 static void inspect_this_heap(void) {
   struct lm_heap *heap = LM_THREAD(lm_this_heap);

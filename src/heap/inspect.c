@@ -75,19 +75,32 @@ static void inspect_list(struct inspection *inspection, struct lm_block *list, s
   }
 }
 
+/* So many of one list: what is wrong is likely to be young, and at the beginning. */
+#define INSPECTED_OF_LIST 16
+
+static void inspect_young(struct inspection *inspection, struct lm_block *list,
+                          size_t class_index) {
+  size_t most = lm_min(inspection->left, INSPECTED_OF_LIST);
+  struct inspection some = {most, inspection->mark};
+  inspect_list(&some, list, class_index);
+  inspection->left -= most - some.left;
+}
+
+#define INSPECTED_SPANS 4 /* of one kind of list */
+
 static void inspect_spans(struct inspection *inspection, const struct lm_span_list *list) {
   const struct lm_span *span = list->first;
-  for (; span != NULL && inspection->left != 0; span = span->next)
-    inspect_list(inspection, span->free_list, span->class_index);
+  for (size_t i = 0; span != NULL && i < INSPECTED_SPANS; i++, span = span->next)
+    inspect_young(inspection, span->free_list, span->class_index);
 }
 
 static void inspect_class(struct inspection *inspection, const struct lm_heap *heap,
                           size_t class_index) {
-  inspect_list(inspection, heap->bins[class_index], class_index);
-  inspect_list(inspection, heap->reserves[class_index], class_index);
+  inspect_young(inspection, heap->bins[class_index], class_index);
+  inspect_young(inspection, heap->reserves[class_index], class_index);
   if (heap->span_counts[class_index] == 0) return;
   const struct lm_span *current = heap->current[class_index];
-  if (current != NULL) inspect_list(inspection, current->free_list, class_index);
+  if (current != NULL) inspect_young(inspection, current->free_list, class_index);
   inspect_spans(inspection, &heap->usable[class_index]);
   inspect_spans(inspection, &heap->full[class_index]);
 }

@@ -121,3 +121,15 @@ void lm_misuse_wrong_size(const void *address, size_t size, void *caller) {
   add_caller(&text, caller);
   lm_panic(&text);
 }
+
+void lm_misuse_mismatch(const void *address, const char *kind, const char *call, void *caller) {
+  LM_TEXT(text, LINE_BYTES);
+  lm_text_string(&text, "loam: block ");
+  lm_text_address(&text, (uintptr_t)address);
+  lm_text_string(&text, " of ");
+  lm_text_string(&text, kind);
+  lm_text_string(&text, " given to ");
+  lm_text_string(&text, call);
+  add_caller(&text, caller);
+  lm_panic(&text);
+}

@@ -16,6 +16,9 @@ LM_NORETURN void lm_misuse_write_after_free(const void *address);
 LM_NORETURN void lm_misuse_broken_link(size_t block_bytes);
 LM_NORETURN void lm_misuse_write_before_start(const void *address);
 LM_NORETURN void lm_misuse_write_past_end(const void *address, size_t size);
+/* A block of `kind`, as "new[]", given to what does not go with it. */
+LM_NORETURN void lm_misuse_mismatch(const void *address, const char *kind, const char *call,
+                                    void *caller);
 LM_NORETURN void lm_misuse_wrong_size(const void *address, size_t size, void *caller);
 
 #endif
