@@ -65,6 +65,7 @@
 #include "api/foreign_windows.c"
 #else
 #include "api/cxx.c"
+#include "api/dlopen_linux.c"
 #include "api/limits_linux.c"
 #include "api/foreign_glibc.c"
 #endif
