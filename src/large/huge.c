@@ -138,8 +138,9 @@ size_t lm_huge_usable_bytes(const void *address) {
 char *lm_huge_start(const void *address) {
   uintptr_t start = 0;
   lm_lock_take(&lm_huge_lock);
-  for (size_t i = 0; i < BUCKET_COUNT && start == 0; i++)
-    for (struct huge *huge = buckets[i]; huge != NULL && start == 0; huge = huge->next)
+  size_t count = lm_huge_totals.count;
+  for (size_t i = 0; i < BUCKET_COUNT && start == 0 && count != 0; i++)
+    for (struct huge *huge = buckets[i]; huge != NULL && start == 0; huge = huge->next, count--)
       if ((uintptr_t)address - huge->address < huge->size) start = huge->address;
   lm_lock_free(&lm_huge_lock);
   return (char *)start;
