@@ -55,7 +55,9 @@ fn opening(workshop: &Workshop, mode: &str) -> Command {
 fn opened(workshop: &Workshop, mode: &str) -> Background {
     let command = opening(workshop, mode);
     let mut run = loam_process();
-    run.args(["run", "--option", "deepbind=keep", "--"]).arg(command.get_program()).args(command.get_args());
+    run.args(["run", "--option", "deepbind=keep", "--"])
+        .arg(command.get_program())
+        .args(command.get_args());
     Background::start(&mut run)
 }
 
