@@ -148,7 +148,7 @@ PATTERNS = [
     ("a middle block replaced", REPLACING_LOOP % dict(live=200, least=10000, range=240000), 187),
     ("a large block replaced", REPLACING_LOOP % dict(live=30, least=300000, range=2700000), 2350),
     ("one of the same length replaced", REPLACING_LOOP % dict(live=30, least=1000000, range=1), 440),
-    ("a block of a batch", BATCHES_LOOP, 75),
+    ("a block of a batch", BATCHES_LOOP, 79),
 ]
 
 INSTRUCTION = re.compile(r"^\s*([0-9a-f]+):\s+(.*)$")
