@@ -17,6 +17,7 @@
 #include "os/group_linux.c"
 #include "os/os_linux.c"
 #endif
+#include "os/misuse.c"
 #include "os/panic.c"
 
 #include "config/options.c"
@@ -38,6 +39,7 @@
 #include "heap/budget.c"
 #include "heap/heap.c"
 #include "heap/holes.c"
+#include "heap/inspect.c"
 #include "heap/large_cache.c"
 #include "heap/lifetime.c"
 #include "heap/middle.c"
@@ -60,11 +62,13 @@
 #include "api/checking.c"
 #include "api/family.c"
 #include "api/foreign.c"
+#include "api/guarded.c"
 #if defined(_WIN32)
 #include "api/family_windows.c"
 #include "api/foreign_windows.c"
 #else
 #include "api/cxx.c"
+#include "api/dlopen_linux.c"
 #include "api/limits_linux.c"
 #include "api/foreign_glibc.c"
 #endif

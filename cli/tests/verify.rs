@@ -51,11 +51,13 @@ fn opening(workshop: &Workshop, mode: &str) -> Command {
     command
 }
 
-/// The same, run by loam and waiting.
+/// The same, run by loam and waiting. The flag is kept where it is to be seen.
 fn opened(workshop: &Workshop, mode: &str) -> Background {
     let command = opening(workshop, mode);
     let mut run = loam_process();
-    run.args(["run", "--"]).arg(command.get_program()).args(command.get_args());
+    run.args(["run", "--option", "deepbind=keep", "--"])
+        .arg(command.get_program())
+        .args(command.get_args());
     Background::start(&mut run)
 }
 

@@ -2,6 +2,7 @@
 
 mod common;
 
+use assert_cmd::Command;
 use common::libc::{MUSL, copy_of, graft, run, text};
 use common::{Workshop, fixture, loam};
 use predicates::prelude::*;
@@ -11,7 +12,10 @@ use std::path::{Path, PathBuf};
 
 /// Runs the program and gives the status and the report.
 fn report(program: &Path, arguments: &[&str]) -> (i32, Value) {
-    let mut command = loam();
+    report_of(loam(), program, arguments)
+}
+
+fn report_of(mut command: Command, program: &Path, arguments: &[&str]) -> (i32, Value) {
     command.args(["verify", "--run", "--json"]).arg(program).arg("--").args(arguments);
     let output = command.output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
@@ -132,7 +136,9 @@ fn calls_past_loam_are_a_failure() {
     let workshop = Workshop::new();
     let plugin = workshop.compile("plugin.c", &["-shared", "-fPIC"]);
     let program = workshop.compile("counted.c", &[]);
-    let (status, report) = report(&program, &[text(&plugin)]);
+    let mut command = loam();
+    command.env("LOAM_OPTIONS", "deepbind=keep");
+    let (status, report) = report_of(command, &program, &[text(&plugin)]);
     assert_eq!(status, 1, "{report}");
     let findings = report["findings"].as_array().unwrap();
     let found = findings.iter().find(|finding| finding["kind"] == "past-loam").unwrap();

@@ -4,13 +4,16 @@
 #include <string.h>
 
 #include "api/foreign.h"
-#include "api/misuse.h"
+#include "api/guarded.h"
+#include "config/options.h"
+#include "heap/inspect.h"
 #include "heap/middle.h"
 #include "heap/orphan.h"
 #include "heap/remote.h"
 #include "heap/shared.h"
 #include "heap/watch.h"
 #include "large/large.h"
+#include "os/misuse.h"
 #include "os/os.h"
 
 LM_THREAD_LOCAL struct lm_heap *lm_this_heap = &lm_empty_heap;
@@ -25,9 +28,13 @@ static void set_heap(struct lm_heap *heap) {
   LM_THREAD(lm_malloc_heap) = heap;
 }
 
+/* Free blocks; each costs some nanoseconds. */
+#define INSPECTED_AT_THREAD_END 64
+
 void lm_thread_end(void *heap) {
   set_heap(&lm_empty_heap);
   LM_THREAD(lm_thread_ended) = true;
+  lm_inspect_heap(heap, 0, INSPECTED_AT_THREAD_END);
   lm_heap_end(heap);
 }
 
@@ -42,6 +49,7 @@ static struct lm_heap *this_heap(void) {
   heap = lm_heap_begin();
   if (heap == NULL) return NULL;
   set_heap(heap);
+  if (heap->refill_count == 0) lm_watch_closely(heap); /* it has never had a thread */
   if (LM_LIKELY(lm_os_thread_end_arm(heap))) return heap; /* may allocate, which by now works */
   /* Nobody would end it. The next call tries again. */
   set_heap(&lm_empty_heap);
@@ -87,8 +95,27 @@ static void *take_any(size_t size, bool clear) {
   return lm_take(heap, size, clear);
 }
 
+/* One of the first blocks of the process, or NULL. */
+static LM_NOINLINE void *take_guarded(size_t size, bool clear) {
+  if (this_heap() == NULL || lm_load_relaxed(&lm_pools[0].provider) != NULL) return NULL;
+  void *block = lm_guarded_take(size);
+  size_t run_bytes = lm_guarded_run_bytes(size);
+  if (block != NULL || run_bytes == 0) return block;
+  void *run = take_any(run_bytes, clear);
+  return run != NULL ? lm_guarded_make_run(run, size) : NULL;
+}
+
+/* For calls that say no more than a size. */
+LM_INLINE void *take_first_or_any(size_t size, bool clear) {
+  if (LM_UNLIKELY(lm_guarded_is_on())) {
+    void *block = take_guarded(size, clear);
+    if (block != NULL) return block;
+  }
+  return take_any(size, clear);
+}
+
 static LM_NOINLINE void *malloc_any(size_t size) {
-  void *block = take_any(size, false);
+  void *block = take_first_or_any(size, false);
   if (LM_UNLIKELY(block == NULL)) errno = ENOMEM;
   return block;
 }
@@ -119,7 +146,7 @@ void *lm_raw_calloc(size_t size) {
     void *block = lm_heap_pop(heap, (size + LM_GRANULE_BYTES - 1) / LM_GRANULE_BYTES);
     if (LM_LIKELY(block != NULL)) return memset(block, 0, size);
   }
-  return take_any(size, true);
+  return take_first_or_any(size, true);
 }
 
 void *lm_raw_memalign(size_t alignment, size_t size) {
@@ -141,8 +168,8 @@ void *lm_raw_memalign(size_t alignment, size_t size) {
 /* ---- free ---- */
 
 uint32_t lm_tag_of(const void *address) {
-  if (LM_LIKELY(lm_tags.mask != 0)) return lm_tags_read(address);
-  if (!lm_region_holds((uintptr_t)address)) return 0;
+  if (LM_LIKELY(lm_tags.multiplier != 0)) return lm_tags_read(address);
+  if ((uintptr_t)address % LM_GRANULE_BYTES != 0 || !lm_region_holds((uintptr_t)address)) return 0;
   struct lm_region *region = lm_region_of(address);
   return lm_load_relaxed(&region->spans[lm_region_offset(address) >> LM_SLICE_SHIFT].tag);
 }
@@ -150,8 +177,12 @@ uint32_t lm_tag_of(const void *address) {
 static bool is_span_tag(uint32_t tag) { return tag >= LM_OWNER_ORPHAN << LM_TAG_OWNER_SHIFT; }
 static bool is_thread_span_tag(uint32_t tag) { return is_span_tag(tag) && !lm_tag_is_shared(tag); }
 
-/* Not a block: says what is wrong as well as can be told. */
+/* Not a block of heaps' and pools': a guarded one, or says what is wrong as well as can be told. */
 static LM_COLD void free_invalid(void *address, void *caller) {
+  if (lm_guarded_holds(address)) {
+    lm_raw_free(lm_guarded_end(address, caller));
+    return;
+  }
   if (lm_region_holds((uintptr_t)address) && lm_large_is_free(address))
     lm_misuse_double_free(address, caller);
   lm_foreign_free(address, caller);
@@ -171,6 +202,14 @@ static void free_remote(void *block, size_t class_index, void *caller) {
   else lm_remote_free_now(block);
 }
 
+/* A compiler that sees that this never returns would have free call it, and not jump to it, and
+ * keep the stack aligned for that on all paths. */
+LM_COLD void lm_free_twice(void *block, void *caller) {
+  bool twice = true;
+  __asm__("" : "+r"(twice));
+  if (twice) lm_misuse_double_free(block, caller);
+}
+
 LM_INLINE void free_own_middle(void *block, void *caller) {
   if (LM_UNLIKELY(!lm_middle_give(LM_THREAD(lm_this_heap), block))) free_invalid(block, caller);
 }
@@ -184,7 +223,7 @@ static LM_NOINLINE void free_other(void *address, void *caller) {
   if (LM_LIKELY(is_thread_span_tag(tag) && difference >= LM_TAG_OWN_LIMIT)) {
     free_remote(address, tag & LM_TAG_CLASS_MASK, caller);
   } else if (lm_tag_is_shared(tag)) {
-    if (!lm_shared_free(address)) free_invalid(address, caller);
+    if (!lm_shared_free(address, caller)) free_invalid(address, caller);
   } else if (difference >= LM_TAG_OWN_LIMIT) {
     if (!lm_large_give(heap, address)) free_invalid(address, caller);
   } else if (is_middle_tag(tag)) { /* this and the next only where there is no table of tags */
@@ -195,10 +234,16 @@ static LM_NOINLINE void free_other(void *address, void *caller) {
   }
 }
 
+/* A block that one is compared with which is looked at closely: so many of its bin. */
+#define COMPARED_CLOSELY 16
+
 /* Any address, while the heap watches the clock. */
 static void free_watched(struct lm_heap *heap, void *address, void *caller) {
   struct lm_block *block = address;
   uint32_t tag = lm_tags_read(block), difference = tag ^ heap->tag;
+  if (difference < LM_TAG_SMALL_LIMIT)
+    lm_inspect_freed(heap, block, tag & LM_TAG_CLASS_MASK,
+                     heap->close_looks != 0 ? COMPARED_CLOSELY : 1, caller);
   if (difference < LM_TAG_UNCOUNTED_LIMIT) lm_heap_push(heap, difference, block);
   else if (difference < LM_TAG_SMALL_LIMIT)
     lm_heap_free_counted(heap, difference - LM_TAG_COUNTED, block);
@@ -231,20 +276,31 @@ size_t lm_raw_usable_bytes(const void *address) {
   uint32_t tag = lm_tag_of(address);
   if (is_span_tag(tag) && !is_middle_tag(tag))
     return lm_classes[tag & LM_TAG_CLASS_MASK].block_bytes;
+  if (LM_UNLIKELY(lm_guarded_holds(address)))
+    return lm_guarded_size(address, "malloc_usable_size", NULL);
   return lm_large_usable_bytes(address);
+}
+
+void lm_compare_size(const void *address, size_t size, bool aligned, void *caller) {
+  size_t bytes = lm_raw_usable_bytes(address);
+  if (bytes == 0 || (size <= bytes && (aligned || bytes - size <= lm_size_slack(bytes)))) return;
+  if (lm_options.mismatch == LM_MISMATCH_ABORT) lm_misuse_wrong_size(address, size, caller);
+}
+
+LM_NOINLINE void lm_free_sized_slow(void *address, size_t size, bool aligned, void *caller) {
+  lm_compare_size(address, size, aligned, caller);
+  lm_raw_free(address);
 }
 
 /* ---- realloc ---- */
 
-/* A block up to this stays where it is however much it shrinks. */
-#define KEEP_MAX_BYTES 128
 /* One that moves to grow becomes longer by this part at least, for the next time. */
 #define GROWTH_FRACTION 8
 
 /* For blocks with a class: whether one is good for the size as it is, and how many bytes to move it
  * to if not. */
 LM_INLINE bool fits(size_t block_bytes, size_t size) {
-  return size <= block_bytes && (size > block_bytes / 2 || block_bytes <= KEEP_MAX_BYTES);
+  return size <= block_bytes && (size > block_bytes / 2 || block_bytes <= LM_KEEP_MAX_BYTES);
 }
 LM_INLINE size_t room_for(size_t old_bytes, size_t size) {
   return size <= old_bytes ? size : lm_max(size, old_bytes + old_bytes / GROWTH_FRACTION);
@@ -259,8 +315,28 @@ LM_INLINE void *move(void *block, size_t old_bytes, size_t size, size_t room) {
   return copy;
 }
 
+/* A block that is free: the mistakes of free are realloc's, too. */
+static LM_COLD void *realloc_freed(void *block, void *caller) {
+  lm_misuse_not_a_start(block, "realloc", caller);
+}
+
+/* A guarded block becomes shorter where it is; what moves to grow is guarded no longer. */
+static void *realloc_guarded(void *block, size_t size, void *caller) {
+  size_t old_bytes = lm_guarded_size(block, "realloc", caller);
+  if (size <= old_bytes && size > old_bytes / 2) {
+    lm_guarded_shorten(block, size);
+    return block;
+  }
+  void *copy = take_any(room_for(old_bytes, size), false);
+  if (copy == NULL) return size > old_bytes ? NULL : block;
+  memcpy(copy, block, lm_min(size, old_bytes));
+  lm_raw_free(lm_guarded_end(block, caller));
+  return copy;
+}
+
 /* A block of another heap, a middle or a large one, or no block. */
 static LM_NOINLINE void *realloc_other(void *block, size_t size, void *caller) {
+  if (LM_UNLIKELY(lm_guarded_holds(block))) return realloc_guarded(block, size, caller);
   size_t old_bytes = lm_raw_usable_bytes(block), room = size;
   if (LM_UNLIKELY(old_bytes == 0)) return lm_foreign_realloc(block, size, caller);
   if (size > LM_REQUEST_MAX_BYTES) return NULL;
@@ -277,7 +353,10 @@ static LM_NOINLINE void *realloc_other(void *block, size_t size, void *caller) {
 void *lm_raw_realloc(void *block, size_t size, void *caller) {
   uint32_t difference = lm_tags_read(block) ^ LM_THREAD(lm_this_heap)->tag;
   if (LM_UNLIKELY(difference >= LM_TAG_SMALL_LIMIT)) return realloc_other(block, size, caller);
-  size_t old_bytes = lm_classes[difference & LM_TAG_CLASS_MASK].block_bytes;
+  size_t class_index = difference & LM_TAG_CLASS_MASK;
+  if (LM_UNLIKELY(LM_THREAD(lm_this_heap)->bins[class_index] == block))
+    return realloc_freed(block, caller);
+  size_t old_bytes = lm_classes[class_index].block_bytes;
   if (fits(old_bytes, size)) return block;
   return move(block, old_bytes, size, room_for(old_bytes, size));
 }

@@ -15,6 +15,12 @@ extern LM_THREAD_LOCAL struct lm_heap *lm_malloc_heap LM_TLS_MODEL;
 void *lm_malloc_slow(size_t size);
 /* `caller` is named if the address is no block. */
 void lm_free_slow(void *block, uint32_t difference, void *caller);
+/* Ends the program if no block of that size can be at `address`. */
+void lm_compare_size(const void *address, size_t size, bool aligned, void *caller);
+/* That, and free. */
+void lm_free_sized_slow(void *address, size_t size, bool aligned, void *caller);
+/* The block that was freed last of its class is freed again: ends the program. */
+void lm_free_twice(void *block, void *caller);
 
 /* malloc, from the first instruction to the last for all but the first call of a batch. */
 LM_INLINE void *lm_raw_malloc(size_t size) {
@@ -23,7 +29,7 @@ LM_INLINE void *lm_raw_malloc(size_t size) {
     struct lm_block **bin = &heap->bins[(size + LM_GRANULE_BYTES - 1) / LM_GRANULE_BYTES];
     struct lm_block *block = *bin;
     LM_IN_RESULT_REGISTER(block);
-    if (LM_LIKELY(block != NULL)) {
+    if (LM_LIKELY(lm_is_block(block))) {
       *bin = block->next;
       return block;
     }
@@ -33,17 +39,33 @@ LM_INLINE void *lm_raw_malloc(size_t size) {
 
 /* free: one load of a tag and one comparison decide that the block belongs to this thread's heap,
  * and is of a class whose frees are not counted. */
-LM_INLINE void lm_raw_free(void *address) {
+LM_INLINE void lm_free_tagged(void *address, uint32_t tag) {
   struct lm_heap *heap = LM_THREAD(lm_this_heap);
   struct lm_block *block = address;
-  uint32_t difference = lm_tags_read(block) ^ lm_load_word(&heap->free_tag);
+  uint32_t difference = tag ^ lm_load_word(&heap->free_tag);
   if (LM_LIKELY(difference < LM_TAG_UNCOUNTED_LIMIT)) {
-    lm_heap_push(heap, difference, block);
+    if (LM_UNLIKELY(heap->bins[difference] == block)) lm_free_twice(block, LM_CALLER());
+    else lm_heap_push(heap, difference, block);
   } else if (LM_LIKELY(difference < LM_TAG_SMALL_LIMIT)) {
-    lm_heap_free_counted(heap, difference - LM_TAG_COUNTED, block);
+    difference -= LM_TAG_COUNTED;
+    if (LM_UNLIKELY(heap->bins[difference] == block)) lm_free_twice(block, LM_CALLER());
+    else lm_heap_free_counted(heap, difference, block);
   } else {
     lm_free_slow(address, difference, LM_CALLER());
   }
+}
+
+LM_INLINE void lm_raw_free(void *address) { lm_free_tagged(address, lm_tags_read(address)); }
+
+
+/* The same for a block whose size the program tells; `aligned` says that it was asked for with an
+ * alignment. */
+LM_INLINE void lm_raw_free_sized(void *address, size_t size, bool aligned) {
+  uint32_t tag = lm_tags_read(address);
+  const struct lm_class *class = &lm_classes[tag & LM_TAG_CLASS_MASK];
+  if (LM_UNLIKELY(class->block_bytes - size > class->slack))
+    lm_free_sized_slow(address, size, aligned, LM_CALLER());
+  else lm_free_tagged(address, tag);
 }
 
 /* A block from this heap, which is the caller's to use; NULL if out of memory. `size` is at most

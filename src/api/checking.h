@@ -1,18 +1,20 @@
 /* What stands between the public functions and the allocator.
  *
  * In the fast build nothing does. The checking build keeps for every granule of memory whether a
- * block of the program's begins there, puts the requested size and a pattern behind every block,
- * and holds freed blocks back for a while, filled with another pattern. So it finds frees of what
- * is no block, double frees, writes past the end and writes after free; docs/errors.md. */
+ * block of the program's begins there, puts what the block is before it and a pattern behind it,
+ * which it looks at when the block is used and now and then, and holds freed blocks back for a
+ * while, filled with another pattern; docs/errors.md. */
 #ifndef LM_API_CHECKING_H
 #define LM_API_CHECKING_H
 
 #include "api/allocate.h"
 #include "api/foreign.h"
+#include "api/guarded.h"
+
+/* What a block was asked for with, and what it is given back with. */
+enum lm_block_kind { LM_KIND_MALLOC, LM_KIND_NEW, LM_KIND_NEW_ARRAY };
 
 #if LM_CHECKING
-
-#define LM_CHECKED_TRAILER_BYTES 16
 
 /* Sets errno if it returns NULL; the others do not. */
 void *lm_checked_malloc(size_t size);
@@ -20,16 +22,28 @@ void *lm_checked_calloc(size_t size);
 void *lm_checked_memalign(size_t alignment, size_t size);
 void *lm_checked_realloc(void *block, size_t size, void *caller);
 void lm_checked_free(void *block, void *caller);
+void *lm_checked_new(size_t size, enum lm_block_kind kind);
+void *lm_checked_new_aligned(size_t alignment, size_t size, enum lm_block_kind kind);
+/* The block is of that kind from here on. */
+void lm_checked_set_kind(void *block, enum lm_block_kind kind);
+void lm_checked_delete(void *block, enum lm_block_kind kind, void *caller);
+void lm_checked_delete_sized(void *block, size_t size, bool aligned, enum lm_block_kind kind,
+                             void *caller);
 /* Ends the program if that is not the size of the block; looks at no block that is not loam's. */
-void lm_checked_compare_size(const void *block, size_t size);
+void lm_checked_compare_size(const void *block, size_t size, bool aligned, void *caller);
 size_t lm_checked_usable_bytes(void *block, void *caller);
-/* For blocks of first-class heaps, which are never held back: what to ask for instead of `size`;
- * the block, once it is there; and its end, when it is freed or, `call` being NULL, its heap is. */
-LM_INLINE size_t lm_checked_room(size_t size) { return size + LM_CHECKED_TRAILER_BYTES; }
-void *lm_checked_finish(void *block, size_t size);
-void lm_checked_retire(void *block, const char *call, void *caller);
+bool lm_checked_is_live(const void *block);
+/* For blocks of first-class heaps, which are never held back: what to ask for instead of `size`,
+ * with the same alignment; the program's block, once it is there; the heap's block that the
+ * program's is in, and the program's in the heap's, or NULL; and the block's end, which returns the
+ * heap's. */
+size_t lm_checked_room(size_t size, size_t alignment);
+void *lm_checked_finish(void *raw, size_t size, size_t alignment);
+void *lm_checked_raw(const void *block);
+void *lm_checked_block_in(void *raw);
+void *lm_checked_retire(void *block, const char *call, void *caller);
 extern struct lm_lock lm_quarantine_lock;
-/* Checks and frees the blocks held back. */
+/* Looks at all blocks, and frees those that are held back. */
 void lm_checked_end(void);
 
 #else
@@ -43,26 +57,56 @@ LM_INLINE void lm_checked_free(void *block, void *caller) {
   (void)caller;
   lm_raw_free(block);
 }
-LM_INLINE void lm_checked_compare_size(const void *block, size_t size) {
+LM_INLINE void *lm_checked_new(size_t size, enum lm_block_kind kind) {
+  (void)kind;
+  return lm_raw_malloc(size);
+}
+LM_INLINE void *lm_checked_new_aligned(size_t alignment, size_t size, enum lm_block_kind kind) {
+  (void)kind;
+  return lm_raw_memalign(alignment, size);
+}
+LM_INLINE void lm_checked_set_kind(void *block, enum lm_block_kind kind) {
   (void)block;
-  (void)size;
+  (void)kind;
+}
+LM_INLINE void lm_checked_delete(void *block, enum lm_block_kind kind, void *caller) {
+  (void)kind;
+  (void)caller;
+  lm_raw_free(block);
+}
+LM_INLINE void lm_checked_delete_sized(void *block, size_t size, bool aligned,
+                                       enum lm_block_kind kind, void *caller) {
+  (void)kind;
+  (void)caller;
+  lm_raw_free_sized(block, size, aligned);
+}
+LM_INLINE void lm_checked_compare_size(const void *block, size_t size, bool aligned,
+                                       void *caller) {
+  lm_compare_size(block, size, aligned, caller);
 }
 LM_INLINE void *lm_checked_realloc(void *block, size_t size, void *caller) {
   return lm_raw_realloc(block, size, caller);
 }
 LM_INLINE size_t lm_checked_usable_bytes(void *block, void *caller) {
+  if (lm_guarded_holds(block)) return lm_guarded_size(block, "malloc_usable_size", caller);
   size_t bytes = lm_raw_usable_bytes(block);
   return LM_LIKELY(bytes != 0) ? bytes : lm_foreign_usable_bytes(block, caller);
 }
-LM_INLINE size_t lm_checked_room(size_t size) { return size; }
-LM_INLINE void *lm_checked_finish(void *block, size_t size) {
-  (void)size;
-  return block;
+LM_INLINE size_t lm_checked_room(size_t size, size_t alignment) {
+  (void)alignment;
+  return size;
 }
-LM_INLINE void lm_checked_retire(void *block, const char *call, void *caller) {
-  (void)block;
+LM_INLINE void *lm_checked_finish(void *raw, size_t size, size_t alignment) {
+  (void)size;
+  (void)alignment;
+  return raw;
+}
+LM_INLINE void *lm_checked_raw(const void *block) { return (void *)block; }
+LM_INLINE void *lm_checked_block_in(void *raw) { return raw; }
+LM_INLINE void *lm_checked_retire(void *block, const char *call, void *caller) {
   (void)call;
   (void)caller;
+  return block;
 }
 LM_INLINE void lm_checked_end(void) {}
 

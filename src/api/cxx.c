@@ -67,9 +67,10 @@ static new_handler current_new_handler(const void *caller) {
 }
 
 /* A block after all, once a new-handler has made room; else throws. The handler may throw too. */
-static LM_COLD void *new_slow(size_t alignment, size_t size, const void *caller) {
+static LM_COLD void *new_slow(size_t alignment, size_t size, enum lm_block_kind kind,
+                              const void *caller) {
   for (;;) {
-    void *block = lm_checked_memalign(alignment, size);
+    void *block = lm_checked_new_aligned(alignment, size, kind);
     if (block != NULL) return block;
     new_handler handler = current_new_handler(caller);
     if (handler == NULL) throw_bad_alloc(caller);
@@ -84,108 +85,124 @@ static LM_COLD void *new_slow(size_t alignment, size_t size, const void *caller)
 /* ---- new ---- */
 
 NAMED(void *, cxx_new, "_Znw" SIZE_CODE, size_t size) {
-  void *block = lm_checked_malloc(size);
-  return LM_LIKELY(block != NULL) ? block : new_slow(LM_GRANULE_BYTES, size, LM_CALLER());
+  void *block = lm_checked_new(size, LM_KIND_NEW);
+  if (LM_LIKELY(block != NULL)) return block;
+  return new_slow(LM_GRANULE_BYTES, size, LM_KIND_NEW, LM_CALLER());
 }
 
 NAMED(void *, cxx_new_array, "_Zna" SIZE_CODE, size_t size) {
-  void *block = lm_checked_malloc(size);
-  return LM_LIKELY(block != NULL) ? block : new_slow(LM_GRANULE_BYTES, size, LM_CALLER());
+  void *block = lm_checked_new(size, LM_KIND_NEW_ARRAY);
+  if (LM_LIKELY(block != NULL)) return block;
+  return new_slow(LM_GRANULE_BYTES, size, LM_KIND_NEW_ARRAY, LM_CALLER());
 }
 
 NAMED(void *, cxx_new_aligned, "_Znw" SIZE_CODE "St11align_val_t", size_t size,
       size_t alignment) {
-  void *block = lm_checked_memalign(alignment, size);
-  return LM_LIKELY(block != NULL) ? block : new_slow(alignment, size, LM_CALLER());
+  void *block = lm_checked_new_aligned(alignment, size, LM_KIND_NEW);
+  if (LM_LIKELY(block != NULL)) return block;
+  return new_slow(alignment, size, LM_KIND_NEW, LM_CALLER());
 }
 
 NAMED(void *, cxx_new_array_aligned, "_Zna" SIZE_CODE "St11align_val_t", size_t size,
       size_t alignment) {
-  void *block = lm_checked_memalign(alignment, size);
-  return LM_LIKELY(block != NULL) ? block : new_slow(alignment, size, LM_CALLER());
+  void *block = lm_checked_new_aligned(alignment, size, LM_KIND_NEW_ARRAY);
+  if (LM_LIKELY(block != NULL)) return block;
+  return new_slow(alignment, size, LM_KIND_NEW_ARRAY, LM_CALLER());
+}
+
+/* The C++ runtime's forms call operator new for both kinds. */
+static void *of_kind(void *block, enum lm_block_kind kind) {
+  if (block != NULL) lm_checked_set_kind(block, kind);
+  return block;
 }
 
 /* The nothrow forms do as the others and return null where those throw. What a new-handler throws
  * takes C++ to catch: the C++ runtime's own form does that around a call of operator new, which is
  * ours. In a static program that form is not there, and null is returned without a handler's help
  * only: an exception of its own goes through to the caller. */
-static LM_COLD void *new_nothrow_slow(size_t alignment, size_t size, const void *nothrow,
-                                      const void *caller) {
+static LM_COLD void *new_nothrow_slow(size_t alignment, size_t size, enum lm_block_kind kind,
+                                      const void *nothrow, const void *caller) {
   if (alignment <= LM_GRANULE_BYTES) {
     void *(*next)(size_t, const void *) = (void *(*)(size_t, const void *))lm_os_function_seen_by(
         caller, "_Znw" SIZE_CODE "RKSt9nothrow_t");
-    if (next != NULL) return next(size, nothrow);
+    if (next != NULL) return of_kind(next(size, nothrow), kind);
   } else {
     void *(*next)(size_t, size_t, const void *) =
         (void *(*)(size_t, size_t, const void *))lm_os_function_seen_by(
             caller, "_Znw" SIZE_CODE "St11align_val_tRKSt9nothrow_t");
-    if (next != NULL) return next(size, alignment, nothrow);
+    if (next != NULL) return of_kind(next(size, alignment, nothrow), kind);
   }
   for (;;) {
     new_handler handler = current_new_handler(caller);
     if (handler == NULL) return NULL;
     handler();
-    void *block = lm_checked_memalign(alignment, size);
+    void *block = lm_checked_new_aligned(alignment, size, kind);
     if (block != NULL) return block;
   }
 }
 
-LM_INLINE void *new_nothrow(size_t size, const void *nothrow, const void *caller) {
-  void *block = lm_checked_malloc(size);
-  return LM_LIKELY(block != NULL) ? block
-                                  : new_nothrow_slow(LM_GRANULE_BYTES, size, nothrow, caller);
+LM_INLINE void *new_nothrow(size_t size, enum lm_block_kind kind, const void *nothrow,
+                            const void *caller) {
+  void *block = lm_checked_new(size, kind);
+  if (LM_LIKELY(block != NULL)) return block;
+  return new_nothrow_slow(LM_GRANULE_BYTES, size, kind, nothrow, caller);
 }
 
-LM_INLINE void *new_aligned_nothrow(size_t size, size_t alignment, const void *nothrow,
-                                    const void *caller) {
-  void *block = lm_checked_memalign(alignment, size);
-  return LM_LIKELY(block != NULL) ? block : new_nothrow_slow(alignment, size, nothrow, caller);
+LM_INLINE void *new_aligned_nothrow(size_t size, size_t alignment, enum lm_block_kind kind,
+                                    const void *nothrow, const void *caller) {
+  void *block = lm_checked_new_aligned(alignment, size, kind);
+  if (LM_LIKELY(block != NULL)) return block;
+  return new_nothrow_slow(alignment, size, kind, nothrow, caller);
 }
 
 NAMED(void *, cxx_new_nothrow, "_Znw" SIZE_CODE "RKSt9nothrow_t", size_t size,
       const void *nothrow) {
-  return new_nothrow(size, nothrow, LM_CALLER());
+  return new_nothrow(size, LM_KIND_NEW, nothrow, LM_CALLER());
 }
 
 NAMED(void *, cxx_new_array_nothrow, "_Zna" SIZE_CODE "RKSt9nothrow_t", size_t size,
       const void *nothrow) {
-  return new_nothrow(size, nothrow, LM_CALLER());
+  return new_nothrow(size, LM_KIND_NEW_ARRAY, nothrow, LM_CALLER());
 }
 
 NAMED(void *, cxx_new_aligned_nothrow, "_Znw" SIZE_CODE "St11align_val_tRKSt9nothrow_t",
       size_t size, size_t alignment, const void *nothrow) {
-  return new_aligned_nothrow(size, alignment, nothrow, LM_CALLER());
+  return new_aligned_nothrow(size, alignment, LM_KIND_NEW, nothrow, LM_CALLER());
 }
 
 NAMED(void *, cxx_new_array_aligned_nothrow, "_Zna" SIZE_CODE "St11align_val_tRKSt9nothrow_t",
       size_t size, size_t alignment, const void *nothrow) {
-  return new_aligned_nothrow(size, alignment, nothrow, LM_CALLER());
+  return new_aligned_nothrow(size, alignment, LM_KIND_NEW_ARRAY, nothrow, LM_CALLER());
 }
 
-/* ---- delete: all forms free; sizes are for the checking build to compare ---- */
+/* ---- delete: all forms free ---- */
 
-#define DELETE(name, mangled, ...) \
-  NAMED(void, name, mangled, void *block, ##__VA_ARGS__) { lm_checked_free(block, LM_CALLER()); }
-#define DELETE_SIZED(name, mangled, ...) \
+#define DELETE(name, mangled, kind, ...) \
+  NAMED(void, name, mangled, void *block, ##__VA_ARGS__) { \
+    lm_checked_delete(block, kind, LM_CALLER()); \
+  }
+#define DELETE_SIZED(name, mangled, aligned, kind, ...) \
   NAMED(void, name, mangled, void *block, size_t size, ##__VA_ARGS__) { \
-    lm_checked_compare_size(block, size); \
-    lm_checked_free(block, LM_CALLER()); \
+    lm_checked_delete_sized(block, size, aligned, kind, LM_CALLER()); \
   }
 
-DELETE(cxx_delete, "_ZdlPv")
-DELETE(cxx_delete_array, "_ZdaPv")
-DELETE(cxx_delete_nothrow, "_ZdlPvRKSt9nothrow_t", const void *n LM_UNUSED)
-DELETE(cxx_delete_array_nothrow, "_ZdaPvRKSt9nothrow_t", const void *n LM_UNUSED)
-DELETE(cxx_delete_aligned, "_ZdlPvSt11align_val_t", size_t a LM_UNUSED)
-DELETE(cxx_delete_array_aligned, "_ZdaPvSt11align_val_t", size_t a LM_UNUSED)
-DELETE(cxx_delete_aligned_nothrow, "_ZdlPvSt11align_val_tRKSt9nothrow_t", size_t a LM_UNUSED,
+#define NEW LM_KIND_NEW
+#define ARRAY LM_KIND_NEW_ARRAY
+DELETE(cxx_delete, "_ZdlPv", NEW)
+DELETE(cxx_delete_array, "_ZdaPv", ARRAY)
+DELETE(cxx_delete_nothrow, "_ZdlPvRKSt9nothrow_t", NEW, const void *n LM_UNUSED)
+DELETE(cxx_delete_array_nothrow, "_ZdaPvRKSt9nothrow_t", ARRAY, const void *n LM_UNUSED)
+DELETE(cxx_delete_aligned, "_ZdlPvSt11align_val_t", NEW, size_t a LM_UNUSED)
+DELETE(cxx_delete_array_aligned, "_ZdaPvSt11align_val_t", ARRAY, size_t a LM_UNUSED)
+DELETE(cxx_delete_aligned_nothrow, "_ZdlPvSt11align_val_tRKSt9nothrow_t", NEW, size_t a LM_UNUSED,
        const void *n LM_UNUSED)
-DELETE(cxx_delete_array_aligned_nothrow, "_ZdaPvSt11align_val_tRKSt9nothrow_t",
+DELETE(cxx_delete_array_aligned_nothrow, "_ZdaPvSt11align_val_tRKSt9nothrow_t", ARRAY,
        size_t a LM_UNUSED, const void *n LM_UNUSED)
-DELETE_SIZED(cxx_delete_sized, "_ZdlPv" SIZE_CODE)
-DELETE_SIZED(cxx_delete_array_sized, "_ZdaPv" SIZE_CODE)
-DELETE_SIZED(cxx_delete_sized_aligned, "_ZdlPv" SIZE_CODE "St11align_val_t", size_t a LM_UNUSED)
-DELETE_SIZED(cxx_delete_array_sized_aligned, "_ZdaPv" SIZE_CODE "St11align_val_t",
+DELETE_SIZED(cxx_delete_sized, "_ZdlPv" SIZE_CODE, false, NEW)
+DELETE_SIZED(cxx_delete_array_sized, "_ZdaPv" SIZE_CODE, false, ARRAY)
+DELETE_SIZED(cxx_delete_sized_aligned, "_ZdlPv" SIZE_CODE "St11align_val_t", true, NEW,
+             size_t a LM_UNUSED)
+DELETE_SIZED(cxx_delete_array_sized_aligned, "_ZdaPv" SIZE_CODE "St11align_val_t", true, ARRAY,
              size_t a LM_UNUSED)
 
 #endif

@@ -78,13 +78,13 @@ LM_EXPORT int loam_posix_memalign(void **result, size_t alignment, size_t size) 
 }
 
 LM_EXPORT void loam_free_sized(void *block, size_t size) {
-  lm_checked_compare_size(block, size);
+  lm_checked_compare_size(block, size, false, LM_CALLER());
   BY_NAME(loam_free)(block);
 }
 
 LM_EXPORT void loam_free_aligned_sized(void *block, size_t alignment, size_t size) {
   (void)alignment;
-  lm_checked_compare_size(block, size);
+  lm_checked_compare_size(block, size, true, LM_CALLER());
   BY_NAME(loam_free)(block);
 }
 

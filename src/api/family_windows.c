@@ -91,6 +91,10 @@ static void *windows_expand(void *block, size_t size) {
  * program gets may lie inside a block: then the word before it holds where that starts. */
 
 static bool starts_block(const void *address) {
+#if LM_CHECKING
+  return lm_checked_is_live(address);
+#else
+  if (lm_guarded_is_in_arena(address)) return lm_guarded_starts(address);
   uint32_t tag = lm_tag_of(address);
   size_t class_index = tag & LM_TAG_CLASS_MASK;
   if (tag >> LM_TAG_OWNER_SHIFT < LM_OWNER_ORPHAN || class_index == LM_CLASS_MIDDLE)
@@ -98,10 +102,12 @@ static bool starts_block(const void *address) {
   struct lm_span *span = lm_span_of(address);
   size_t offset = (size_t)((const char *)address - lm_span_start(span));
   return offset % lm_classes[class_index].block_bytes == 0;
+#endif
 }
 
 static bool is_ours(const void *address) {
-  return lm_region_holds((uintptr_t)address) || lm_huge_holds(address);
+  return lm_guarded_is_in_arena(address) || lm_region_holds((uintptr_t)address) ||
+         lm_huge_holds(address);
 }
 
 /* Where the block of a C runtime's starts that is aligned at `address`: that stands in the last

@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "api/checking.h"
-#include "api/misuse.h"
 #include "base/bits.h"
 #include "config/options.h"
 #include "large/huge.h"
+#include "os/misuse.h"
 
 typedef void free_function(void *block);
 typedef size_t size_function(void *block);

@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "api/checking.h"
-#include "api/misuse.h"
 #include "heap/shared.h"
 #include "large/large.h"
 #include "large/owned.h"
 #include "loam/loam.h"
+#include "os/misuse.h"
 
 /* Takes the lock of a heap that has not been destroyed. */
 static void enter_heap(struct loam_heap *heap, const char *call, void *caller) {
@@ -21,7 +21,8 @@ static void leave_heap(struct loam_heap *heap) { lm_lock_free(&heap->lock); }
 
 static bool is_of(struct loam_heap *heap, const void *block) {
   uint32_t tag = lm_tag_of(block);
-  return lm_tag_is_shared(tag) ? lm_shared_of(block) == heap : lm_owned_heap(block) == heap;
+  if (lm_tag_is_shared(tag)) return lm_shared_of(block) == heap;
+  return lm_owned_heap(lm_checked_raw(block)) == heap;
 }
 
 /* Ends the program unless the heap has the block. */
@@ -62,8 +63,10 @@ static void *take_from_heap(struct loam_heap *heap, const struct request *reques
   void *block = NULL;
   enter_heap(heap, request->call, request->caller);
   if (request->size <= LM_REQUEST_MAX_BYTES / 2 && request->alignment <= PTRDIFF_MAX / 2)
-    block = take_owned(heap, request->alignment, lm_checked_room(request->size), request->clear);
-  block = lm_checked_finish(block, request->size); /* before a fork can see it */
+    block = take_owned(heap, request->alignment,
+                       lm_checked_room(request->size, request->alignment), request->clear);
+  /* Before a fork can see it. */
+  block = lm_checked_finish(block, request->size, request->alignment);
   leave_heap(heap);
   if (block == NULL) errno = ENOMEM;
   return block;
@@ -111,9 +114,9 @@ LM_EXPORT void *loam_heap_memalign(struct loam_heap *heap, size_t alignment, siz
 /* ---- Giving back ---- */
 
 static void give_one(void *block, const char *call, void *caller) {
-  lm_checked_retire(block, call, caller);
-  bool shared = lm_tag_is_shared(lm_tag_of(block));
-  bool done = shared ? lm_shared_free(block) : lm_large_give(&lm_empty_heap, block);
+  void *raw = lm_checked_retire(block, call, caller);
+  bool shared = lm_tag_is_shared(lm_tag_of(raw));
+  bool done = shared ? lm_shared_free(raw, caller) : lm_large_give(&lm_empty_heap, raw);
   if (!done) lm_misuse_double_free(block, caller);
 }
 
@@ -123,10 +126,15 @@ LM_EXPORT void loam_heap_free(struct loam_heap *heap, void *block) {
   give_one(block, "heap_free", LM_CALLER());
 }
 
-static void retire_block(void *unused, void *block, size_t bytes, bool in_use) {
+static void retire_block_in(void *raw) {
+  void *block = lm_checked_block_in(raw);
+  if (block != NULL) lm_checked_retire(block, "heap_free_all", NULL);
+}
+
+static void retire_block(void *unused, void *raw, size_t bytes, bool in_use) {
   (void)unused;
   (void)bytes;
-  if (in_use) lm_checked_retire(block, NULL, NULL);
+  if (in_use) retire_block_in(raw);
 }
 
 /* The lock is held. */
@@ -135,7 +143,7 @@ static void give_all(struct loam_heap *heap) {
   if (LM_CHECKING) lm_shared_visit(heap, retire_block, NULL);
   lm_shared_give_all(heap);
   while ((block = lm_owned_first(heap)) != NULL) {
-    lm_checked_retire(block, NULL, NULL);
+    retire_block_in(block);
     lm_large_give(&lm_empty_heap, block);
   }
 }
@@ -196,8 +204,10 @@ struct visit {
   void *context;
 };
 
-static void visit_block(void *context, void *block, size_t bytes, bool in_use) {
+static void visit_block(void *context, void *raw, size_t bytes, bool in_use) {
   const struct visit *visit = context;
+  void *block = in_use ? lm_checked_block_in(raw) : raw;
+  if (block == NULL) return;
   if (LM_CHECKING && in_use) bytes = lm_checked_usable_bytes(block, NULL);
   visit->visitor(visit->context, block, bytes, in_use);
 }

@@ -3,11 +3,14 @@
 
 #include "api/allocate.h"
 #include "api/checking.h"
+#include "api/guarded.h"
 #include "api/note.h"
 #include "api/process.h"
 #include "api/statistics.h"
 #include "config/options.h"
+#include "heap/inspect.h"
 #include "heap/orphan.h"
+#include "heap/remote.h"
 #include "heap/shared.h"
 #include "large/huge.h"
 #include "large/owned.h"
@@ -161,7 +164,19 @@ __attribute__((constructor(101))) static void construct(void) {
   lm_os_fork_start(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
+/* Free blocks; as many as take some microseconds. */
+#define INSPECTED_AT_END 512
+
+static void inspect_this_heap(void) {
+  struct lm_heap *heap = LM_THREAD(lm_this_heap);
+  if (lm_heap_is_empty(heap)) return;
+  lm_remote_collect(heap);
+  lm_inspect_heap(heap, 0, INSPECTED_AT_END);
+  lm_guarded_inspect();
+}
+
 __attribute__((destructor(101))) static void destruct(void) {
   lm_checked_end();
+  inspect_this_heap();
   lm_statistics_end();
 }

@@ -33,6 +33,10 @@ static const struct option option_table[] = {
      "how long empty memory is kept before it goes back to the system; 0: it never does"},
     {"foreign", CHOICE(foreign, "abort|ignore", LM_FOREIGN_ABORT),
      "what free does with an address that is nobody's block"},
+    {"deepbind", CHOICE(deepbind, "drop|keep", LM_DEEPBIND_DROP),
+     "what dlopen does with RTLD_DEEPBIND (Linux, preloaded)"},
+    {"mismatch", CHOICE(mismatch, "abort|ignore", LM_MISMATCH_ABORT),
+     "what delete does with a size, or with a block of malloc, that cannot be"},
     {"huge_pages", CHOICE(huge_pages, "off|on", LM_HUGE_PAGES_OFF),
      "whether the system is asked for huge pages (Linux)"},
 };

@@ -4,6 +4,7 @@
 #include "config/options.h"
 #include "heap/budget.h"
 #include "heap/holes.h"
+#include "heap/inspect.h"
 #include "heap/large_cache.h"
 #include "heap/middle.h"
 #include "heap/orphan.h"
@@ -13,6 +14,8 @@
 #include "heap/watch.h"
 
 struct lm_heap lm_empty_heap = {
+    .bins = {[0 ... LM_BIN_COUNT - 1] = LM_NO_BLOCK},
+    .reserves = {[0 ... LM_CLASS_COUNT - 1] = LM_NO_BLOCK},
     .tag = LM_TAG_NO_HEAP, .free_tag = LM_TAG_NO_HEAP, .pool = &lm_pools[0]};
 
 /* Reading the clock costs as much as the rest of a refill, so that only some look at it. */
@@ -244,7 +247,7 @@ static void *carve(struct lm_heap *heap, struct lm_span *span, bool *zero) {
     *link = block;
     link = &block->next;
   }
-  *link = NULL;
+  *link = LM_NO_BLOCK;
   span->extended_count = (uint16_t)(span->extended_count + count);
   span->used_count += (uint32_t)count;
   return first;
@@ -287,7 +290,7 @@ static bool can_grow(const struct lm_span *span) {
 static void shelve(struct lm_heap *heap, struct lm_span *span) {
   span->state = LM_SPAN_USABLE;
   span->notify_count = 0;
-  if (span->free_list != NULL) {
+  if (span->free_list != LM_NO_BLOCK) {
     lm_span_list_push_front(&heap->usable[span->class_index], span);
   } else if (can_grow(span)) {
     lm_span_list_push_back(&heap->usable[span->class_index], span);
@@ -311,9 +314,9 @@ static void retire_current(struct lm_heap *heap, size_t class_index) {
 /* Fills the current span's empty bin with the span's free blocks, those of a hole if it has no
  * others, and takes one; NULL if it has none. */
 static void *load_bin(struct lm_heap *heap, struct lm_span *span) {
-  if (LM_UNLIKELY(span->free_list == NULL)) lm_holes_fill(span);
+  if (LM_UNLIKELY(span->free_list == LM_NO_BLOCK)) lm_holes_fill(span);
   heap->bins[span->class_index] = span->free_list;
-  span->free_list = NULL;
+  span->free_list = LM_NO_BLOCK;
   span->used_count = (uint32_t)span->extended_count - span->hole_block_count;
   return lm_heap_pop(heap, span->class_index);
 }
@@ -365,9 +368,9 @@ static LM_NOINLINE bool notify(struct lm_heap *heap, struct lm_span *span) {
 /* A free block of a span, which becomes the current one; NULL if none has any. */
 static void *take_from_usable(struct lm_heap *heap, size_t class_index) {
   struct lm_span *span = heap->current[class_index];
-  if (span != NULL && span->free_list != NULL) return load_bin(heap, span);
+  if (span != NULL && span->free_list != LM_NO_BLOCK) return load_bin(heap, span);
   span = heap->usable[class_index].first;
-  if (span == NULL || span->free_list == NULL) {
+  if (span == NULL || span->free_list == LM_NO_BLOCK) {
     span = lm_orphan_adopt(heap, class_index);
     if (span == NULL) span = lm_spares_take(heap, class_index);
     if (span == NULL) return NULL;
@@ -397,7 +400,7 @@ static size_t find_lender(const struct lm_heap *heap, size_t class_index) {
   size_t most_bytes = block_bytes + lm_max(block_bytes / 4, LM_GRANULE_BYTES);
   for (size_t lender = class_index + 1; lender < LM_CLASS_COUNT; lender++) {
     if (lm_classes[lender].block_bytes > most_bytes) break;
-    if (heap->bins[lender] != NULL || has_begun_page(heap->current[lender])) return lender;
+    if (lm_is_block(heap->bins[lender]) || has_begun_page(heap->current[lender])) return lender;
   }
   return class_index;
 }
@@ -417,7 +420,7 @@ void *lm_heap_borrow(struct lm_heap *heap, size_t class_index) {
 /* Moves the class's reserve, if there is one, into its bin, which is empty. */
 static void load_reserve(struct lm_heap *heap, size_t class_index) {
   heap->bins[class_index] = heap->reserves[class_index];
-  heap->reserves[class_index] = NULL;
+  heap->reserves[class_index] = LM_NO_BLOCK;
 }
 
 /* A block of the class's reserve, which becomes the bin. While blocks of the class are being freed
@@ -465,7 +468,8 @@ static void *grow(struct lm_heap *heap, size_t class_index, bool *zero) {
 
 void *lm_heap_take_slow(struct lm_heap *heap, size_t class_index, bool *zero) {
   *zero = false;
-  if (heap->reserves[class_index] != NULL) return take_reserve(heap, class_index);
+  lm_inspect_empty_bin(heap, class_index);
+  if (heap->reserves[class_index] != LM_NO_BLOCK) return take_reserve(heap, class_index);
   heap->rooms[class_index] = room_of(heap, class_index);
   heap->fallen_count = 0;
   admit_guests(heap, class_index);
@@ -487,6 +491,7 @@ void *lm_heap_take_slow(struct lm_heap *heap, size_t class_index, bool *zero) {
 /* Frees a block onto the list of its span. Returns whether the span has ended. */
 LM_INLINE bool give_to_span(struct lm_heap *heap, struct lm_block *block) {
   struct lm_span *span = lm_span_of_own(block);
+  lm_inspect_given(span, block, span->free_list, NULL);
   block->next = span->free_list;
   span->free_list = block;
   return LM_UNLIKELY(--span->used_count == span->notify_count) && notify(heap, span);
@@ -509,15 +514,17 @@ static LM_NOINLINE void give_home(struct lm_heap *heap, struct lm_block **blocks
 /* Puts up to `most` blocks of a bin back, GIVEN_AT_ONCE of them at most, or of its reserve once the
  * bin is empty. Returns how many: 0 if both are. */
 static LM_NOINLINE size_t give_some(struct lm_heap *heap, size_t class_index, size_t most) {
-  bool bin = heap->bins[class_index] != NULL;
+  bool bin = heap->bins[class_index] != LM_NO_BLOCK;
   struct lm_block **list = bin ? &heap->bins[class_index] : &heap->reserves[class_index];
   struct lm_block *blocks[GIVEN_AT_ONCE], *block = *list;
   size_t count = 0;
-  for (; block != NULL && count < lm_min(most, GIVEN_AT_ONCE); block = block->next) {
+  for (; lm_is_block(block) && count < lm_min(most, GIVEN_AT_ONCE); block = block->next) {
     __builtin_prefetch(lm_span_record_of(block), 1);
     blocks[count++] = block;
   }
   *list = block;
+  if (LM_UNLIKELY(!lm_is_block(block) && block != LM_NO_BLOCK))
+    lm_misuse_broken_link(lm_classes[class_index].block_bytes);
   if (LM_UNLIKELY(has_guests(heap, class_index))) give_home(heap, blocks, count);
   else
     for (size_t i = 0; i < count; i++) give_to_span(heap, blocks[i]);
@@ -574,9 +581,9 @@ static LM_NOINLINE void drain(struct lm_heap *heap, size_t most) {
  * spans, and so do those that follow, until malloc has found the bin and the reserve empty. */
 static LM_NOINLINE void free_when_full(struct lm_heap *heap, size_t class_index,
                                        struct lm_block *block) {
-  if (heap->reserves[class_index] == NULL) {
+  if (heap->reserves[class_index] == LM_NO_BLOCK) {
     heap->reserves[class_index] = heap->bins[class_index];
-    heap->bins[class_index] = NULL;
+    heap->bins[class_index] = LM_NO_BLOCK;
     heap->rooms[class_index] = (int16_t)(room_of(heap, class_index) - 1);
     lm_heap_push(heap, class_index, block);
   } else {
@@ -607,6 +614,7 @@ bool lm_heap_put_back(struct lm_heap *heap, struct lm_span *span, struct lm_bloc
     lm_middle_put_back(heap, first, count);
     return false;
   }
+  if (LM_UNLIKELY(count > span->used_count)) lm_misuse_double_free(first, NULL);
   last->next = span->free_list;
   span->free_list = first;
   span->used_count -= (uint32_t)count;
@@ -658,9 +666,9 @@ static void trim_current(struct lm_heap *heap, size_t class_index) {
 /* A bin that begins with the block of a tick ago is not used much: its blocks and the reserve's go
  * into their spans, some of which may become empty. */
 static void trim_class(struct lm_heap *heap, size_t class_index) {
-  if (heap->bins[class_index] == NULL) load_reserve(heap, class_index);
+  if (heap->bins[class_index] == LM_NO_BLOCK) load_reserve(heap, class_index);
   struct lm_block *first = heap->bins[class_index];
-  if (first == NULL) end_guests(heap, class_index);
+  if (first == LM_NO_BLOCK) end_guests(heap, class_index);
   else if (first == heap->bins_seen[class_index]) start_draining(heap, class_index);
   heap->bins_seen[class_index] = first;
   trim_current(heap, class_index);
@@ -680,6 +688,9 @@ static void keep_nothing(struct lm_heap *heap) {
   heap->spares.surplus_count = heap->spares.count;
 }
 
+/* Each may cost a cache miss. */
+#define INSPECTED_PER_TICK 32
+
 static LM_NOINLINE void tick_slow(struct lm_heap *heap, uint64_t now_ms) {
   lm_middle_tick(heap, now_ms - heap->tick_ms);
   lm_large_cache_tick(heap);
@@ -689,6 +700,7 @@ static LM_NOINLINE void tick_slow(struct lm_heap *heap, uint64_t now_ms) {
   if (lm_pressed(LM_PRESSURE_SOME)) keep_nothing(heap);
   lm_budget_tick(heap);
   lm_remote_flush(heap);
+  lm_inspect_heap(heap, now_ms % LM_CLASS_COUNT, INSPECTED_PER_TICK);
   heap->ends_kept = heap->turns_pools = true;
   lm_holes_begin_round(heap);
   lm_orphan_tick(now_ms);

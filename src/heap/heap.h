@@ -130,6 +130,8 @@ struct lm_heap {
   size_t chained_weight;       /* about what is in chains and parcels; 0: nothing */
   size_t flush_part;           /* the chains that are sent next */
   struct lm_pool *pool;
+  /* What was in the bin when it had no more room. malloc takes it once the bin is empty. */
+  struct lm_block *reserves[LM_CLASS_COUNT];
   struct lm_span *current[LM_CLASS_COUNT]; /* NULL if there is none */
   struct lm_span_list usable[LM_CLASS_COUNT];
   struct lm_span_list full[LM_CLASS_COUNT];
@@ -147,8 +149,6 @@ struct lm_heap {
   uint32_t span_counts[LM_CLASS_COUNT]; /* of all the heap's spans, by class */
   /* Blocks of larger classes that requests of this one got since it last had a span. */
   uint8_t borrowed_counts[LM_CLASS_COUNT];
-  /* What was in the bin when it had no more room. malloc takes it once the bin is empty. */
-  struct lm_block *reserves[LM_CLASS_COUNT];
   struct lm_block *bins_seen[LM_CLASS_COUNT]; /* as they were at the last tick */
   /* One more than the guests that the bin still takes; 0: it takes none and has none. Small blocks
    * and middle ones are never guests. */
@@ -158,6 +158,7 @@ struct lm_heap {
   uint64_t draining[LM_BITMAP_WORDS(LM_CLASS_COUNT)];
   size_t drained_class; /* the one whose turn it is */
   bool drains, drains_fast; /* there are such; more blocks in each call */
+  uint32_t close_looks; /* so many frees more are looked at closely; inspect.h */
   bool ticks; /* a tick is under way: what it brings about starts no other */
   bool turns_pools, ends_kept; /* the tick has left some of that to the next ones */
   struct lm_holes holes;
@@ -181,12 +182,19 @@ struct lm_heap {
  * every call takes the slow path, which makes one. Never written to. */
 extern struct lm_heap lm_empty_heap;
 
+/* Of a heap whose memory is all zero: makes its bins and reserves empty. */
+LM_INLINE void lm_heap_empty_bins(struct lm_heap *heap) {
+  for (size_t i = 0; i < LM_BIN_COUNT; i++) heap->bins[i] = LM_NO_BLOCK;
+  for (size_t i = 0; i < LM_CLASS_COUNT; i++) heap->reserves[i] = LM_NO_BLOCK;
+}
+
 LM_INLINE bool lm_heap_is_empty(const struct lm_heap *heap) { return heap == &lm_empty_heap; }
 
 /* Pops a block of the class; NULL if the bin is empty. */
 LM_INLINE void *lm_heap_pop(struct lm_heap *heap, size_t class_index) {
   struct lm_block *block = heap->bins[class_index];
-  if (LM_LIKELY(block != NULL)) heap->bins[class_index] = block->next;
+  if (LM_UNLIKELY(!lm_is_block(block))) return NULL;
+  heap->bins[class_index] = block->next;
   return block;
 }
 

@@ -40,7 +40,7 @@ static uint64_t pages_of_block(const struct lm_span *span, size_t index) {
 static void find_free(const struct lm_span *span, block_set is_free) {
   size_t block_bytes = bytes_of_blocks(span);
   const char *start = lm_span_start(span);
-  for (const struct lm_block *block = span->free_list; block != NULL; block = block->next) {
+  for (const struct lm_block *block = span->free_list; lm_is_block(block); block = block->next) {
     size_t index = (size_t)((const char *)block - start) / block_bytes;
     lm_bitmap_set(is_free, index, index + 1);
   }
@@ -88,13 +88,13 @@ static void link_free(struct lm_span *span, const block_set is_free) {
     *link = (struct lm_block *)(start + index * block_bytes);
     link = &(*link)->next;
   }
-  *link = NULL;
+  *link = LM_NO_BLOCK;
   span->hole_block_count = (uint16_t)hole_count;
 }
 
 size_t lm_holes_make(struct lm_span *span) {
   block_set is_free = {0};
-  if (span->free_list == NULL || lm_region_of(span)->decommits) return 0;
+  if (span->free_list == LM_NO_BLOCK || lm_region_of(span)->decommits) return 0;
   find_free(span, is_free);
   uint64_t empty = find_empty_pages(span, is_free) & ~span->hole_pages;
   if (empty == 0) return 0;
@@ -170,7 +170,8 @@ void lm_holes_begin_round(struct lm_heap *heap) {
 static bool look(struct lm_span *span, size_t *left) {
   *left -= lm_min(*left, 1);
   size_t free_count = (size_t)span->extended_count - span->used_count;
-  bool sparse = span->free_list != NULL && free_count >= span->extended_count / SPARSE_FRACTION;
+  bool some = span->free_list != LM_NO_BLOCK;
+  bool sparse = some && free_count >= span->extended_count / SPARSE_FRACTION;
   bool quiet = span->used_count_seen == span->used_count;
   span->used_count_seen = (uint16_t)span->used_count;
   if (!quiet) span->quiet_looks = 0;

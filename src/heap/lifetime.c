@@ -36,6 +36,7 @@ static void remove_live(size_t count) {
 static struct lm_heap *make_heap(void) {
   struct lm_heap *heap = lm_meta_take(sizeof *heap);
   if (heap == NULL) return NULL;
+  lm_heap_empty_bins(heap);
   lm_middle_begin(heap);
   lm_lock_take(&lm_heaps_lock);
   uint32_t id = LM_OWNER_FIRST_HEAP + (uint32_t)lm_heap_made_count++;

@@ -11,8 +11,10 @@
 #define LM_HEAP_MIDDLE_H
 
 #include "heap/heap.h"
+#include "os/misuse.h"
 #include "pages/chunk.h"
 
+#define LM_PAGE_MIN_BYTES 4096 /* no system has smaller pages */
 #define LM_MIDDLE_MAX_BYTES (256 * LM_KIB)
 
 /* Bits of lm_middle.lengths that will do for each length: a cached block may be longer than what is
@@ -22,6 +24,8 @@ extern const uint64_t lm_middle_fitting[LM_CHUNK_RUN_MAX];
 /* The cached block of `index` + 1 pages that was freed last; there is one. */
 LM_INLINE void *lm_middle_pop(struct lm_middle *middle, size_t index) {
   struct lm_cached *block = middle->cached[index];
+  if (LM_UNLIKELY(((uintptr_t)block->next & (LM_PAGE_MIN_BYTES - 1)) != 0))
+    lm_misuse_write_after_free(block);
   middle->cached[index] = block->next;
   middle->cache_room += (ptrdiff_t)index + 1;
   if (LM_UNLIKELY(block->next == NULL)) middle->lengths &= ~((uint64_t)1 << index);

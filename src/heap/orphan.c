@@ -3,6 +3,7 @@
 #include "config/options.h"
 #include "heap/holes.h"
 #include "heap/span.h"
+#include "os/misuse.h"
 #include "pages/chunk.h"
 
 struct lm_lock lm_orphan_locks[LM_ORPHAN_CLASSES];
@@ -22,7 +23,7 @@ static void count_usable(size_t class_index, int change) {
 
 static bool is_usable(const struct lm_span *span) {
   if (span->class_index == LM_CLASS_MIDDLE) return lm_chunk_of_span(span)->run_limit != 0;
-  return span->free_list != NULL || span->hole_pages != 0;
+  return span->free_list != LM_NO_BLOCK || span->hole_pages != 0;
 }
 
 void lm_orphan_leave(struct lm_span *span) {
@@ -75,6 +76,7 @@ bool lm_orphan_adopt_span(struct lm_heap *heap, struct lm_span *span) {
 static void free_blocks(struct lm_span *span, struct lm_block *first, struct lm_block *last,
                         size_t count) {
   if (span->class_index != LM_CLASS_MIDDLE) {
+    if (LM_UNLIKELY(count > span->used_count)) lm_misuse_double_free(first, NULL);
     last->next = span->free_list;
     span->free_list = first;
     span->used_count -= (uint32_t)count;

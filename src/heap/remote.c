@@ -1,5 +1,6 @@
 #include "heap/remote.h"
 
+#include "heap/inspect.h"
 #include "heap/middle.h"
 #include "heap/orphan.h"
 #include "heap/span.h"
@@ -250,6 +251,7 @@ static void begin_chain(struct lm_heap *heap, struct lm_chain *chain, struct lm_
 }
 
 void lm_remote_free(struct lm_heap *heap, struct lm_block *block, size_t class_index) {
+  if (class_index != LM_CLASS_MIDDLE) lm_inspect_given(lm_span_of(block), block, NULL, NULL);
   size_t weight = weight_of(block, class_index);
   uintptr_t slice = lm_chain_slice_of(block);
   struct lm_chain *chain = lm_chain_for(heap, slice);

@@ -41,11 +41,12 @@ struct lm_message *lm_message_read(const struct lm_message *message, size_t *cou
  * them and they weigh too much still. */
 void lm_remote_flush_part(struct lm_heap *heap);
 
+/* One for each slice, not 0; that of no slice if no block can begin at `address`. */
 LM_INLINE uintptr_t lm_chain_slice_of(const void *address) {
-  return 1 + ((uintptr_t)address >> LM_SLICE_SHIFT);
+  return 1 + ((uintptr_t)address & ~(LM_SLICE_BYTES - LM_GRANULE_BYTES));
 }
 LM_INLINE struct lm_chain *lm_chain_for(struct lm_heap *heap, uintptr_t slice) {
-  return &heap->chains[slice % LM_CHAIN_COUNT];
+  return &heap->chains[(slice >> LM_SLICE_SHIFT) % LM_CHAIN_COUNT];
 }
 
 LM_INLINE void lm_chain_push(struct lm_heap *heap, struct lm_chain *chain, struct lm_block *block,

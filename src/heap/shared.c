@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "heap/inspect.h"
 #include "heap/middle.h"
 #include "heap/span.h"
 #include "heap/spares.h"
@@ -20,6 +21,7 @@ static void reset(struct lm_heap *heap, uint32_t tag, struct lm_pool *pool) {
   heap->pool = pool;
   heap->trim_class = LM_CLASS_COUNT;
   heap->tick_ms = lm_os_clock_ms();
+  lm_heap_empty_bins(heap);
   lm_middle_begin(heap);
 }
 
@@ -102,14 +104,18 @@ struct loam_heap *lm_shared_of(const void *block) {
   return (struct loam_heap *)lm_load_relaxed(&lm_span_of(block)->owner);
 }
 
-bool lm_shared_free(void *address) {
+bool lm_shared_free(void *address, void *caller) {
   struct lm_block *block = address;
   struct lm_span *span = lm_span_of(block);
   struct loam_heap *shared = lm_shared_of(block);
   bool done = true;
   lm_lock_take(&shared->lock);
-  if (span->class_index == LM_CLASS_MIDDLE) done = lm_middle_give(&shared->heap, block);
-  else if (lm_heap_put_back(&shared->heap, span, block, block, 1)) lm_heap_tick(&shared->heap);
+  if (span->class_index == LM_CLASS_MIDDLE) {
+    done = lm_middle_give(&shared->heap, block);
+  } else {
+    lm_inspect_given(span, block, span->free_list, caller);
+    if (lm_heap_put_back(&shared->heap, span, block, block, 1)) lm_heap_tick(&shared->heap);
+  }
   lm_lock_free(&shared->lock);
   return done;
 }
@@ -189,7 +195,7 @@ static void visit_chunk(struct lm_span *span, const struct block_visit *blocks) 
 
 static void mark_free(uint64_t *is_free, const struct lm_block *block, const char *start,
                       size_t block_bytes) {
-  for (; block != NULL; block = block->next) {
+  for (; lm_is_block(block); block = block->next) {
     size_t index = (size_t)((const char *)block - start) / block_bytes;
     lm_bitmap_set(is_free, index, index + 1);
   }

@@ -34,7 +34,7 @@ void lm_shared_end(struct loam_heap *shared);
 /* The heap of a block whose tag says that it is of a shared heap (lm_tag_is_shared). */
 struct loam_heap *lm_shared_of(const void *block);
 /* Frees such a block. False, with nothing done, if no block begins there. */
-bool lm_shared_free(void *block);
+bool lm_shared_free(void *block, void *caller);
 
 /* The lock is held for these. */
 

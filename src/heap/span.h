@@ -22,7 +22,7 @@ LM_INLINE struct lm_span *lm_span_begin(char *start, struct lm_heap *owner, size
                                         size_t slice_count) {
   struct lm_span *span = lm_span_record_of(start);
   for (size_t i = 0; i < slice_count; i++) span[i].head = span[i].head_own = span;
-  span->free_list = NULL;
+  span->free_list = LM_NO_BLOCK;
   span->used_count = span->extended_count = span->extended_count_seen = 0;
   span->notify_count = 0;
   span->carve_limit = 0;
@@ -52,6 +52,12 @@ LM_INLINE uint64_t lm_span_written_pages(const struct lm_span *span) {
   if (block_bytes > lm_os.page_bytes) return span->written_pages;
   size_t carved_pages = lm_pages_of(span->extended_count * block_bytes);
   return (span->written_pages | lm_bitmap_mask(0, 0, carved_pages)) & ~span->hole_pages;
+}
+
+/* Whether a block of the span may begin at `address`, which is in the span. Any thread. */
+LM_INLINE bool lm_span_has_block_at(const struct lm_span *span, const void *address) {
+  size_t offset = (size_t)((const char *)address - lm_span_start(span));
+  return lm_class_block_at(&lm_classes[span->class_index], offset) < span->capacity;
 }
 
 /* Gives an empty span's slices back; it is on no list. */

@@ -1,5 +1,6 @@
 #include "heap/watch.h"
 
+#include "heap/inspect.h"
 #include "heap/large_cache.h"
 #include "heap/middle.h"
 #include "heap/remote.h"
@@ -51,7 +52,7 @@ void lm_watch_clock(struct lm_heap *heap, uint64_t now_ms) {
   uint32_t free_count = watch->free_count + (uint32_t)elapsed_ms * FREES_PER_MS;
   watch->free_count = lm_max(1, lm_min(free_count, FREES_MAX));
   watch->seen_ms = now_ms;
-  set_watching(heap, watch->worth_it);
+  set_watching(heap, watch->worth_it || heap->close_looks != 0);
 }
 
 static uint64_t look_at_clock(struct lm_heap *heap) {
@@ -61,8 +62,16 @@ static uint64_t look_at_clock(struct lm_heap *heap) {
   return elapsed_ms;
 }
 
+void lm_watch_closely(struct lm_heap *heap) {
+  heap->close_looks = LM_INSPECT_FREES;
+  set_watching(heap, true);
+}
+
 bool lm_watch_free(struct lm_heap *heap) {
   struct lm_watch *watch = &heap->watch;
+  if (heap->close_looks != 0 && --heap->close_looks != 0 && !watch->worth_it &&
+      !lm_remote_waits(heap))
+    return true;
   bool waits = lm_remote_waits(heap) && lm_remote_collect_some(heap);
   if (look_at_clock(heap) != 0 || waits) return true;
   if (heap->turns_pools || heap->holes.goes_on) { /* now is as good as later */
@@ -73,7 +82,7 @@ bool lm_watch_free(struct lm_heap *heap) {
     watch->free_count--;
     return true;
   }
-  set_watching(heap, false);
+  set_watching(heap, heap->close_looks != 0);
   if (!watch->counts && keeps_much(heap)) {
     watch->counts = true;
     lm_heap_count_all(heap);

@@ -17,6 +17,9 @@ LM_INLINE bool lm_watches(const struct lm_heap *heap) {
   return lm_load_relaxed(&heap->free_tag) != heap->tag;
 }
 
+/* The next LM_INSPECT_FREES frees are looked at closely (inspect.h). */
+void lm_watch_closely(struct lm_heap *heap);
+
 /* A block has been freed while the heap watches. False if no more frees may look at the clock: then
  * the next malloc shall. */
 bool lm_watch_free(struct lm_heap *heap);

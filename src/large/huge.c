@@ -125,15 +125,19 @@ size_t lm_huge_usable_bytes(const void *address) {
   return size;
 }
 
-bool lm_huge_holds(const void *address) {
-  bool found = false;
+char *lm_huge_start(const void *address) {
+  uintptr_t start = 0;
   lm_lock_take(&lm_huge_lock);
-  for (size_t i = 0; i < LM_HUGE_BUCKET_COUNT && !found; i++)
-    for (struct lm_huge *huge = lm_huge_buckets[i]; huge != NULL && !found; huge = huge->next)
-      found = (uintptr_t)address - huge->address < huge->size;
+  size_t count = lm_huge_totals.count;
+  for (size_t i = 0; i < LM_HUGE_BUCKET_COUNT && start == 0 && count != 0; i++)
+    for (struct lm_huge *huge = lm_huge_buckets[i]; huge != NULL && start == 0;
+         huge = huge->next, count--)
+      if ((uintptr_t)address - huge->address < huge->size) start = huge->address;
   lm_lock_free(&lm_huge_lock);
-  return found;
+  return (char *)start;
 }
+
+bool lm_huge_holds(const void *address) { return lm_huge_start(address) != NULL; }
 
 #if LM_OS_TELLS_USAGE
 void lm_huge_add_usage(struct lm_os_usage *usage) {

@@ -35,6 +35,8 @@ void *lm_huge_take(struct lm_pool *pool, size_t size, size_t alignment, bool cle
 /* Bytes of the huge block that begins at `address`; 0 if none does. */
 size_t lm_huge_usable_bytes(const void *address);
 /* Whether `address` is inside a huge block; looks at all of them. */
+/* Where the huge block begins that holds the address; NULL if none does. */
+char *lm_huge_start(const void *address);
 bool lm_huge_holds(const void *address);
 #if LM_OS_TELLS_USAGE
 void lm_huge_add_usage(struct lm_os_usage *usage);

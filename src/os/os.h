@@ -200,6 +200,9 @@ struct lm_os_mapping {
  * Reads no memory of the process but its own. Slow. */
 bool lm_os_find_mapping(uintptr_t address, struct lm_os_mapping *mapping);
 
+/* Whether a word of 8 bytes can be read there: one system call. */
+bool lm_os_is_readable(const void *address);
+
 /* A function of the C library's by its name, not replaced by ours; NULL if there is none. */
 void *lm_os_next_function(const char *name);
 /* As the code at `caller` sees it, which may lie in a module that was opened for itself

@@ -748,6 +748,14 @@ bool lm_os_find_mapping(uintptr_t address, struct lm_os_mapping *mapping) {
   return found;
 }
 
+#define NO_SUCH_THING 0x7fffffff
+
+bool lm_os_is_readable(const void *address) {
+  /* The kernel reads the set before it looks at what to do with it, and there is no such thing. */
+  return address != NULL &&
+         lm_syscall6(SYS_rt_sigprocmask, NO_SUCH_THING, (long)address, 0, 8, 0, 0) != -EFAULT;
+}
+
 #include <dlfcn.h>
 #pragma weak dlsym
 #pragma weak dlclose

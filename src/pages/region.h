@@ -126,6 +126,10 @@ LM_INLINE char *lm_span_start(const struct lm_span *span) {
  * still count as used. */
 #define LM_BLOCK_ON_ITS_WAY ((uint32_t)1 << 31)
 
+/* In block_pages: no block of heaps' and pools' begins here, but one behind a guard within such a
+ * block (api/guarded.h). */
+#define LM_BLOCK_GUARDED ((uint32_t)1 << 30)
+
 LM_INLINE _Atomic(uint32_t) *lm_region_block_entry(const void *address) {
   return &lm_region_of(address)->block_pages[lm_region_offset(address) >> lm_os.page_shift];
 }
@@ -135,7 +139,7 @@ LM_INLINE _Atomic(uint32_t) *lm_region_block_entry(const void *address) {
 LM_INLINE size_t lm_region_live_pages(const void *address) {
   if (((uintptr_t)address & (lm_os.page_bytes - 1)) != 0) return 0;
   uint32_t entry = lm_load_relaxed(lm_region_block_entry(address));
-  return entry & LM_BLOCK_ON_ITS_WAY ? 0 : entry;
+  return entry & (LM_BLOCK_ON_ITS_WAY | LM_BLOCK_GUARDED) ? 0 : entry;
 }
 
 /* The same of a block that there is, on its way or not. */

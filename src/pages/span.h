@@ -18,10 +18,16 @@
 #include "base/compiler.h"
 #include "pages/tags.h"
 
-/* The first words of a free block. */
+/* The first words of a free block. Lists end with LM_NO_BLOCK, and not with NULL, so that one test
+ * tells a block from the end of a list, and from most of what a program may have written where the
+ * link was. */
 struct lm_block {
   struct lm_block *next;
 };
+#define LM_NO_BLOCK ((struct lm_block *)1)
+LM_INLINE bool lm_is_block(const struct lm_block *block) {
+  return ((uintptr_t)block & (LM_GRANULE_BYTES - 1)) == 0;
+}
 
 enum lm_span_state {
   LM_SPAN_NONE,    /* not a span, or not the first slice of one */

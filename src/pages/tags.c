@@ -4,16 +4,7 @@
 #include "os/os.h"
 #include "pages/region.h"
 
-/* How many bits an address of a process has. Where the system has given less, reserving the table
- * fails or wastes some; where it could give more, it does so only on request. */
-#if !LM_BITS_64
-#define ADDRESS_BITS 32
-#elif defined(__aarch64__)
-#define ADDRESS_BITS 48
-#else
-#define ADDRESS_BITS 47
-#endif
-#define TABLE_WORDS ((uintptr_t)1 << (ADDRESS_BITS - LM_SLICE_SHIFT))
+#define TABLE_WORDS ((uintptr_t)1 << (LM_ADDRESS_BITS - LM_SLICE_SHIFT))
 
 static lm_tag no_tag; /* always 0 */
 struct lm_tags lm_tags = {&no_tag, 0};
@@ -24,11 +15,11 @@ void lm_tags_start(void) {
   if (lm_os_address_space_limit() != UINT64_MAX) return;
   if (lm_os_reserve_zero(TABLE_WORDS * sizeof(lm_tag), &table) != 0) return;
   lm_tags.table = table;
-  lm_tags.mask = TABLE_WORDS - 1;
+  lm_tags.multiplier = LM_TAGS_MULTIPLIER;
 }
 
 int lm_tags_commit(uintptr_t region, size_t region_bytes) {
-  if (lm_tags.mask == 0) return 0;
+  if (lm_tags.multiplier == 0) return 0;
   return lm_os_commit(&lm_tags.table[region >> LM_SLICE_SHIFT],
                       (region_bytes >> LM_SLICE_SHIFT) * sizeof(lm_tag));
 }
@@ -53,12 +44,12 @@ static void release_table(bool (*keep)(uintptr_t address)) {
 }
 
 bool lm_tags_give_up(bool (*keep)(uintptr_t address)) {
-  if (lm_tags.mask == 0) return false;
+  if (lm_tags.multiplier == 0) return false;
   lm_lock_take(&lm_tags_lock);
-  if (lm_tags.mask != 0) {
-    /* A free that has read the mask already may still read the word of its block, which is kept,
-     * or word 0, which is kept too: it is what a null pointer or the new mask leads to. */
-    lm_tags.mask = 0;
+  if (lm_tags.multiplier != 0) {
+    /* A free that has read the multiplier already may still read the word of its block, which is
+     * kept, or word 0, which is kept too: it is what a null pointer or the new one leads to. */
+    lm_tags.multiplier = 0;
     atomic_thread_fence(memory_order_seq_cst);
     release_table(keep);
   }

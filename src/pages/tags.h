@@ -17,8 +17,11 @@
  * All tags stand in one flat table that covers the address space of a process: reserved, not
  * committed, zero where loam has nothing, so that a foreign pointer reads as zero. Where a system
  * does not let us read what is not committed, the map of regions is asked first. Where a process
- * may not reserve that much, there is no table (mask 0, one zero word) and every free takes the
- * slow path, which finds the tag through the region. */
+ * may not reserve that much, there is no table (multiplier 0, one zero word) and every free takes
+ * the slow path, which finds the tag through the region.
+ *
+ * The address of no block has any of the lower four bits. Such an address is looked up far from its
+ * slice, where loam has nothing, and reads as zero too: so no free need test for it. */
 #ifndef LM_PAGES_TAGS_H
 #define LM_PAGES_TAGS_H
 
@@ -33,7 +36,7 @@
 #define LM_SLICE_BYTES ((size_t)1 << LM_SLICE_SHIFT)
 
 _Static_assert(LM_SLICE_BYTES == LM_CLASS_SLICE_BYTES, "classes count blocks per slice");
-_Static_assert(LM_CLASS_MIDDLE < 128, "a tag has 7 bits for the class");
+_Static_assert(LM_CLASS_MIDDLE < LM_CLASS_LIMIT, "a tag has 7 bits for the class");
 
 #define LM_TAG_COUNTED ((uint32_t)1 << 7)
 #define LM_TAG_CHUNK ((uint32_t)1 << 8)
@@ -62,12 +65,32 @@ LM_INLINE bool lm_tag_is_shared(uint32_t tag) {
 
 typedef _Atomic(uint32_t) lm_tag;
 
+/* How many bits an address of a process has. Where the system has given less, reserving the table
+ * fails or wastes some; where it could give more, it does so only on request. */
+#if !LM_BITS_64
+#define LM_ADDRESS_BITS 32
+#elif defined(__aarch64__)
+#define LM_ADDRESS_BITS 48
+#else
+#define LM_ADDRESS_BITS 47
+#endif
+#define LM_WORD_BITS (LM_BITS_64 ? 64 : 32)
+/* An address times that begins with the number of its slice, to which the address's lower four bits
+ * are added as the upper ones. */
+#define LM_TAGS_MULTIPLIER \
+  (((uintptr_t)1 << (LM_WORD_BITS - LM_ADDRESS_BITS)) + ((uintptr_t)1 << (LM_WORD_BITS - 4)))
+
 /* Written by process start and by lm_tags_give_up, read by every free. */
 struct lm_tags {
-  lm_tag *table;  /* the word of slice n is table[n & mask] */
-  uintptr_t mask; /* 0: no table */
+  lm_tag *table;
+  uintptr_t multiplier; /* LM_TAGS_MULTIPLIER; 0: no table */
 };
 extern struct lm_tags lm_tags;
+
+LM_INLINE size_t lm_tags_index(const void *address) {
+  uintptr_t product = (uintptr_t)address * lm_tags.multiplier;
+  return product >> (LM_WORD_BITS - LM_ADDRESS_BITS + LM_SLICE_SHIFT);
+}
 
 /* Held while a region comes or goes, and while the table is given up. */
 extern struct lm_lock lm_tags_lock;
@@ -87,20 +110,21 @@ bool lm_tags_give_up(bool (*keep)(uintptr_t address));
 
 /* Whether the table, if there is one, has a word for the address. */
 LM_INLINE bool lm_tags_cover(uintptr_t address) {
-  uintptr_t slice = address >> LM_SLICE_SHIFT;
-  return lm_tags.mask == 0 || (slice & lm_tags.mask) == slice;
+  return lm_tags.multiplier == 0 || (uint64_t)address >> LM_ADDRESS_BITS == 0;
 }
 
-/* The tag of the slice of any address at all; 0 if there is no table. */
+/* The tag of the slice of any address at all; 0 if there is no table, or if no block can begin
+ * there. */
 LM_INLINE uint32_t lm_tags_read(const void *address) {
-  if (!LM_OS_RESERVED_READS_ZERO && !lm_region_holds((uintptr_t)address)) return 0;
-  uintptr_t index = ((uintptr_t)address >> LM_SLICE_SHIFT) & lm_tags.mask;
-  return lm_load_relaxed(&lm_tags.table[index]);
+  if (!LM_OS_RESERVED_READS_ZERO &&
+      ((uintptr_t)address % LM_GRANULE_BYTES != 0 || !lm_region_holds((uintptr_t)address)))
+    return 0;
+  return lm_load_relaxed(&lm_tags.table[lm_tags_index(address)]);
 }
 
 /* `address` is in a region. Called by whoever owns the slice. */
 LM_INLINE void lm_tags_write(const void *address, uint32_t tag) {
-  uintptr_t index = ((uintptr_t)address >> LM_SLICE_SHIFT) & lm_tags.mask;
+  size_t index = lm_tags_index(address);
   if (index != 0 && lm_load_relaxed(&lm_tags.table[index]) != tag)
     lm_store_relaxed(&lm_tags.table[index], tag);
 }

@@ -34,7 +34,7 @@ static size_t bin_limit(size_t class_index) {
 
 static size_t count_bin(const struct lm_block *block, size_t class_index, bool own) {
   size_t count = 0, most = bin_limit(class_index);
-  while (block != NULL && count < most && (uintptr_t)block % LM_GRANULE_BYTES == 0 &&
+  while (block != LM_NO_BLOCK && count < most && (uintptr_t)block % LM_GRANULE_BYTES == 0 &&
          class_at(block) == class_index) {
     count++;
     if (!is_readable(block, own)) break;
@@ -98,7 +98,7 @@ static void mark_listed(const struct lm_span *span, uint64_t *is_free) {
   size_t block_bytes = lm_classes[span->class_index].block_bytes, carved = span->extended_count;
   const char *start = lm_span_start(span);
   const struct lm_block *block = read_link(&span->free_list);
-  for (size_t left = carved; left > 0 && block != NULL; left--) {
+  for (size_t left = carved; left > 0 && block != LM_NO_BLOCK; left--) {
     size_t offset = (size_t)((const char *)block - start), index = offset / block_bytes;
     if (index >= carved || index * block_bytes != offset) return;
     lm_bitmap_set(is_free, index, index + 1);
@@ -110,7 +110,7 @@ uint64_t lm_lists_idle_pages(const struct lm_span *span) {
   uint64_t is_free[LM_BITMAP_WORDS(LM_SPAN_BLOCKS_MAX)] = {0}, idle = 0;
   size_t block_bytes = lm_classes[span->class_index].block_bytes, carved = span->extended_count;
   size_t page_count = lm_min(carved * block_bytes >> lm_os.page_shift, 64);
-  if (span->free_list == NULL || carved > LM_SPAN_BLOCKS_MAX) return 0;
+  if (span->free_list == LM_NO_BLOCK || carved > LM_SPAN_BLOCKS_MAX) return 0;
   mark_listed(span, is_free);
   for (size_t page = 0; page < page_count; page++) {
     size_t first = (page << lm_os.page_shift) / block_bytes;

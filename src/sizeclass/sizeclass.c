@@ -1,6 +1,6 @@
 #include "sizeclass/sizeclass.h"
 
-struct lm_class lm_classes[LM_CLASS_COUNT];
+struct lm_class lm_classes[LM_CLASS_LIMIT];
 
 static uint32_t block_bytes_of(size_t class_index) {
   if (class_index < LM_SMALL_CLASSES) return (uint32_t)(class_index * LM_GRANULE_BYTES);
@@ -10,6 +10,13 @@ static uint32_t block_bytes_of(size_t class_index) {
 
 /* Runs of so many OS pages waste as little as classes do, and fit among each other. */
 #define RUN_MIN_PAGES 4
+
+/* By Newton's method: each turn doubles the number of bits that are right, three to begin with. */
+static uint32_t inverse_of(uint32_t odd) {
+  uint32_t inverse = odd;
+  for (int bits = 3; bits < 32; bits *= 2) inverse *= 2 - odd * inverse;
+  return inverse;
+}
 
 #define ROOM_BYTES 16384
 #define ROOM_MIN_BLOCKS 16
@@ -22,6 +29,9 @@ void lm_sizeclass_start(size_t page_bytes) {
     struct lm_class *class = &lm_classes[i];
     class->block_bytes = block_bytes_of(i);
     class->natural_alignment = class->block_bytes & (~class->block_bytes + 1);
+    class->slack = (uint16_t)lm_size_slack(class->block_bytes);
+    class->shift = (uint8_t)lm_log2_floor(class->natural_alignment);
+    class->inverse = inverse_of(class->block_bytes >> class->shift);
     /* At least seven blocks in a span, so that most of them are not at its edges. */
     class->slice_count = class->block_bytes <= 8192 ? 1 : class->block_bytes <= 16384 ? 2 : 4;
     class->block_count = (uint16_t)(class->slice_count * LM_CLASS_SLICE_BYTES / class->block_bytes);

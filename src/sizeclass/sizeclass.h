@@ -23,9 +23,29 @@ struct lm_class {
   uint16_t block_count;       /* blocks in a span */
   uint16_t room;              /* blocks that a bin takes from counted frees */
   uint8_t slice_count;        /* slices in a span */
+  uint16_t slack; /* no block is larger by more than the size that it was asked for with */
+  uint8_t shift;              /* natural_alignment = 1 << shift */
+  uint32_t inverse;           /* of block_bytes >> shift, modulo 2^32 */
 };
 
-extern struct lm_class lm_classes[LM_CLASS_COUNT];
+/* realloc leaves a block of up to this where it is, however much it shrinks, and a larger one if it
+ * shrinks by less than a half. Nothing else makes a block so much longer than what was asked for,
+ * but an alignment. */
+#define LM_KEEP_MAX_BYTES 128
+LM_INLINE size_t lm_size_slack(size_t block_bytes) {
+  return block_bytes <= LM_KEEP_MAX_BYTES ? block_bytes : (block_bytes - 1) / 2;
+}
+
+/* The index of the block that begins at `offset` in a span of the class; more than any block has if
+ * none does. */
+LM_INLINE uint32_t lm_class_block_at(const struct lm_class *class, size_t offset) {
+  uint32_t product = (uint32_t)offset * class->inverse;
+  return product >> class->shift | product << (32 - class->shift);
+}
+
+/* One for each number that a tag has room for; those that are no class are all zero. */
+#define LM_CLASS_LIMIT 128
+extern struct lm_class lm_classes[LM_CLASS_LIMIT];
 
 /* Above this, at most LM_CLASSED_MAX_BYTES, blocks are runs of OS pages: less waste than classes
  * where pages are small. */

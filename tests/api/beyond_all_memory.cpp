@@ -77,7 +77,9 @@ int main() {
     check_growth(size);
     check_new(size);
   }
-  /* An alignment, however large, is not memory. */
+  /* An alignment, however large, is not memory, but for the checking build, which puts as much before
+   * a block. */
+  if (strcmp(test_build(), "checking") == 0) return 0;
   void *aligned = opaque(aligned_alloc((size_t)1 << 36, 100 * MIB));
   CHECK(aligned != nullptr);
   free(aligned);

@@ -7,7 +7,7 @@
 #include "provider.h"
 
 static void *early; /* of before the C library has its environment */
-static void allocate_early(void) { early = opaque(malloc(1000)); }
+static void allocate_early(void) { early = opaque(malloc(8000)); }
 __attribute__((section(".preinit_array"), used)) static void (*preinit)(void) = allocate_early;
 
 /* Whether the flags of the address's mapping, in proc_pid_smaps(5), have this one: "hg" if it shall

@@ -20,6 +20,7 @@ static void check_plain(size_t size) {
   ::operator delete[](check_block(::operator new[](size), size, 16));
   ::operator delete[](check_block(::operator new[](size), size, 16), size);
   ::operator delete[](check_block(::operator new[](size, quiet), size, 16), quiet);
+  if (strcmp(test_build(), "checking") == 0) return; /* which tells their blocks apart */
   free(check_block(::operator new(size), size, 16));
   ::operator delete(check_block(malloc(size), size, 16));
 }

@@ -1,4 +1,4 @@
-// build: checking
+// build: both
 // expect: loam: double free of 0xADDR by MODULE
 /* a block is freed that realloc has moved */
 #include "crime.h"

@@ -1,4 +1,4 @@
-// build: checking
+// build: both
 // expect: loam: double free of 0xADDR by MODULE
 /* an aligned block is freed twice */
 #include "crime.h"

@@ -1,4 +1,4 @@
-// build: checking
+// build: both
 // expect: loam: double free of 0xADDR by MODULE
 /* a small block is freed twice with other frees of its size in between */
 #include "crime.h"

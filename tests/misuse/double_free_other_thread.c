@@ -1,4 +1,4 @@
-// build: checking
+// build: both
 // expect: loam: double free of 0xADDR by MODULE
 /* a small block is freed by its owner after another thread freed it */
 #include "crime.h"

@@ -1,4 +1,4 @@
-// build: checking
+// build: both
 // expect: loam: invalid pointer 0xADDR given to free by MODULE: not the start of a block
 /* free of a pointer into the middle of a small block */
 #include "crime.h"

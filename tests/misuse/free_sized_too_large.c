@@ -1,5 +1,5 @@
-// build: checking
-// expect: loam: wrong size 5000 given to free_sized for block 0xADDR
+// build: both
+// expect: loam: wrong size 5000 given to free_sized for block 0xADDR by MODULE
 /* free_sized with a size that the block cannot have */
 #include "crime.h"
 

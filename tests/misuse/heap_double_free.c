@@ -1,4 +1,4 @@
-// build: checking
+// build: both
 // expect: loam: double free of 0xADDR by MODULE
 /* a small block of a first-class heap is freed twice */
 #include "crime.h"

@@ -1,4 +1,4 @@
-// build: checking
+// build: both
 // expect: loam: write past the end of block 0xADDR of 90 bytes
 /* a block that shrank is as large as it is now, not as it was */
 #include "crime.h"

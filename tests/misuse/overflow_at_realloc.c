@@ -1,4 +1,4 @@
-// build: checking
+// build: both
 // expect: loam: write past the end of block 0xADDR of 100 bytes
 /* an overflow is found at realloc too */
 #include "crime.h"

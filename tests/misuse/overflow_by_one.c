@@ -1,4 +1,4 @@
-// build: checking
+// build: both
 // expect: loam: write past the end of block 0xADDR of 100 bytes
 /* one byte behind the requested size is changed; found at free */
 #include "crime.h"

@@ -1,4 +1,4 @@
-// build: checking
+// build: both
 // expect: loam: write past the end of block 0xADDR of 33 bytes
 /* the terminating zero of a string is written past the end */
 #include "crime.h"

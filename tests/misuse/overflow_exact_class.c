@@ -1,4 +1,4 @@
-// build: checking
+// build: both
 // expect: loam: write past the end of block 0xADDR of 128 bytes
 /* an overflow by one where the size is that of a size class */
 #include "crime.h"

@@ -1,4 +1,4 @@
-// build: checking
+// build: both
 // expect: loam: write past the end of block 0xADDR of 300001 bytes
 /* an overflow by one in a large block */
 #include "crime.h"

@@ -1,4 +1,4 @@
-// build: checking
+// build: both
 // expect: loam: write after free in block 0xADDR
 /* a free block is written to; found when it is handed out again */
 #include "crime.h"

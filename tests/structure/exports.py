@@ -25,7 +25,8 @@ OPERATORS += [f"_Zd{kind}Pv{rest}" for kind in "la"
 PREFIXED = [f"loam_{name}" for name in FAMILY] + ["loam_version"]
 # Calls after which reserved address space counts.
 LIMITS = "setrlimit setrlimit64 prlimit prlimit64 mlockall".split()
-EXPECTED = set(FAMILY + LIBC_NAMES + OPERATORS + PREFIXED + LIMITS)
+OPENERS = ["dlopen"] # without RTLD_DEEPBIND
+EXPECTED = set(FAMILY + LIBC_NAMES + OPERATORS + PREFIXED + LIMITS + OPENERS)
 # More names of ours, and those that some C libraries have: permitted, not demanded.
 PERMITTED = re.compile(r"loam_\w+|cfree|__posix_memalign|__libc_\w+")
 # What it may ask for: in every glibc and in every musl.

@@ -4,6 +4,7 @@
 
 #include <malloc.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #if defined(__GLIBC__)
 static bool recognised(void *address) { return is_libc_block((uintptr_t)address); }
@@ -39,6 +40,27 @@ static void blocks_with_a_mapping_of_their_own_are_recognised(void) {
 static void aligned_blocks_are_recognised(void) {
   for (size_t alignment = 32; alignment <= 8192; alignment *= 2)
     CHECK(recognised(opaque(aligned_alloc(alignment, 1000))));
+}
+
+/* Without file descriptors the list of mappings cannot be read any more. */
+static void blocks_near_a_known_one_are_recognised_without_the_mappings(void) {
+  void *far = run_in_thread(allocate_in_arena, (void *)1000);
+  CHECK(recognised(opaque(malloc(1000))) && recognised(far));
+  struct rlimit none = {0, 0};
+  CHECK_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  struct lm_os_mapping mapping;
+  CHECK(!lm_os_find_mapping((uintptr_t)far, &mapping));
+  for (size_t size = 24; size < 2000; size += 100) CHECK(recognised(opaque(malloc(size))));
+  CHECK(recognised(far));
+  CHECK(!recognised((char *)far + 16));
+}
+
+static void what_can_be_read_is_told(void) {
+  char *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  CHECK(page != MAP_FAILED && lm_os_is_readable(page));
+  CHECK_EQ(mprotect(page, 4096, PROT_NONE), 0);
+  CHECK(!lm_os_is_readable(page));
+  CHECK(!lm_os_is_readable(NULL));
 }
 
 static void the_inside_of_a_block_is_not_one(void) {
@@ -159,6 +181,8 @@ int main(void) {
   RUN(blocks_of_another_arena_are_recognised);
   RUN(blocks_with_a_mapping_of_their_own_are_recognised);
   RUN(aligned_blocks_are_recognised);
+  RUN(blocks_near_a_known_one_are_recognised_without_the_mappings);
+  RUN(what_can_be_read_is_told);
   RUN(the_inside_of_a_block_is_not_one);
   RUN(a_block_whose_successor_says_that_it_is_free_is_not_one);
   RUN(addresses_that_are_not_mapped_are_rejected_without_being_read);

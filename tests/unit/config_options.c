@@ -32,6 +32,7 @@ static void defaults_stand_where_nothing_is_said(void) {
   CHECK_EQ(lm_options.stats_fd, 2);
   CHECK_EQ(lm_options.foreign, LM_FOREIGN_ABORT);
   CHECK_EQ(lm_options.huge_pages, LM_HUGE_PAGES_OFF);
+  CHECK_EQ(lm_options.mismatch, LM_MISMATCH_ABORT);
 }
 
 static void the_tables_defaults_are_the_initial_values(void) {
@@ -85,6 +86,7 @@ static void a_choice_must_match_whole(void) {
   read_and_collect("huge_pages=1");
   check_printed("loam: LOAM_OPTIONS: bad value '1' for huge_pages: expected off|on; off is used\n");
   CHECK_EQ(lm_options.huge_pages, LM_HUGE_PAGES_OFF);
+  CHECK_EQ(lm_options.mismatch, LM_MISMATCH_ABORT);
   read_and_collect("stats=jsonx");
   CHECK_EQ(lm_options.stats, LM_STATS_OFF);
   CHECK(printed[0] != 0);

@@ -212,21 +212,21 @@ static void limit_address_space(void) {
  * use to a region, so it is given up here, as a region that finds no address space does. */
 static void need_table_given_up(void) {
   limit_address_space();
-  bool has_table = lm_tags.mask != 0; /* unless the fault was in making it */
+  bool has_table = lm_tags.multiplier != 0; /* unless the fault was in making it */
   if (!LM_BITS_64 && has_table) CHECK(lm_tags_give_up(lm_region_holds));
 }
 
 /* The parts of process start that can fail, again. */
 static void start(enum variant variant) {
-  if (lm_tags.mask != 0) lm_os_release(lm_tags.table, TABLE_WORDS * sizeof(lm_tag));
+  if (lm_tags.multiplier != 0) lm_os_release(lm_tags.table, TABLE_WORDS * sizeof(lm_tag));
   lm_tags.table = &no_tag;
-  lm_tags.mask = 0;
+  lm_tags.multiplier = 0;
   lm_options.purge_delay_ms = 3600000; /* so that every run makes the same calls */
   if (variant == NO_OVERCOMMIT || variant == PURGE_DECOMMITS) lm_os.overcommit = false;
   if (variant == PURGE_DECOMMITS) lm_os.purge_decommits = true;
   if (variant == NO_TABLE) limit_address_space();
   lm_tags_start();
-  CHECK(variant != NO_TABLE || lm_tags.mask == 0);
+  CHECK(variant != NO_TABLE || lm_tags.multiplier == 0);
   if (variant == TABLE_GIVEN_UP) need_table_given_up();
 }
 
@@ -280,7 +280,7 @@ static void run(enum variant variant, long fault, enum mode mode) {
   run_script();
   CHECK_EQ(failure_count, 0);
   check_that_nothing_is_left(mode == ALL ? 3 : 0);
-  if (mode == NONE && variant >= TABLE_GIVEN_UP) CHECK_EQ(lm_tags.mask, 0);
+  if (mode == NONE && variant >= TABLE_GIVEN_UP) CHECK_EQ(lm_tags.multiplier, 0);
   result->ended = true;
 }
 

@@ -147,7 +147,7 @@ static void a_counted_class_that_is_freed_altogether_leaves_no_span(void) {
   give_blocks(0, 6 * BLOCKS);
   CHECK_EQ(spans_in_use(), 0);
   CHECK_EQ(heap->span_counts[CLASS], 0);
-  CHECK_EQ(heap->bins[CLASS], NULL);
+  CHECK_EQ(heap->bins[CLASS], LM_NO_BLOCK);
 }
 
 static void while_malloc_takes_what_was_freed_there_is_room(void) {
@@ -173,14 +173,14 @@ static void what_does_not_fit_into_the_bin_becomes_its_reserve(void) {
   size_t room = begin_with_room();
   give_blocks(0, room);
   CHECK_EQ(heap->bins[CLASS], blocks[room - 1]);
-  CHECK_EQ(heap->reserves[CLASS], NULL);
+  CHECK_EQ(heap->reserves[CLASS], LM_NO_BLOCK);
   give_blocks(room, room + 1);
   CHECK_EQ(heap->bins[CLASS], blocks[room]);
   CHECK_EQ(heap->reserves[CLASS], blocks[room - 1]);
   CHECK_EQ(check_heap(heap), 5 * BLOCKS - room - 1);
   CHECK_EQ(heap_take(heap, CLASS), blocks[room]);
   CHECK_EQ(heap_take(heap, CLASS), blocks[room - 1]);
-  CHECK_EQ(heap->reserves[CLASS], NULL);
+  CHECK_EQ(heap->reserves[CLASS], LM_NO_BLOCK);
   CHECK_EQ(check_heap(heap), 5 * BLOCKS - room + 1);
 }
 
@@ -206,8 +206,8 @@ static void what_is_freed_beyond_the_reserve_goes_into_the_spans_and_the_bin_fol
   size_t freed = fill_reserve_and_bin();
   size_t some = 1 + freed / DRAINED_BY_CALL + 1;
   give_blocks(freed, freed + some);
-  CHECK_EQ(heap->bins[CLASS], NULL);
-  CHECK_EQ(heap->reserves[CLASS], NULL);
+  CHECK_EQ(heap->bins[CLASS], LM_NO_BLOCK);
+  CHECK_EQ(heap->reserves[CLASS], LM_NO_BLOCK);
   CHECK_EQ(check_heap(heap), 5 * BLOCKS - freed - some);
   take_blocks(0, 1);
   give_blocks(0, 1);
@@ -234,7 +234,7 @@ static void however_many_are_freed_into_their_spans_the_room_stays_used_up(void)
   leave_no_room(heap, CLASS);
   heap->rooms[CLASS] = INT16_MIN + 10;
   give_blocks(0, 100);
-  CHECK_EQ(heap->bins[CLASS], NULL);
+  CHECK_EQ(heap->bins[CLASS], LM_NO_BLOCK);
   CHECK_THAT(heap->rooms[CLASS], <, -1);
 }
 
@@ -436,9 +436,9 @@ static void pages_that_need_not_have_been_written_to_are_carved_as_fresh_ones(vo
 static void a_class_lends_what_is_left_of_a_page_it_has_begun(void) {
   begin();
   char *lender = heap_take(heap, CLASS + 1);
-  CHECK_EQ(heap->bins[CLASS + 1], NULL);
+  CHECK_EQ(heap->bins[CLASS + 1], LM_NO_BLOCK);
   CHECK_EQ((char *)lm_heap_borrow(heap, CLASS), lender + 80);
-  CHECK(heap->bins[CLASS + 1] != NULL);
+  CHECK(heap->bins[CLASS + 1] != LM_NO_BLOCK);
   /* None of the next page, which nobody has begun. */
   for (size_t left = 4096 / 80 - 2; left > 0; left--) heap_take(heap, CLASS + 1);
   CHECK_EQ(lm_heap_borrow(heap, CLASS), NULL);
@@ -526,7 +526,7 @@ static void a_span_whose_last_block_is_freed_is_a_spare(void) {
 static void a_current_span_whose_last_block_is_freed_is_one_too(void) {
   begin();
   take_blocks(0, 64); /* what is carved at once */
-  CHECK_EQ(heap->bins[CLASS], NULL);
+  CHECK_EQ(heap->bins[CLASS], LM_NO_BLOCK);
   give_to_spans(0, 64);
   CHECK_EQ(heap->current[CLASS], NULL);
   CHECK_EQ(spans_in_use(), 0);
@@ -593,7 +593,7 @@ static void a_bin_that_changes_between_ticks_is_left_alone(void) {
   tick_once();
   CHECK_EQ(heap->bins[CLASS], blocks[1]);
   tick_once();
-  CHECK_EQ(heap->bins[CLASS], NULL);
+  CHECK_EQ(heap->bins[CLASS], LM_NO_BLOCK);
   CHECK_EQ(spans_in_use(), 0);
 }
 
@@ -641,7 +641,7 @@ static void a_heap_without_blocks_leaves_nothing_behind(void) {
   end_heap(heap);
   CHECK_EQ(spans_in_use(), 0);
   check_pool(heap->pool);
-  for (size_t i = 0; i < LM_BIN_COUNT; i++) CHECK_EQ(heap->bins[i], NULL);
+  for (size_t i = 0; i < LM_BIN_COUNT; i++) CHECK_EQ(heap->bins[i], LM_NO_BLOCK);
 }
 
 static void what_a_thread_leaves_behind_beyond_a_mebibyte_goes_back_at_once(void) {
@@ -654,7 +654,7 @@ static void what_a_thread_leaves_behind_beyond_a_mebibyte_goes_back_at_once(void
 }
 
 static void the_empty_heap_serves_nothing(void) {
-  for (size_t i = 0; i < LM_BIN_COUNT; i++) CHECK_EQ(lm_empty_heap.bins[i], NULL);
+  for (size_t i = 0; i < LM_BIN_COUNT; i++) CHECK_EQ(lm_empty_heap.bins[i], LM_NO_BLOCK);
   for (uint32_t class = 0; class < 256; class++)
     for (uint32_t owner = 0; owner < 10; owner++)
       CHECK_THAT((owner << LM_TAG_OWNER_SHIFT | class) ^ lm_empty_heap.tag, >=, LM_TAG_OWN_LIMIT);

@@ -111,7 +111,7 @@ static void a_heap_that_ends_sends_its_guests_home(void) {
   take_blocks(3);
   keep_blocks(2);
   lm_heap_end(host); /* and is kept for the next thread */
-  CHECK_EQ(host->bins[CLASS], NULL);
+  CHECK_EQ(host->bins[CLASS], LM_NO_BLOCK);
   check_that_owner_gets(2);
 }
 
@@ -128,7 +128,7 @@ static void those_in_a_reserve_go_home_as_well(void) {
   take_blocks(3);
   keep_blocks(2);
   host->reserves[CLASS] = host->bins[CLASS];
-  host->bins[CLASS] = NULL;
+  host->bins[CLASS] = LM_NO_BLOCK;
   lm_heap_trim(host);
   check_that_owner_gets(2);
 }
@@ -167,7 +167,7 @@ static void a_thread_that_does_nothing_but_free_sends_them(void) {
   while (host->parts_since_refill < PARTS_OF_BULK) heap_give(host, blocks[sent++]);
   CHECK(!keep(blocks[sent]));
   CHECK(host->drains);
-  while (host->bins[CLASS] != NULL) heap_give(host, blocks[sent++]);
+  while (host->bins[CLASS] != LM_NO_BLOCK) heap_give(host, blocks[sent++]);
   CHECK_THAT(sent, <, BLOCKS);
   lm_remote_flush(host);
   check_that_owner_gets(sent);
@@ -193,7 +193,7 @@ static void what_has_become_ones_own_goes_into_its_span(void) {
   lm_heap_own(host, lm_span_of(blocks[0]));
   size_t before = check_heap(host);
   lm_heap_flush_guests(host);
-  CHECK_EQ(host->bins[CLASS], NULL);
+  CHECK_EQ(host->bins[CLASS], LM_NO_BLOCK);
   CHECK_EQ(check_heap(host), before);
   CHECK_EQ(host->chained_weight, 0);
 }

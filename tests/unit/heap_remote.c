@@ -188,7 +188,9 @@ static void a_chain_that_makes_room_waits_in_a_parcel(void) {
   CHECK_EQ(parcel->first, NULL);
 }
 
-static size_t part_of(uintptr_t slice) { return slice % LM_CHAIN_COUNT / LM_PART_CHAINS; }
+static size_t part_of(uintptr_t slice) {
+  return (slice >> LM_SLICE_SHIFT) % LM_CHAIN_COUNT / LM_PART_CHAINS;
+}
 
 /* A block in each of four slices of the class's spans, whose chains are sent together. */
 static void take_from_four_spans(size_t class_index, char *block[4]) {
@@ -334,7 +336,7 @@ static void blocks_of_the_current_span_come_back_into_the_bin(void) {
   take_blocks(0, 64);
   for (int i = 0; i < 64; i++) heap_give(other, blocks[i]);
   lm_remote_flush(other);
-  CHECK_EQ(owner->bins[CLASS], NULL);
+  CHECK_EQ(owner->bins[CLASS], LM_NO_BLOCK);
   CHECK(heap_take(owner, CLASS) != NULL);
   CHECK_EQ(check_heap(owner), 1);
   CHECK_EQ(owner->current[CLASS]->extended_count, 64);
@@ -637,7 +639,9 @@ static void a_heap_that_ends_sends_what_it_has_collected(void) {
 
 /* ---- Chains that are begun while others are packed ---- */
 
-static size_t place_of(const void *block) { return lm_chain_slice_of(block) % LM_CHAIN_COUNT; }
+static size_t place_of(const void *block) {
+  return ((uintptr_t)block >> LM_SLICE_SHIFT) % LM_CHAIN_COUNT;
+}
 
 /* A block of the owner's, of a class whose blocks may be guests, in another slice than `others` but
  * in the place that the chain of the first of them has. */

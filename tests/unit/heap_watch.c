@@ -8,6 +8,7 @@ static void *blocks[BLOCKS];
 static struct lm_heap *begin(size_t count, uint64_t unseen_ms) {
   for (size_t i = 0; i < count; i++) CHECK((blocks[i] = lm_raw_malloc(BYTES)) != NULL);
   struct lm_heap *heap = lm_this_heap;
+  heap->close_looks = 0;
   heap->watch.seen_ms -= unseen_ms;
   lm_heap_tick(heap);
   check_heap(heap);

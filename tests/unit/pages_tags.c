@@ -17,7 +17,7 @@ static char *slice_address(struct lm_region *region, size_t slice) {
 static void start_without_table(void) {
   lm_os_release(lm_tags.table, TABLE_WORDS * sizeof(lm_tag));
   lm_tags.table = &no_tag;
-  lm_tags.mask = 0;
+  lm_tags.multiplier = 0;
 }
 
 static void any_address_has_a_tag_and_foreign_ones_have_none(void) {
@@ -32,9 +32,9 @@ static void a_tag_is_its_own_slices_only(void) {
   struct lm_region *region = new_region();
   lm_tags_write(slice_address(region, 5), 77);
   CHECK_EQ(lm_tags_read(slice_address(region, 5)), 77);
-  CHECK_EQ(lm_tags_read(slice_address(region, 6) - 1), 77);
+  CHECK_EQ(lm_tags_read(slice_address(region, 6) - LM_GRANULE_BYTES), 77);
   CHECK_EQ(lm_tags_read(slice_address(region, 6)), 0);
-  CHECK_EQ(lm_tags_read(slice_address(region, 5) - 1), 0);
+  CHECK_EQ(lm_tags_read(slice_address(region, 5) - LM_GRANULE_BYTES), 0);
 }
 
 static void a_region_that_ends_leaves_no_tags(void) {
@@ -60,7 +60,7 @@ static void a_limit_on_address_space_at_start_means_no_table(void) {
   CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
   CHECK(lm_os_address_space_limit() != UINT64_MAX);
   lm_tags_start();
-  CHECK_EQ(lm_tags.mask, 0);
+  CHECK_EQ(lm_tags.multiplier, 0);
 }
 
 static void giving_up_keeps_the_words_of_regions_and_of_null(void) {
@@ -68,13 +68,14 @@ static void giving_up_keeps_the_words_of_regions_and_of_null(void) {
   lm_tags_write(slice_address(a, 7), 71);
   lm_tags_write(slice_address(b, 8), 82);
   lm_tag *table = lm_tags.table;
-  uintptr_t mask = lm_tags.mask;
+  size_t index_in_a = lm_tags_index(slice_address(a, 7));
+  size_t index_in_b = lm_tags_index(slice_address(b, 8));
   CHECK(lm_tags_give_up(lm_region_holds));
-  CHECK_EQ(lm_tags.mask, 0);
+  CHECK_EQ(lm_tags.multiplier, 0);
   CHECK_EQ(lm_tags_read(slice_address(a, 7)), 0);
-  /* A free that has read the mask before finds the same words still. */
-  CHECK_EQ(table[((uintptr_t)slice_address(a, 7) >> LM_SLICE_SHIFT) & mask], 71);
-  CHECK_EQ(table[((uintptr_t)slice_address(b, 8) >> LM_SLICE_SHIFT) & mask], 82);
+  /* A free that has read the multiplier before finds the same words still. */
+  CHECK_EQ(table[index_in_a], 71);
+  CHECK_EQ(table[index_in_b], 82);
   CHECK_EQ(table[0], 0);
 }
 

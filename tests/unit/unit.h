@@ -113,7 +113,7 @@ static inline void check_chunk(const struct lm_span *span) {
 
 static inline size_t unit_list_length(const struct lm_block *block) {
   size_t length = 0;
-  for (; block != NULL; block = block->next) CHECK_THAT(++length, <=, 65536);
+  for (; lm_is_block(block); block = block->next) CHECK_THAT(++length, <=, 65536);
   return length;
 }
 
@@ -123,7 +123,7 @@ static inline size_t check_span(const struct lm_heap *heap, const struct lm_span
   CHECK_THAT(span->extended_count, <=, span->capacity);
   CHECK_EQ(lm_load_relaxed(&span->owner), heap);
   uint32_t tag = lm_tags_read(lm_span_start(span));
-  if (lm_tags.mask != 0) CHECK_EQ(tag, lm_load_relaxed(&span->tag));
+  if (lm_tags.multiplier != 0) CHECK_EQ(tag, lm_load_relaxed(&span->tag));
   bool is_counted = heap->counted[span->class_index] || span == heap->sentinel;
   uint32_t counted = is_counted ? LM_TAG_COUNTED : 0;
   CHECK_EQ(lm_load_relaxed(&span->tag), heap->tag | counted | span->class_index);
@@ -173,7 +173,7 @@ static inline void check_middle(const struct lm_heap *heap) {
 static inline size_t check_bin(const struct lm_heap *heap, size_t class_index,
                                struct lm_block *first) {
   size_t own = 0;
-  for (struct lm_block *block = first; block != NULL; block = block->next) {
+  for (struct lm_block *block = first; lm_is_block(block); block = block->next) {
     uint32_t tag = lm_tag_of(block) & ~LM_TAG_COUNTED;
     CHECK_EQ(tag & (LM_TAG_OWN_LIMIT - 1), class_index);
     if (tag == (heap->tag | class_index)) own++;

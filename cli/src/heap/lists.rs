@@ -83,7 +83,7 @@ impl Reader<'_> {
 
     fn note_list(&mut self, first: u64, place: Place) -> Result<()> {
         let mut block = first;
-        while block != 0 && self.note(block, place) {
+        while self.note(block, place) {
             block = self.link(block)?;
         }
         Ok(())

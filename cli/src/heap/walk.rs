@@ -44,6 +44,8 @@ struct Shape {
     none: u64,
     spare: u64,
     on_its_way: u64,
+    /// Ends the list of a span's free blocks.
+    no_block: u64,
     region_bytes: u64,
     first_slice: u64,
     used_pages: u64,
@@ -78,6 +80,7 @@ impl Shape {
             none: number("span.none")?,
             spare: number("span.spare")?,
             on_its_way: number("block.on_its_way")?,
+            no_block: number("block.none")?,
             region_bytes: number("region.bytes")?,
             first_slice: number("region.first_slice")?,
             used_pages: number("region.used_pages")?,
@@ -313,7 +316,8 @@ impl<'source> Walker<'source> {
         for _ in 0..count {
             let offset = block.wrapping_sub(pages.start);
             let index = (offset / block_bytes) as usize;
-            if block == 0 || !offset.is_multiple_of(block_bytes) || index >= states.len() {
+            let is_end = block == self.shape.no_block;
+            if is_end || !offset.is_multiple_of(block_bytes) || index >= states.len() {
                 break;
             }
             states[index] = State::Free;
@@ -336,7 +340,7 @@ impl<'source> Walker<'source> {
         let start = region.start + page * page_bytes;
         let resident = &region.resident[from..to];
         let none = vec![false; resident.len()];
-        let read = if free_list == 0 { &none } else { resident };
+        let read = if free_list == self.shape.no_block { &none } else { resident };
         let pages = Pages::read(self.source, start, read, page_bytes)?;
         let mut states = self.states(&pages, free_list, carved, block_bytes);
         mark_holes(&mut states, holes, block_bytes, page_bytes);

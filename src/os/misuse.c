@@ -1,4 +1,4 @@
-#include "api/misuse.h"
+#include "os/misuse.h"
 
 #include "base/format.h"
 #include "os/os.h"
@@ -18,6 +18,16 @@ static void add_module(struct lm_text *text, void *caller) {
   lm_text_address(text, (uintptr_t)caller - mapping.module_start);
 }
 
+/* Who has made the mistake, or that it is not known. */
+static void add_caller(struct lm_text *text, void *caller) {
+  if (caller == NULL) {
+    lm_text_string(text, ", found later");
+    return;
+  }
+  lm_text_string(text, " by ");
+  add_module(text, caller);
+}
+
 static void add_invalid(struct lm_text *text, const char *what, const void *address,
                         const char *call, void *caller) {
   lm_text_string(text, "loam: invalid ");
@@ -26,8 +36,7 @@ static void add_invalid(struct lm_text *text, const char *what, const void *addr
   lm_text_address(text, (uintptr_t)address);
   lm_text_string(text, " given to ");
   lm_text_string(text, call);
-  lm_text_string(text, " by ");
-  add_module(text, caller);
+  add_caller(text, caller);
 }
 
 static void add_invalid_pointer(struct lm_text *text, const void *address, const char *call,
@@ -67,14 +76,28 @@ void lm_misuse_double_free(const void *address, void *caller) {
   LM_TEXT(text, LINE_BYTES);
   lm_text_string(&text, "loam: double free of ");
   lm_text_address(&text, (uintptr_t)address);
-  lm_text_string(&text, " by ");
-  add_module(&text, caller);
+  add_caller(&text, caller);
   lm_panic(&text);
 }
 
 void lm_misuse_write_after_free(const void *address) {
   LM_TEXT(text, LINE_BYTES);
   lm_text_string(&text, "loam: write after free in block ");
+  lm_text_address(&text, (uintptr_t)address);
+  lm_panic(&text);
+}
+
+void lm_misuse_broken_link(size_t block_bytes) {
+  LM_TEXT(text, LINE_BYTES);
+  lm_text_string(&text, "loam: write after free in a block of ");
+  lm_text_number(&text, block_bytes);
+  lm_text_string(&text, " bytes");
+  lm_panic(&text);
+}
+
+void lm_misuse_write_before_start(const void *address) {
+  LM_TEXT(text, LINE_BYTES);
+  lm_text_string(&text, "loam: write before the start of block ");
   lm_text_address(&text, (uintptr_t)address);
   lm_panic(&text);
 }
@@ -89,11 +112,24 @@ void lm_misuse_write_past_end(const void *address, size_t size) {
   lm_panic(&text);
 }
 
-void lm_misuse_wrong_size(const void *address, size_t size) {
+void lm_misuse_wrong_size(const void *address, size_t size, void *caller) {
   LM_TEXT(text, LINE_BYTES);
   lm_text_string(&text, "loam: wrong size ");
   lm_text_number(&text, size);
   lm_text_string(&text, " given to free_sized for block ");
   lm_text_address(&text, (uintptr_t)address);
+  add_caller(&text, caller);
+  lm_panic(&text);
+}
+
+void lm_misuse_mismatch(const void *address, const char *kind, const char *call, void *caller) {
+  LM_TEXT(text, LINE_BYTES);
+  lm_text_string(&text, "loam: block ");
+  lm_text_address(&text, (uintptr_t)address);
+  lm_text_string(&text, " of ");
+  lm_text_string(&text, kind);
+  lm_text_string(&text, " given to ");
+  lm_text_string(&text, call);
+  add_caller(&text, caller);
   lm_panic(&text);
 }
