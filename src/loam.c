@@ -74,7 +74,6 @@
 #endif
 #include "api/heaps.c"
 #include "api/layout.c"
-#include "api/misuse.c"
 #include "api/note.c"
 #include "api/process.c"
 #include "api/statistics.c"

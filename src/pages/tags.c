@@ -4,16 +4,14 @@
 #include "os/os.h"
 #include "pages/region.h"
 
-#define TABLE_WORDS ((uintptr_t)1 << (LM_ADDRESS_BITS - LM_SLICE_SHIFT))
-
 static lm_tag no_tag; /* always 0 */
 struct lm_tags lm_tags = {&no_tag, 0};
 struct lm_lock lm_tags_lock = LM_LOCK_INIT(LM_RANK_TAGS);
 
 void lm_tags_start(void) {
-  void *table; /* of TABLE_WORDS words */
+  void *table; /* of LM_TAGS_WORDS words */
   if (lm_os_address_space_limit() != UINT64_MAX) return;
-  if (lm_os_reserve_zero(TABLE_WORDS * sizeof(lm_tag), &table) != 0) return;
+  if (lm_os_reserve_zero(LM_TAGS_WORDS * sizeof(lm_tag), &table) != 0) return;
   lm_tags.table = table;
   lm_tags.multiplier = LM_TAGS_MULTIPLIER;
 }
@@ -33,8 +31,8 @@ static void release_table(bool (*keep)(uintptr_t address)) {
   lm_tag *words = lm_tags.table;
   size_t page_words = lm_os.page_bytes / sizeof(lm_tag);
   uintptr_t start = page_words;
-  for (uintptr_t word = page_words; word <= TABLE_WORDS; word += page_words) {
-    bool kept = word == TABLE_WORDS;
+  for (uintptr_t word = page_words; word <= LM_TAGS_WORDS; word += page_words) {
+    bool kept = word == LM_TAGS_WORDS;
     for (size_t i = 0; !kept && i < page_words; i += LM_REGION_SLICES)
       kept = keep((word + i) << LM_SLICE_SHIFT);
     if (!kept) continue;

@@ -80,6 +80,9 @@ typedef _Atomic(uint32_t) lm_tag;
 #define LM_TAGS_MULTIPLIER \
   (((uintptr_t)1 << (LM_WORD_BITS - LM_ADDRESS_BITS)) + ((uintptr_t)1 << (LM_WORD_BITS - 4)))
 
+/* So many words has the table. */
+#define LM_TAGS_WORDS ((uintptr_t)1 << (LM_ADDRESS_BITS - LM_SLICE_SHIFT))
+
 /* Written by process start and by lm_tags_give_up, read by every free. */
 struct lm_tags {
   lm_tag *table;

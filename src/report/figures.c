@@ -95,7 +95,7 @@ static void sum_region(struct lm_region *region, struct lm_figures *figures,
   }
   if (depth != LM_FIGURES_ALL) return;
   figures->metadata_bytes += lm_os_resident_bytes(region, header_bytes);
-  if (lm_tags.mask != 0) figures->metadata_bytes += LM_REGION_SLICES * sizeof(lm_tag);
+  if (lm_tags.multiplier != 0) figures->metadata_bytes += LM_REGION_SLICES * sizeof(lm_tag);
 #if LM_OS_TELLS_USAGE
   lm_os_add_usage(region, region->bytes, &figures->usage);
 #endif

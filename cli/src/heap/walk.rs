@@ -488,12 +488,13 @@ impl<'source> Walker<'source> {
         }
         let tags = self.layout.root("tags")?;
         let at = |name| self.layout.pointer_at(self.source, tags + self.layout.number(name)?);
-        let (table, mask) = (at("tags.table")?, at("tags.mask")?);
-        if mask == 0 {
+        let (table, multiplier) = (at("tags.table")?, at("tags.multiplier")?);
+        if multiplier == 0 {
             return Ok(());
         }
         const TAG_BYTES: u64 = 4;
-        self.figures.tags = Some((table, table + (mask + 1) * TAG_BYTES));
+        let word_count = self.layout.number("tags.words")?;
+        self.figures.tags = Some((table, table + word_count * TAG_BYTES));
         let words = |address: u64| {
             table + address / self.shape.slice_bytes * TAG_BYTES / self.page() * self.page()
         };
