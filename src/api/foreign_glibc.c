@@ -76,35 +76,35 @@ static bool is_mapped_chunk(const struct range *range, uintptr_t chunk, size_t b
 }
 
 /* In the heap of an arena, which begins with a pointer to the arena. */
-static bool is_arena_chunk(uintptr_t chunk, find_range *find) {
+static bool is_arena_chunk(uintptr_t chunk, find_range *find_any) {
   struct range heap, arena;
   uintptr_t heap_start = lm_align_down(chunk, ARENA_HEAP_BYTES);
-  if (!find(heap_start, &heap) || heap.end <= chunk) return false;
+  if (!find_any(heap_start, &heap) || heap.end <= chunk) return false;
   uintptr_t arena_address = *(uintptr_t *)heap_start;
-  if (!find(arena_address, &arena)) return false;
-  if (find == find_mapped) keep_range(&arena);
+  if (!find_any(arena_address, &arena)) return false;
+  if (find_any == find_mapped) keep_range(&arena);
   return true;
 }
 
-static bool is_chunk_of_heap(uintptr_t chunk, const struct range *range, find_range *find) {
+static bool is_chunk_of_heap(uintptr_t chunk, const struct range *range, find_range *find_any) {
   const size_t *words = (const size_t *)chunk;
   size_t size = words[1] & ~CHUNK_FLAGS;
   const size_t *next = (const size_t *)(chunk + size);
   if (size > range->end - chunk || range->end - chunk - size < 2 * sizeof(size_t)) return false;
-  if (find == find_known && !lm_os_is_readable(next + 1)) return false;
+  if (find_any == find_known && !lm_os_is_readable(next + 1)) return false;
   if (!(next[1] & CHUNK_PREVIOUS_IN_USE)) return false;
-  return words[1] & CHUNK_OTHER_ARENA ? is_arena_chunk(chunk, find) : range->is_main;
+  return words[1] & CHUNK_OTHER_ARENA ? is_arena_chunk(chunk, find_any) : range->is_main;
 }
 
-static bool is_libc_chunk(uintptr_t chunk, find_range *find) {
+static bool is_libc_chunk(uintptr_t chunk, find_range *find_any) {
   struct range range;
-  if (!find(chunk, &range)) return false;
+  if (!find_any(chunk, &range)) return false;
   const size_t *words = (const size_t *)chunk;
   size_t before = words[0], size = words[1] & ~CHUNK_FLAGS;
   if (size < 4 * sizeof(size_t)) return false;
   if (words[1] & CHUNK_MAPPED) return is_mapped_chunk(&range, chunk, before, size);
-  if (!is_chunk_of_heap(chunk, &range, find)) return false;
-  if (find == find_mapped) keep_range(&range);
+  if (!is_chunk_of_heap(chunk, &range, find_any)) return false;
+  if (find_any == find_mapped) keep_range(&range);
   return true;
 }
 
