@@ -218,7 +218,7 @@ static void need_table_given_up(void) {
 
 /* The parts of process start that can fail, again. */
 static void start(enum variant variant) {
-  if (lm_tags.multiplier != 0) lm_os_release(lm_tags.table, TABLE_WORDS * sizeof(lm_tag));
+  if (lm_tags.multiplier != 0) lm_os_release(lm_tags.table, LM_TAGS_WORDS * sizeof(lm_tag));
   lm_tags.table = &no_tag;
   lm_tags.multiplier = 0;
   lm_options.purge_delay_ms = 3600000; /* so that every run makes the same calls */

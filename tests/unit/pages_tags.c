@@ -15,7 +15,7 @@ static char *slice_address(struct lm_region *region, size_t slice) {
 
 /* As if the process had been started with a limit. */
 static void start_without_table(void) {
-  lm_os_release(lm_tags.table, TABLE_WORDS * sizeof(lm_tag));
+  lm_os_release(lm_tags.table, LM_TAGS_WORDS * sizeof(lm_tag));
   lm_tags.table = &no_tag;
   lm_tags.multiplier = 0;
 }
@@ -82,7 +82,7 @@ static void giving_up_keeps_the_words_of_regions_and_of_null(void) {
 static void giving_up_frees_nearly_all_of_the_tables_address_space(void) {
   new_region();
   struct lm_os_mapping mapping;
-  uintptr_t start = (uintptr_t)lm_tags.table, end = start + TABLE_WORDS * sizeof(lm_tag);
+  uintptr_t start = (uintptr_t)lm_tags.table, end = start + LM_TAGS_WORDS * sizeof(lm_tag);
   size_t left = 0;
   CHECK(lm_tags_give_up(lm_region_holds));
   for (uintptr_t a = start; a < end; a += 64 * MIB)
