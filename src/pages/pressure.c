@@ -49,7 +49,7 @@ bool lm_pressure_tick(uint64_t now_ms) {
   bool limited = lm_os_find_group_memory(&memory);
   size_t used = lm_load_relaxed(&used_seen), step = limited ? step_of(&memory) : used;
   enum lm_pressure level = limited ? level_of(&memory) : LM_PRESSURE_NONE;
-  bool rises = level > lm_load_relaxed(&lm_pressure);
+  bool rises = (uint32_t)level > lm_load_relaxed(&lm_pressure);
   lm_store_relaxed(&is_limited, limited);
   lm_store_relaxed(&lm_pressure, level);
   lm_store_relaxed(&lm_pressure_asks_above, used + step);

@@ -72,7 +72,7 @@ static uint64_t shared_accesses(size_t thread, size_t thread_count) {
 
 /* ---- The patterns ---- */
 
-enum { LIVE = 500 /* at most */, OPERATIONS = 60000, QUEUE = 1024 };
+enum { LIVE_MOST = 500 /* at most */, OPERATIONS = 60000, QUEUE = 1024 };
 
 struct worker {
   size_t index;
@@ -102,7 +102,7 @@ static size_t random_size(const struct pattern *pattern, uint64_t *random) {
 }
 
 /* Replaces random blocks of the thread's own. Each turn is a free and a malloc. */
-static __thread void *live[LIVE];
+static __thread void *live[LIVE_MOST];
 static void run_local(struct worker *worker, size_t operations) {
   static __thread uint64_t random;
   if (random == 0) random = worker->index + 1;
@@ -137,11 +137,11 @@ static void run_remote(struct worker *worker, size_t operations) {
 }
 
 static const struct pattern patterns[] = {
-    {"local, 16 to 512 bytes", 16, 512, LIVE, run_local, {0.0005, 0.0005}},
+    {"local, 16 to 512 bytes", 16, 512, LIVE_MOST, run_local, {0.0005, 0.0005}},
     /* Spans that come and go. */
-    {"local, 16 to 4096 bytes", 16, 4096, LIVE, run_local, {0.002, 0.006}},
+    {"local, 16 to 4096 bytes", 16, 4096, LIVE_MOST, run_local, {0.002, 0.006}},
     /* How much all keep is read when a cache is full, and written now and then. */
-    {"local, 8 to 128 KiB", 8192, 131072, LIVE, run_local, {0.002, 0.02}},
+    {"local, 8 to 128 KiB", 8192, 131072, LIVE_MOST, run_local, {0.002, 0.02}},
     /* Of many threads that cache, all would keep more than they may: then the pools have it. */
     {"local, 1 MiB", 1048576, 1048576, 10, run_local, {0.002, 0.7}},
     {"remote, 16 to 512 bytes", 16, 512, 0, run_remote, {0.03, 0.2}},
@@ -157,7 +157,7 @@ static void *work(void *data) {
   worker->pattern->run(worker, OPERATIONS);
   counts->on = false;
   pthread_barrier_wait(worker->barrier);
-  for (size_t i = 0; i < LIVE; i++) lm_raw_free(live[i]);
+  for (size_t i = 0; i < LIVE_MOST; i++) lm_raw_free(live[i]);
   return NULL;
 }
 

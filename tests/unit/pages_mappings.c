@@ -118,7 +118,7 @@ static void a_trim_gives_all_back(void) {
 static void what_was_asked_for_long_ago_does_not_count(void) {
   ask_again(HUGE_BYTES);
   asked_again_ms -= lm_options.purge_delay_ms;
-  for (size_t i = 0; i < ENTRY_COUNT; i++) entries[i].given_ms -= lm_options.purge_delay_ms;
+  for (size_t i = 0; i < LM_KEPT_MAPPINGS; i++) lm_kept_mappings[i].given_ms -= lm_options.purge_delay_ms;
   give(take(HUGE_BYTES / 2));
   CHECK_THAT(lm_mappings_kept_bytes, <=, HUGE_BYTES);
   give(take(HUGE_BYTES * 2));
@@ -142,8 +142,8 @@ static void threads_share_them(void) {
   for (int i = 0; i < 100; i++) lm_mappings_trim();
   for (int i = 0; i < 4; i++) join_thread(threads[i]);
   size_t bytes = 0;
-  for (size_t i = 0; i < ENTRY_COUNT; i++)
-    if (entries[i].address != NULL) bytes += entries[i].size;
+  for (size_t i = 0; i < LM_KEPT_MAPPINGS; i++)
+    if (lm_kept_mappings[i].address != NULL) bytes += lm_kept_mappings[i].size;
   CHECK_EQ(lm_mappings_kept_bytes, bytes);
 }
 
