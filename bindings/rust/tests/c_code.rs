@@ -33,7 +33,7 @@ fn the_c_librarys_own_calls_are_served() {
     // SAFETY: the text ends with a zero byte; the copy is freed once.
     unsafe {
         let copy = strdup(text.as_ptr().cast());
-        assert_eq!(loam_malloc::usable_bytes(copy.cast()), 112);
+        assert!(loam_malloc::usable_bytes(copy.cast()) >= 100); // 0 of what is not loam's
         free(copy.cast());
     }
 }

@@ -9,7 +9,7 @@ static GLOBAL: Loam = Loam;
 #[test]
 fn boxes_are_blocks_of_loam() {
     let boxed = Box::new([7u8; 100]);
-    assert_eq!(usable_bytes(boxed.as_ptr()), 112);
+    assert!(usable_bytes(boxed.as_ptr()) >= 100); // 0 of what is not loam's
 }
 
 #[test]
