@@ -37,6 +37,7 @@ const struct lm_layout_entry lm_layout[] = {
     VALUE("span.spare", LM_SPAN_SPARE),
     VALUE("span.orphan", LM_SPAN_ORPHAN),
     VALUE("block.on_its_way", LM_BLOCK_ON_ITS_WAY),
+    VALUE("block.guarded", LM_BLOCK_GUARDED),
     VALUE("block.none", (uintptr_t)LM_NO_BLOCK),
     FIELD("os", struct lm_os_facts, page_bytes),
     SIZE("tags", struct lm_tags),

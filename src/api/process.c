@@ -95,9 +95,9 @@ static void for_each_lock(void (*visit)(struct lm_lock *lock)) {
   visit(&lm_heaps_lock);
   visit(&lm_owned_lock);
   visit(&lm_huge_lock);
-  visit(&lm_mappings_lock);
   for (size_t i = 0; i < LM_POOL_MAX; i++) visit(&lm_pools[i].lock);
   visit(&lm_meta_lock);
+  visit(&lm_mappings_lock);
   visit(&lm_tags_lock);
 }
 

@@ -41,7 +41,7 @@ struct lm_message *lm_message_read(const struct lm_message *message, size_t *cou
  * them and they weigh too much still. */
 void lm_remote_flush_part(struct lm_heap *heap);
 
-/* One for each slice, not 0; that of no slice if no block can begin at `address`. */
+/* One for each slice, its address and 1; that of no slice if no block can begin at `address`. */
 LM_INLINE uintptr_t lm_chain_slice_of(const void *address) {
   return 1 + ((uintptr_t)address & ~(LM_SLICE_BYTES - LM_GRANULE_BYTES));
 }

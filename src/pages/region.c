@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "os/panic.h"
+#include "pages/mappings.h"
 #include "pages/pool.h"
 
 _Atomic(uint64_t) lm_region_map[((size_t)1 << (LM_REGION_ADDRESS_BITS - LM_REGION_SHIFT)) / 64];
@@ -46,7 +47,9 @@ static bool change_short(uintptr_t before, uintptr_t entry) {
 }
 
 bool lm_region_make_room(void) {
-  return lm_os_address_space_limit() != UINT64_MAX && lm_tags_give_up(lm_region_holds);
+  bool trimmed = lm_mappings_trim();
+  if (lm_os_address_space_limit() == UINT64_MAX) return trimmed;
+  return lm_tags_give_up(lm_region_holds) || trimmed;
 }
 
 int lm_region_map_memory(size_t size, size_t alignment, void **result) {

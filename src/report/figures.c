@@ -46,7 +46,8 @@ static void sum_span(const struct lm_span *span, struct lm_figures *figures,
 static size_t sum_pages(struct lm_region *region, size_t page, struct lm_sum *used,
                         struct lm_figures *figures) {
   uint32_t entry = lm_load_relaxed(&region->block_pages[page]);
-  size_t page_count = entry & ~LM_BLOCK_ON_ITS_WAY, bytes = bytes_of_pages(page_count);
+  size_t page_count = entry & ~(LM_BLOCK_ON_ITS_WAY | LM_BLOCK_GUARDED);
+  size_t bytes = bytes_of_pages(page_count);
   if (page_count == 0 || page_count > LM_REGION_MAX_PAGES) return 1;
   if ((entry & LM_BLOCK_ON_ITS_WAY) != 0) figures->cached_bytes += bytes;
   else sum_block(used, bytes);

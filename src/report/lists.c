@@ -65,7 +65,7 @@ static void sum_chains(const struct lm_heap *heap, struct lm_class_figures *clas
   for (size_t i = 0; i < LM_CHAIN_COUNT; i++) {
     const struct lm_chain *chain = &heap->chains[i];
     uintptr_t slice = chain->slice;
-    if (slice != 0) sum_waiting((void *)((slice - 1) << LM_SLICE_SHIFT), chain->count, classes);
+    if (slice != 0) sum_waiting((void *)(slice - 1), chain->count, classes);
   }
 }
 

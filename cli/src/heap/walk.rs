@@ -44,6 +44,8 @@ struct Shape {
     none: u64,
     spare: u64,
     on_its_way: u64,
+    /// The entry is of a block behind a guard.
+    guarded: u64,
     /// Ends the list of a span's free blocks.
     no_block: u64,
     region_bytes: u64,
@@ -80,6 +82,7 @@ impl Shape {
             none: number("span.none")?,
             spare: number("span.spare")?,
             on_its_way: number("block.on_its_way")?,
+            guarded: number("block.guarded")?,
             no_block: number("block.none")?,
             region_bytes: number("region.bytes")?,
             first_slice: number("region.first_slice")?,
@@ -257,7 +260,7 @@ impl<'source> Walker<'source> {
     /// Adds the middle or large block that begins there.
     fn add_block(&mut self, region: &Region, page: u64, chunk_owner: Option<usize>) -> u64 {
         let entry = region.header.word(self.shape.block_pages + page * 4, 4);
-        let count = entry & !self.shape.on_its_way;
+        let count = entry & !(self.shape.on_its_way | self.shape.guarded);
         if count == 0 || count > region.resident.len() as u64 - page {
             let bytes = self.resident_bytes(region, page, 1);
             self.add(chunk_owner, Kind::Unused, bytes);
