@@ -471,7 +471,10 @@ void *lm_heap_take_slow(struct lm_heap *heap, size_t class_index, bool *zero) {
   lm_inspect_empty_bin(heap, class_index);
   if (heap->reserves[class_index] != LM_NO_BLOCK) return take_reserve(heap, class_index);
   heap->rooms[class_index] = room_of(heap, class_index);
-  heap->fallen_count = 0;
+  if (LM_UNLIKELY(heap->fallen_count != 0)) { /* it may only have looked like a fall */
+    heap->fallen_count = 0;
+    lm_budget_tick(heap);
+  }
   admit_guests(heap, class_index);
   if (heap->early_growths != 0) collect_some(heap);
   struct lm_span *span = heap->current[class_index];

@@ -1,6 +1,7 @@
 /* In a control group with little memory a program that has freed most of a peak, but for a block
  * here and there, can take it for blocks of another size: free memory goes back while it is short.
  * Skipped where no such group can be made. */
+// builds: fast linked
 // timeout: 120
 #include "check.h"
 #include "children.h"
