@@ -86,10 +86,10 @@ cmake --build build/tests --parallel "$jobs"
   { cat build/cargo-tests.log; failures+=("the command cannot be compiled"); }
 end_of build
 
-# Twice as many at a time as there are processors: most of them sleep or wait for a disk. What is
+# One more at a time than there are processors: many of them sleep or wait for a disk. What is
 # measured rather than tested has a target of its own.
 (($# > 0)) || set -- -LE measured
-ctest --test-dir build/tests --output-on-failure -j$((2 * jobs)) "$@" | tee "$results" ||
+ctest --test-dir build/tests --output-on-failure -j$((jobs + 1)) "$@" | tee "$results" ||
   failures+=("ctest")
 end_of tests
 

@@ -203,12 +203,12 @@ fn a_server_is_started_loaded_and_stopped() {
 fn a_server_that_ends_under_load_has_failed() {
     let workshop = Workshop::new();
     let server = format!("{} {{dir}}/ready early", shown(&workshop.compile("serves.c", &[])));
-    let arguments = ["--runs", "1", "--with", "glibc", "--server", &server, "--client", "sleep 5"];
+    let arguments = ["--runs", "1", "--with", "glibc", "--server", &server, "--client", "sleep 60"];
     let start = Instant::now();
     let (status, results) = measure(&workshop, &arguments);
     assert_eq!(status, 1);
     assert_eq!(problem(&results, "glibc"), "the server ended with status 4 under load");
-    assert!(start.elapsed() < Duration::from_secs(4), "the client is not waited for");
+    assert!(start.elapsed() < Duration::from_secs(40), "the client is not waited for");
 }
 
 #[test]
