@@ -90,7 +90,10 @@ static bool read_value(const struct group *group, const char *name, const char *
     size_t i = 0;
     while (key[i] != 0 && value[i] == key[i]) i++;
     found = key[i] == 0;
-    for (size_t from = i; found && from < capacity; from++) value[from - i] = value[from];
+    for (size_t to = 0; found && i != 0; to++) { /* without the key */
+      value[to] = value[to + i];
+      if (value[to] == 0) break;
+    }
   }
   lm_lines_end(&lines);
   return found;
