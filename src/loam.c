@@ -16,6 +16,7 @@
 #include "os/fork_linux.c"
 #include "os/group_linux.c"
 #include "os/os_linux.c"
+#include "os/process_linux.c"
 #endif
 #include "os/misuse.c"
 #include "os/panic.c"

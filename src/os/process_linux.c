@@ -1,0 +1,264 @@
+/* What the system says of the process and of others, files of proc(5), and what the dynamic linker
+ * knows of its modules. */
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE
+#endif
+#include "os/os.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <signal.h>
+
+#include "base/bits.h"
+#include "os/lines_linux.h"
+
+static const char *parse_hex(const char *string, uintptr_t *value) {
+  *value = 0;
+  for (;; string++) {
+    unsigned digit;
+    if (*string >= '0' && *string <= '9') digit = (unsigned)(*string - '0');
+    else if (*string >= 'a' && *string <= 'f') digit = (unsigned)(*string - 'a') + 10;
+    else return string;
+    *value = *value * 16 + digit;
+  }
+}
+
+/* "start-end rwxp offset device inode      path", see proc(5). */
+static void parse_mapping(const char *line, struct lm_os_mapping *mapping) {
+  const char *p = parse_hex(line, &mapping->start);
+  p = parse_hex(p + (*p == '-'), &mapping->end);
+  while (*p == ' ') p++;
+  mapping->readable = p[0] == 'r';
+  mapping->writable = p[0] != 0 && p[1] == 'w';
+  mapping->executable = p[0] != 0 && p[1] != 0 && p[2] == 'x';
+  for (int field = 0; field < 4; field++) {
+    while (*p != 0 && *p != ' ') p++;
+    while (*p == ' ') p++;
+  }
+  size_t i = 0;
+  for (; p[i] != 0 && i + 1 < sizeof mapping->path; i++) mapping->path[i] = p[i];
+  mapping->path[i] = 0;
+}
+
+/* The number in a line "name:   number kB"; 0 if it is another one. */
+static size_t parse_kib(const char *line, const char *name) {
+  size_t number = 0;
+  while (*name != 0 && *line == *name) line++, name++;
+  if (*name != 0) return 0;
+  while (*line == ' ' || *line == '\t') line++;
+  for (; *line >= '0' && *line <= '9'; line++) number = number * 10 + (size_t)(*line - '0');
+  return number * LM_KIB;
+}
+
+void lm_os_read_residency(struct lm_os_residency *residency) {
+  struct lm_lines lines;
+  char line[128];
+  *residency = (struct lm_os_residency){0, 0};
+  if (!lm_lines_begin(&lines, "/proc/self/status")) return;
+  while (lm_lines_read(&lines, line, sizeof line)) {
+    residency->resident_bytes += parse_kib(line, "VmRSS:");
+    residency->peak_bytes += parse_kib(line, "VmHWM:");
+  }
+  lm_lines_end(&lines);
+}
+
+void lm_os_process_name(char *name, size_t capacity) {
+  struct lm_lines lines;
+  name[0] = 0;
+  if (!lm_lines_begin(&lines, "/proc/self/comm")) return;
+  if (!lm_lines_read(&lines, name, capacity)) name[0] = 0;
+  lm_lines_end(&lines);
+}
+
+/* The next text that ends in a zero byte; false at the end. Whether it is `name`=`value` whole. */
+static bool read_variable(struct lm_lines *lines, const char *name, const char *value,
+                          bool *same) {
+  const char *parts[] = {name, "=", value, NULL};
+  const char **part = parts, *expected = *part;
+  *same = true;
+  for (;;) {
+    if (lines->start == lines->end) {
+      long count = lm_syscall6(SYS_read, lines->fd, (long)lines->buffer, sizeof lines->buffer, 0,
+                               0, 0);
+      if (count <= 0) return false;
+      lines->start = 0;
+      lines->end = (size_t)count;
+    }
+    char c = lines->buffer[lines->start++];
+    while (*part != NULL && *expected == 0) expected = *++part;
+    if (c == 0) break;
+    *same &= *part != NULL && *expected++ == c;
+    if (!*same) part = &parts[3];
+  }
+  *same &= *part == NULL;
+  return true;
+}
+
+bool lm_os_parent_has_environment(const char *name, const char *value) {
+  LM_TEXT(path, 64);
+  struct lm_lines lines;
+  bool same = false;
+  lm_text_string(&path, "/proc/");
+  lm_text_number(&path, (uint64_t)lm_syscall6(SYS_getppid, 0, 0, 0, 0, 0, 0));
+  lm_text_span(&path, "/environ", sizeof "/environ");
+  bool more = lm_lines_begin(&lines, path.bytes);
+  if (!more) return false;
+  while (more && !same) more = read_variable(&lines, name, value, &same);
+  lm_lines_end(&lines);
+  return more && same;
+}
+
+static bool same_string(const char *a, const char *b) {
+  while (*a != 0 && *a == *b) a++, b++;
+  return *a == *b;
+}
+
+struct mapping_reader {
+  struct lm_lines lines;
+  struct lm_os_mapping mapping; /* the last one read */
+  char line[sizeof((struct lm_os_mapping *)0)->path + 128];
+};
+
+static bool begin_mappings(struct mapping_reader *reader) {
+  reader->mapping.path[0] = 0;
+  reader->mapping.module_start = 0;
+  return lm_lines_begin(&reader->lines, "/proc/self/maps");
+}
+
+static bool next_mapping(struct mapping_reader *reader) {
+  struct lm_os_mapping *mapping = &reader->mapping;
+  uintptr_t module_start = mapping->module_start;
+  char last_path[sizeof mapping->path];
+  for (size_t i = 0; i < sizeof last_path; i++) last_path[i] = mapping->path[i];
+  if (!lm_lines_read(&reader->lines, reader->line, sizeof reader->line)) return false;
+  parse_mapping(reader->line, mapping);
+  bool same = mapping->path[0] != 0 && same_string(mapping->path, last_path);
+  mapping->module_start = same ? module_start : mapping->start;
+  return true;
+}
+
+static void end_mappings(struct mapping_reader *reader) {
+  lm_lines_end(&reader->lines);
+}
+
+bool lm_os_find_mapping(uintptr_t address, struct lm_os_mapping *mapping) {
+  struct mapping_reader reader;
+  bool found = false;
+  if (!begin_mappings(&reader)) return false;
+  while (!found && next_mapping(&reader))
+    found = reader.mapping.start <= address && address < reader.mapping.end;
+  end_mappings(&reader);
+  if (found) *mapping = reader.mapping;
+  return found;
+}
+
+#define NO_SUCH_THING 0x7fffffff
+
+bool lm_os_is_readable(const void *address) {
+  /* The kernel reads the set before it looks at what to do with it, and there is no such thing. */
+  return address != NULL &&
+         lm_syscall6(SYS_rt_sigprocmask, NO_SUCH_THING, (long)address, 0, 8, 0, 0) != -EFAULT;
+}
+
+#pragma weak dlsym
+#pragma weak dlclose
+#pragma weak dladdr
+
+static bool is_ours(void *function) {
+  struct lm_os_mapping own, other;
+  return !lm_os_find_mapping((uintptr_t)&lm_os_next_function, &own) ||
+         !lm_os_find_mapping((uintptr_t)function, &other) ||
+         own.module_start == other.module_start;
+}
+
+void *lm_os_next_function(const char *name) {
+  if (dlsym == NULL) return NULL;
+  void *function = dlsym(RTLD_NEXT, name);
+  if (function != NULL) return function;
+  /* Nothing is next to a library that was opened with dlopen and needs no other; the program has
+   * what we look for. */
+  function = dlsym(RTLD_DEFAULT, name);
+  return function != NULL && !is_ours(function) ? function : NULL;
+}
+
+/* A module that is loaded, or NULL. dlopen is looked up, since linkers warn of a program that is
+ * static and refers to it. */
+static void *open_loaded(const char *path, int flags) {
+  if (dlsym == NULL) return NULL;
+  void *(*open)(const char *, int) = (void *(*)(const char *, int))dlsym(RTLD_DEFAULT, "dlopen");
+  return open != NULL ? open(path, RTLD_LAZY | RTLD_NOLOAD | flags) : NULL;
+}
+
+/* As the file's module sees it, if that is loaded. */
+static void *function_seen_by_module(const char *path, const char *name) {
+  void *module = open_loaded(path, 0);
+  if (module == NULL) return NULL;
+  void *function = dlsym(module, name);
+  dlclose(module);
+  return function != NULL && !is_ours(function) ? function : NULL;
+}
+
+static void *function_of_any_module(const char *name) {
+  struct mapping_reader reader;
+  void *function = NULL;
+  if (!begin_mappings(&reader)) return NULL;
+  while (function == NULL && next_mapping(&reader))
+    if (reader.mapping.executable && reader.mapping.path[0] == '/')
+      function = function_seen_by_module(reader.mapping.path, name);
+  end_mappings(&reader);
+  return function;
+}
+
+void *lm_os_function_seen_by(const void *caller, const char *name) {
+  Dl_info module;
+  void *function = lm_os_next_function(name);
+  if (function != NULL || dlclose == NULL || dladdr == NULL) return function;
+  if (dladdr(caller, &module) != 0 && module.dli_fname != NULL)
+    function = function_seen_by_module(module.dli_fname, name);
+  return function != NULL ? function : function_of_any_module(name);
+}
+
+/* ---- Who else replaces malloc ---- */
+
+extern void __asan_init(void) LM_WEAK;
+extern void __hwasan_init(void) LM_WEAK;
+extern void __msan_init(void) LM_WEAK;
+extern void __tsan_init(void) LM_WEAK;
+
+const char *lm_os_sanitizer(void) {
+  if (__asan_init != NULL) return "AddressSanitizer";
+  if (__hwasan_init != NULL) return "HWAddressSanitizer";
+  if (__msan_init != NULL) return "MemorySanitizer";
+  return __tsan_init != NULL ? "ThreadSanitizer" : NULL;
+}
+
+bool lm_os_serves(const char *name, const void *function) {
+  return !LM_SHARED || dlsym == NULL || dlsym(RTLD_DEFAULT, name) == function;
+}
+
+/* ---- The module that this code is a part of ---- */
+
+/* Made by the linker. */
+extern const ElfW(Ehdr) __ehdr_start LM_WEAK __attribute__((visibility("hidden")));
+extern ElfW(Dyn) _DYNAMIC[] LM_WEAK __attribute__((visibility("hidden")));
+
+static bool is_program(void) {
+  const char *header = (const char *)&__ehdr_start;
+  return header != NULL && (uintptr_t)header + __ehdr_start.e_phoff == getauxval(AT_PHDR);
+}
+
+/* As a shared library that was linked with -z nodelete. */
+static bool is_marked_to_stay(void) {
+  for (const ElfW(Dyn) *entry = _DYNAMIC; entry != NULL && entry->d_tag != DT_NULL; entry++)
+    if (entry->d_tag == DT_FLAGS_1) return (entry->d_un.d_val & DF_1_NODELETE) != 0;
+  return false;
+}
+
+void lm_os_stay_loaded(void) {
+  Dl_info module;
+  if (dladdr == NULL || is_program() || is_marked_to_stay()) return;
+  if (dladdr(&lm_os, &module) != 0 && module.dli_fname != NULL)
+    open_loaded(module.dli_fname, RTLD_NODELETE);
+}
