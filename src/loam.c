@@ -48,6 +48,7 @@
 #include "heap/remote.c"
 #include "heap/shared.c"
 #include "heap/spares.c"
+#include "heap/visit.c"
 #include "heap/watch.c"
 
 #include "large/huge.c"
@@ -60,6 +61,7 @@
 #include "report/report.c"
 
 #include "api/allocate.c"
+#include "api/background.c"
 #include "api/checking.c"
 #include "api/family.c"
 #include "api/foreign.c"

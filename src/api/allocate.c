@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "api/background.h"
 #include "api/foreign.h"
 #include "api/guarded.h"
 #include "config/options.h"
@@ -11,6 +12,7 @@
 #include "heap/orphan.h"
 #include "heap/remote.h"
 #include "heap/shared.h"
+#include "heap/visit.h"
 #include "heap/watch.h"
 #include "large/large.h"
 #include "os/misuse.h"
@@ -34,7 +36,9 @@ static void set_heap(struct lm_heap *heap) {
 void lm_thread_end(void *heap) {
   set_heap(&lm_empty_heap);
   LM_THREAD(lm_thread_ended) = true;
+  lm_heap_enter(heap);
   lm_inspect_heap(heap, 0, INSPECTED_AT_THREAD_END);
+  lm_heap_leave(heap);
   lm_heap_end(heap);
 }
 
@@ -50,7 +54,9 @@ static struct lm_heap *this_heap(void) {
   if (heap == NULL) return NULL;
   set_heap(heap);
   if (heap->refill_count == 0) lm_watch_closely(heap); /* it has never had a thread */
-  if (LM_LIKELY(lm_os_thread_end_arm(heap))) return heap; /* may allocate, which by now works */
+  /* These may allocate, which by now works. */
+  if (LM_UNLIKELY(lm_background_is_due)) lm_background_start();
+  if (LM_LIKELY(lm_os_thread_end_arm(heap))) return heap;
   /* Nobody would end it. The next call tries again. */
   set_heap(&lm_empty_heap);
   lm_heap_end(heap);
@@ -90,6 +96,7 @@ static void *take_any(size_t size, bool clear) {
   if (LM_UNLIKELY(heap == NULL)) return take_after_end(size, clear);
   if (LM_UNLIKELY(LM_THREAD(lm_malloc_heap) != heap)) {
     LM_THREAD(lm_malloc_heap) = heap;
+    if (LM_UNLIKELY(lm_background_is_due)) lm_background_start();
     lm_watch_malloc(heap);
   }
   return lm_take(heap, size, clear);
@@ -230,7 +237,9 @@ static LM_NOINLINE void free_other(void *address, void *caller) {
     free_own_middle(address, caller);
   } else {
     struct lm_block *block = address;
+    lm_heap_enter(heap);
     if (lm_heap_put_back(heap, lm_span_of(block), block, block, 1)) lm_heap_tick(heap);
+    lm_heap_leave(heap);
   }
 }
 
@@ -241,6 +250,7 @@ static LM_NOINLINE void free_other(void *address, void *caller) {
 static void free_watched(struct lm_heap *heap, void *address, void *caller) {
   struct lm_block *block = address;
   uint32_t tag = lm_tags_read(block), difference = tag ^ heap->tag;
+  lm_heap_enter(heap);
   if (difference < LM_TAG_SMALL_LIMIT)
     lm_inspect_freed(heap, block, tag & LM_TAG_CLASS_MASK,
                      heap->close_looks != 0 ? COMPARED_CLOSELY : 1, caller);
@@ -252,6 +262,7 @@ static void free_watched(struct lm_heap *heap, void *address, void *caller) {
            !lm_remote_join(heap, block))
     free_other(block, caller);
   if (!lm_watch_free(heap)) LM_THREAD(lm_malloc_heap) = &lm_empty_heap;
+  lm_heap_leave(heap);
 }
 
 static LM_NOINLINE void free_rare(struct lm_heap *heap, void *block, void *caller) {

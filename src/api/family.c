@@ -8,6 +8,7 @@
 #include "api/checking.h"
 #include "api/override.h"
 #include "base/bits.h"
+#include "heap/visit.h"
 #include "loam/loam.h"
 #include "os/os.h"
 #include "report/report.h"
@@ -124,6 +125,7 @@ LM_EXPORT int loam_malloc_trim(size_t keep) {
   struct lm_heap *heap = LM_THREAD(lm_this_heap);
   lm_process_start();
   bool holes = !lm_heap_is_empty(heap) && lm_heap_trim(heap);
+  holes |= lm_visit_all_to_trim();
   return lm_pool_trim(keep) || holes;
 }
 

@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "api/allocate.h"
+#include "api/background.h"
 #include "api/checking.h"
 #include "api/guarded.h"
 #include "api/note.h"
@@ -12,6 +13,7 @@
 #include "heap/orphan.h"
 #include "heap/remote.h"
 #include "heap/shared.h"
+#include "heap/visit.h"
 #include "large/huge.h"
 #include "large/owned.h"
 #include "loam/loam.h"
@@ -91,6 +93,7 @@ static void for_each_lock(void (*visit)(struct lm_lock *lock)) {
 #if LM_CHECKING
   visit(&lm_quarantine_lock);
 #endif
+  visit(&lm_visits_lock);
   for (size_t i = 0; i < LM_ORPHAN_CLASSES; i++) visit(&lm_orphan_locks[i]);
   visit(&lm_heaps_lock);
   visit(&lm_owned_lock);
@@ -128,6 +131,9 @@ static void after_fork_in_parent(void) { for_all_locks(free_quietly); }
 static void after_fork_in_child(void) {
   for_all_locks(lm_lock_reset);
   lm_heap_after_fork(LM_THREAD(lm_this_heap));
+  lm_background_is_due = lm_options.background == LM_BACKGROUND_ON;
+  /* So that the next call takes a slow path. */
+  if (lm_background_is_due) LM_THREAD(lm_malloc_heap) = &lm_empty_heap;
 }
 
 /* ---- Locks that an interrupted thread may hold ---- */
@@ -162,6 +168,7 @@ __attribute__((constructor(101))) static void construct(void) {
   }
   lm_os_stay_loaded();
   lm_os_fork_start(before_fork, after_fork_in_parent, after_fork_in_child);
+  lm_background_start();
 }
 
 /* Free blocks; as many as take some microseconds. */
@@ -170,12 +177,15 @@ __attribute__((constructor(101))) static void construct(void) {
 static void inspect_this_heap(void) {
   struct lm_heap *heap = LM_THREAD(lm_this_heap);
   if (lm_heap_is_empty(heap)) return;
+  lm_heap_enter(heap);
   lm_remote_collect(heap);
   lm_inspect_heap(heap, 0, INSPECTED_AT_END);
+  lm_heap_leave(heap);
   lm_guarded_inspect();
 }
 
 __attribute__((destructor(101))) static void destruct(void) {
+  lm_background_end();
   lm_checked_end();
   inspect_this_heap();
   lm_statistics_end();

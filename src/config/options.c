@@ -31,6 +31,8 @@ static const struct option option_table[] = {
      "they are also printed when this signal comes; 0: none does that (Linux)"},
     {"purge_delay_ms", NUMBER(purge_delay_ms, "milliseconds", 0, 3600000, 500),
      "how long empty memory is kept before it goes back to the system; 0: it never does"},
+    {"background", CHOICE(background, "off|on", LM_BACKGROUND_OFF),
+     "whether a thread of loam's own gives memory back while the program makes no calls"},
     {"foreign", CHOICE(foreign, "abort|ignore", LM_FOREIGN_ABORT),
      "what free does with an address that is nobody's block"},
     {"deepbind", CHOICE(deepbind, "drop|keep", LM_DEEPBIND_DROP),

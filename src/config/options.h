@@ -10,6 +10,7 @@ enum lm_stats_format { LM_STATS_OFF, LM_STATS_TEXT, LM_STATS_JSON };
 enum lm_foreign_policy { LM_FOREIGN_ABORT, LM_FOREIGN_IGNORE };
 enum lm_deepbind_policy { LM_DEEPBIND_DROP, LM_DEEPBIND_KEEP };
 enum lm_mismatch_policy { LM_MISMATCH_ABORT, LM_MISMATCH_IGNORE };
+enum lm_background { LM_BACKGROUND_OFF, LM_BACKGROUND_ON };
 enum lm_huge_pages { LM_HUGE_PAGES_OFF, LM_HUGE_PAGES_ON };
 
 /* Current values; the field's option and meaning are in the table. */
@@ -20,6 +21,7 @@ struct lm_options {
   char stats_file[LM_STATS_FILE_BYTES]; /* empty: none */
   uint64_t stats_signal; /* 0: none */
   uint64_t purge_delay_ms;
+  uint64_t background; /* enum lm_background */
   uint64_t foreign;    /* enum lm_foreign_policy */
   uint64_t deepbind;   /* enum lm_deepbind_policy */
   uint64_t mismatch;   /* enum lm_mismatch_policy */

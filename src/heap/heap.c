@@ -11,6 +11,7 @@
 #include "heap/remote.h"
 #include "heap/span.h"
 #include "heap/spares.h"
+#include "heap/visit.h"
 #include "heap/watch.h"
 
 struct lm_heap lm_empty_heap = {
@@ -155,6 +156,7 @@ static void start_draining(struct lm_heap *heap, size_t class_index) {
 
 /* Faster than other bins are put back, since all may be freed before long. */
 void lm_heap_count_all(struct lm_heap *heap) {
+  if (heap->visits.underway) return;
   bool exceeded = lm_budget_exceeded();
   heap->fallen_count = 0;
   for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
@@ -413,8 +415,12 @@ void *lm_heap_borrow(struct lm_heap *heap, size_t class_index) {
   if (heap->borrowed_counts[class_index] >= lm_min(most, UINT8_MAX)) return NULL;
   heap->borrowed_counts[class_index]++;
   void *block = lm_heap_pop(heap, lender);
+  if (block != NULL) return block;
   bool zero;
-  return block != NULL ? block : carve(heap, heap->current[lender], &zero);
+  lm_heap_enter(heap);
+  block = carve(heap, heap->current[lender], &zero);
+  lm_heap_leave(heap);
+  return block;
 }
 
 /* Moves the class's reserve, if there is one, into its bin, which is empty. */
@@ -466,7 +472,7 @@ static void *grow(struct lm_heap *heap, size_t class_index, bool *zero) {
   return span->hole_pages != 0 ? load_bin(heap, span) : extend(heap, span, zero);
 }
 
-void *lm_heap_take_slow(struct lm_heap *heap, size_t class_index, bool *zero) {
+static void *take_slow(struct lm_heap *heap, size_t class_index, bool *zero) {
   *zero = false;
   lm_inspect_empty_bin(heap, class_index);
   if (heap->reserves[class_index] != LM_NO_BLOCK) return take_reserve(heap, class_index);
@@ -480,13 +486,21 @@ void *lm_heap_take_slow(struct lm_heap *heap, size_t class_index, bool *zero) {
   struct lm_span *span = heap->current[class_index];
   if (span != NULL && span->extended_count < span->carve_limit) return carve(heap, span, zero);
   stop_counting(heap, class_index);
-  if (++heap->refill_count % REFILLS_PER_TICK == 0) lm_heap_tick(heap);
+  if (++heap->refill_count % REFILLS_PER_TICK == 0 || LM_UNLIKELY(heap->visits_others))
+    lm_heap_tick(heap);
   void *block = take_freed(heap, class_index);
   if (block == NULL) block = grow(heap, class_index, zero);
   if (LM_LIKELY(block != NULL || heap->early_growths == 0)) return block;
   heap->early_growths = 0;
   lm_remote_collect(heap);
-  return lm_heap_take_slow(heap, class_index, zero);
+  return take_slow(heap, class_index, zero);
+}
+
+void *lm_heap_take_slow(struct lm_heap *heap, size_t class_index, bool *zero) {
+  lm_heap_enter(heap);
+  void *block = take_slow(heap, class_index, zero);
+  lm_heap_leave(heap);
+  return block;
 }
 
 /* ---- free's slow paths ---- */
@@ -600,15 +614,18 @@ static LM_NOINLINE void free_when_full(struct lm_heap *heap, size_t class_index,
 
 void lm_heap_free_beyond(struct lm_heap *heap, size_t class_index, struct lm_block *block) {
   int room = heap->rooms[class_index];
+  lm_heap_enter(heap);
   if (LM_UNLIKELY(room == -1)) {
     free_when_full(heap, class_index, block);
-    return;
+  } else {
+    if (LM_UNLIKELY(room == INT16_MIN)) heap->rooms[class_index] = NO_ROOM;
+    bool ended = give_to_span(heap, block);
+    if (LM_UNLIKELY(heap->drains))
+      drain(heap, heap->drains_fast ? DRAINED_FAST : DRAINED_BY_CALL);
+    /* A thread that only frees must see the clock, too. */
+    if (LM_UNLIKELY(ended) || LM_UNLIKELY(heap->visits_others)) lm_heap_tick_after_work(heap);
   }
-  if (LM_UNLIKELY(room == INT16_MIN)) heap->rooms[class_index] = NO_ROOM;
-  bool ended = give_to_span(heap, block);
-  if (LM_UNLIKELY(heap->drains)) drain(heap, heap->drains_fast ? DRAINED_FAST : DRAINED_BY_CALL);
-  /* A thread that only frees must see the clock, too. */
-  if (LM_UNLIKELY(ended)) lm_heap_tick_after_work(heap);
+  lm_heap_leave(heap);
 }
 
 bool lm_heap_put_back(struct lm_heap *heap, struct lm_span *span, struct lm_block *first,
@@ -677,9 +694,8 @@ static void trim_class(struct lm_heap *heap, size_t class_index) {
   trim_current(heap, class_index);
 }
 
-/* Short while memory is short. */
 #define PRESSED_TICK_MS 8
-static uint64_t tick_interval_ms(void) {
+uint64_t lm_heap_tick_interval_ms(void) {
   uint64_t ms = 1 + lm_options.purge_delay_ms / 4;
   return lm_pressed(LM_PRESSURE_SOME) ? lm_min((size_t)ms, PRESSED_TICK_MS) : ms;
 }
@@ -698,14 +714,15 @@ static LM_NOINLINE void tick_slow(struct lm_heap *heap, uint64_t now_ms) {
   lm_middle_tick(heap, now_ms - heap->tick_ms);
   lm_large_cache_tick(heap);
   heap->tick_ms = now_ms;
+  lm_store_relaxed(&heap->visits.ticked_ms, (uint32_t)now_ms);
   if (heap->trim_class >= LM_CLASS_COUNT) heap->trim_class = 0;
   lm_spares_tick(heap);
   if (lm_pressed(LM_PRESSURE_SOME)) keep_nothing(heap);
   lm_budget_tick(heap);
   lm_remote_flush(heap);
   lm_inspect_heap(heap, now_ms % LM_CLASS_COUNT, INSPECTED_PER_TICK);
-  heap->ends_kept = heap->turns_pools = true;
-  lm_holes_begin_round(heap);
+  heap->ends_kept = heap->turns_pools = heap->visits_others = true;
+  lm_holes_begin_round(&heap->holes);
   lm_orphan_tick(now_ms);
 }
 
@@ -734,23 +751,26 @@ static LM_NOINLINE void go_on(struct lm_heap *heap, uint64_t now_ms, const struc
     heap->ends_kept = lm_heap_end_oldest_kept(
         lm_pressed(LM_PRESSURE_SOME) ? 0 : lm_options.purge_delay_ms);
   if (heap->turns_pools) heap->turns_pools = lm_pool_tick(now_ms, effort->purged_bytes);
+  if (heap->visits_others) heap->visits_others = lm_visit_some(now_ms);
 }
 
 static void tick_and_drain(struct lm_heap *heap, const struct effort *effort) {
   if (heap->ticks) return;
+  lm_heap_enter(heap);
   heap->ticks = true;
   uint64_t now_ms = lm_os_clock_ms();
   bool rises = lm_pressure_tick(now_ms);
-  if (now_ms - heap->tick_ms >= tick_interval_ms() || rises) tick_slow(heap, now_ms);
+  if (now_ms - heap->tick_ms >= lm_heap_tick_interval_ms() || rises) tick_slow(heap, now_ms);
   for (size_t i = 0; i < effort->class_count && heap->trim_class < LM_CLASS_COUNT; i++)
     trim_class(heap, heap->trim_class++);
   if (lm_remote_waits(heap)) lm_remote_collect_some(heap);
   if (heap->drains) drain(heap, effort->drained_count);
   lm_spares_give_surplus(heap, effort->spare_count);
-  if (heap->ends_kept || heap->turns_pools) go_on(heap, now_ms, effort);
-  lm_holes_tick(heap, now_ms - heap->watch.seen_ms);
+  if (heap->ends_kept || heap->turns_pools || heap->visits_others) go_on(heap, now_ms, effort);
+  lm_holes_tick_heap(heap, now_ms - heap->watch.seen_ms);
   if (effort->lets_watch || now_ms != heap->watch.seen_ms) lm_watch_clock(heap, now_ms);
   heap->ticks = false;
+  lm_heap_leave(heap);
 }
 
 #define EFFORT(drained_count, lets_watch) \
@@ -779,7 +799,46 @@ void lm_heap_tick_at_rest(struct lm_heap *heap, uint64_t rest_ms) {
   tick_and_drain(heap, &effort);
 }
 
+/* ---- Visits, of others' ---- */
+
+static void begin_visit(struct lm_heap *heap, uint64_t now_ms) {
+  heap->visits.visited_ms = now_ms;
+  heap->visits.left--;
+  lm_middle_visit(heap);
+  lm_large_cache_tick(heap);
+  lm_spares_tick(heap);
+  lm_budget_tick(heap);
+  for (size_t i = 1; i < LM_CLASS_COUNT; i++) trim_current(heap, i);
+  lm_holes_begin_round(&heap->holes);
+}
+
+#define MESSAGES_PER_VISIT 64
+
+bool lm_heap_visit(struct lm_heap *heap, uint64_t now_ms) {
+  uint64_t elapsed_ms = now_ms - lm_max(heap->visits.visited_ms, heap->tick_ms);
+  bool begins = elapsed_ms >= lm_heap_tick_interval_ms();
+  if (begins) begin_visit(heap, now_ms);
+  bool more = lm_remote_visit(heap, MESSAGES_PER_VISIT);
+  lm_spares_give_surplus(heap, SPARES_PER_TICK);
+  bool holes = lm_holes_tick_heap(heap, begins ? elapsed_ms : 0);
+  heap->visits.kept_bytes = lm_watch_kept_bytes(heap);
+  return more || holes || heap->spares.surplus_count != 0;
+}
+
+bool lm_heap_visit_to_trim(struct lm_heap *heap, uint64_t unused) {
+  (void)unused;
+  while (lm_remote_visit(heap, SIZE_MAX)) {}
+  for (size_t i = 1; i < LM_CLASS_COUNT; i++) trim_current(heap, i);
+  lm_spares_trim(heap);
+  lm_middle_visit_to_trim(heap);
+  lm_large_cache_trim(heap);
+  return lm_holes_make_all(heap) != 0;
+}
+
+/* ---- On demand ---- */
+
 bool lm_heap_trim(struct lm_heap *heap) {
+  lm_heap_enter(heap);
   lm_heap_flush_guests(heap);
   lm_remote_flush(heap);
   lm_remote_collect(heap);
@@ -790,6 +849,7 @@ bool lm_heap_trim(struct lm_heap *heap) {
   lm_spares_trim(heap);
   lm_middle_trim(heap);
   lm_large_cache_trim(heap);
-  while (lm_heap_end_oldest_kept(0)) {}
-  return lm_holes_make_all(heap) + lm_orphan_make_holes() != 0;
+  bool holes = lm_holes_make_all(heap) != 0;
+  lm_heap_leave(heap);
+  return holes;
 }

@@ -112,6 +112,24 @@ struct lm_holes {
   size_t sparse_count; /* spans looked at that may get holes in a later round */
 };
 
+/* Visits of others while the thread sleeps; visit.h */
+struct lm_visits {
+  /* How deep the thread is in slow paths, and it counts as in one while the heap has no thread.
+   * Written by the thread, read by who parks the heap: its acquire pairs with the release of who
+   * leaves. */
+  _Atomic(uint32_t) entered;
+  /* enum lm_parked. Written by who parks and visits, one at a time, and by the thread that takes
+   * the heap back. The compare-and-swaps acquire what the end of a visit releases. */
+  _Atomic(uint32_t) parked;
+  _Atomic(uint32_t) ticked_ms; /* the lower half of tick_ms; a hint for who parks */
+  /* What follows is written under the lock of visits. */
+  uint32_t left;       /* so many rounds more are worth a visit */
+  uint64_t visited_ms; /* when the heap last had its turn in a round */
+  size_t kept_bytes;   /* about what it kept then that only time gives back */
+  bool underway;       /* of its own thread's work; read by both, in a slow path or a visit */
+};
+#define LM_VISITS_OF_PARKED 128
+
 struct lm_heap {
   struct lm_block *bins[LM_BIN_COUNT];
   /* How many counted frees the bin takes until it is looked at again; negative: none, until malloc
@@ -123,6 +141,7 @@ struct lm_heap {
    * it blocks that it does not take (remote.c). */
   _Atomic(uint32_t) free_tag;
   struct lm_watch watch;
+  struct lm_visits visits;
   uint64_t tick_ms;            /* when the slow path last looked at the clock's purposes */
   uint32_t refill_count;
   uint32_t early_growths;      /* while messages waited, since the inbox was last found empty */
@@ -142,7 +161,9 @@ struct lm_heap {
   uint8_t used_chains[LM_CHAIN_PARTS]; /* bit i of a part: its chain i has blocks */
   LM_CACHE_ALIGNED struct lm_chain chains[LM_CHAIN_COUNT];
   struct lm_parcel parcels[LM_PARCEL_COUNT];
-  struct lm_message *received; /* taken out of the inbox and not put back yet, newest first */
+  /* Taken out of the inbox and not put back yet, newest first; and by visits, which leave those of
+   * middle blocks. */
+  struct lm_message *received, *received_of_chunks;
   struct lm_middle middle;
   struct lm_large_cache large_cache;
   struct lm_spares spares;
@@ -160,7 +181,8 @@ struct lm_heap {
   bool drains, drains_fast; /* there are such; more blocks in each call */
   uint32_t close_looks; /* so many frees more are looked at closely; inspect.h */
   bool ticks; /* a tick is under way: what it brings about starts no other */
-  bool turns_pools, ends_kept; /* the tick has left some of that to the next ones */
+  /* The tick has left some of that to the next ones. */
+  bool turns_pools, ends_kept, visits_others;
   struct lm_holes holes;
   size_t reported_bytes; /* budget.h */
   /* This and the next three: while it has no thread, under the lists' lock. */
@@ -268,8 +290,17 @@ void lm_heap_tick_often(struct lm_heap *heap);
  * time at most. */
 void lm_heap_tick_at_rest(struct lm_heap *heap, uint64_t rest_ms);
 
+/* What a tick does of that for a parked heap (visit.h). Returns whether there is more to do at
+ * once; takes no longer than a tick. */
+bool lm_heap_visit(struct lm_heap *heap, uint64_t now_ms);
+/* Gives back all that is free in a parked heap. Returns whether holes were made. */
+bool lm_heap_visit_to_trim(struct lm_heap *heap, uint64_t unused);
+
+/* From one look at what is kept to the next. Short while memory is short. */
+uint64_t lm_heap_tick_interval_ms(void);
+
 /* Sends chains, takes messages, gives all empty spans to the pool, and the pages without a block in
- * the others and in orphans to the system, now. Returns whether there were such pages. */
+ * the others to the system, now. Returns whether there were such pages. */
 bool lm_heap_trim(struct lm_heap *heap);
 
 /* A heap for the calling thread, or NULL if out of memory. */

@@ -50,10 +50,12 @@ static void find_free(const struct lm_span *span, block_set is_free) {
   }
 }
 
-/* Pages with carved blocks only, all of them free. */
+/* Pages with carved blocks only, all of them free; of which no more will be carved. */
 static uint64_t find_empty_pages(const struct lm_span *span, const block_set is_free) {
   uint64_t pages = 0;
-  size_t end = (span->extended_count * bytes_of_blocks(span)) >> lm_os.page_shift;
+  size_t carved_bytes = span->extended_count * bytes_of_blocks(span);
+  bool whole = span->extended_count == span->capacity;
+  size_t end = whole ? lm_pages_of(carved_bytes) : carved_bytes >> lm_os.page_shift;
   for (size_t page = 0; page < end; page++) {
     struct block_range range = blocks_on(span, page, page + 1);
     if (lm_bitmap_find_clear(is_free, range.first, range.end) == range.end)
@@ -110,7 +112,10 @@ size_t lm_holes_make(struct lm_span *span) {
 
 bool lm_holes_fill(struct lm_span *span) {
   if (span->hole_pages == 0) return false;
-  span->quiet_wait = (uint8_t)lm_min(span->quiet_wait * 2 + 1, QUIET_WAIT_MAX);
+  if (span->quiet_looks > span->quiet_wait) { /* the first since looks have made them */
+    span->quiet_looks = 0;
+    span->quiet_wait = (uint8_t)lm_min(span->quiet_wait * 2 + 1, QUIET_WAIT_MAX);
+  }
   size_t page = (size_t)__builtin_ctzll(span->hole_pages);
   uint64_t filled = pages_of_block(span, blocks_on(span, page, page + 1).first);
   filled = (filled | (uint64_t)1 << page) & span->hole_pages;
@@ -158,8 +163,7 @@ size_t lm_holes_make_all(struct lm_heap *heap) {
 #define CREDIT_PER_TICK (4 * HOLES_COST)
 #define CREDIT_OF_SAVING (32 * HOLES_COST)
 
-void lm_holes_begin_round(struct lm_heap *heap) {
-  struct lm_holes *holes = &heap->holes;
+void lm_holes_begin_round(struct lm_holes *holes) {
   holes->goes_on = lm_options.purge_delay_ms != 0;
   holes->class_index = 1;
   holes->sparse_count = 0;
@@ -185,34 +189,40 @@ static bool look(struct lm_span *span, size_t *left) {
   return false;
 }
 
-/* The first of each list goes to its end, until one comes that has been looked at. */
-static void look_at_some(struct lm_heap *heap, size_t *left) {
-  struct lm_holes *holes = &heap->holes;
-  while (*left > 0 && holes->class_index < LM_CLASS_COUNT) {
-    struct lm_span_list *usable = &heap->usable[holes->class_index];
-    struct lm_span *span = usable->first;
-    if (span == NULL || span->look_round == holes->round) {
-      holes->class_index++;
-      continue;
-    }
+void lm_holes_look(struct lm_holes *holes, struct lm_span_list *list, size_t *left) {
+  struct lm_span *span;
+  while (*left > 0 && (span = list->first) != NULL && span->look_round != holes->round) {
     span->look_round = holes->round;
-    lm_span_list_remove(usable, span);
-    lm_span_list_push_back(usable, span);
+    lm_span_list_remove(list, span);
+    lm_span_list_push_back(list, span);
     if (look(span, left)) holes->sparse_count++;
   }
-  holes->goes_on = holes->class_index < LM_CLASS_COUNT;
 }
 
-void lm_holes_tick(struct lm_heap *heap, uint64_t elapsed_ms) {
-  struct lm_holes *holes = &heap->holes;
+bool lm_holes_tick(struct lm_holes *holes, uint64_t elapsed_ms, lm_holes_looker *look_in_class,
+                   void *owner) {
   size_t earned = (size_t)lm_min(elapsed_ms, CREDIT_MAX_MS) * CREDIT_PER_MS;
   holes->credit = lm_min(holes->credit + earned, CREDIT_MAX_MS * CREDIT_PER_MS);
   /* Where the system would end the process, time does not count, and more is given back than the
    * spans that malloc takes from one tick to the next. */
   bool saves = lm_pressed(LM_PRESSURE_MUCH);
-  if (saves && !holes->goes_on) lm_holes_begin_round(heap);
-  if (!holes->goes_on) return;
+  if (saves && !holes->goes_on) lm_holes_begin_round(holes);
+  if (!holes->goes_on) return false;
   size_t spent = saves ? CREDIT_OF_SAVING : lm_min(holes->credit, CREDIT_PER_TICK), left = spent;
-  look_at_some(heap, &left);
+  for (; holes->class_index < LM_HOLES_CLASSES; holes->class_index++) {
+    look_in_class(owner, holes->class_index, &left);
+    if (left == 0) break;
+  }
+  holes->goes_on = holes->class_index < LM_HOLES_CLASSES;
   holes->credit -= lm_min(holes->credit, spent - left);
+  return holes->goes_on && holes->credit != 0;
+}
+
+static void look_in_class_of_heap(void *owner, size_t class_index, size_t *left) {
+  struct lm_heap *heap = owner;
+  lm_holes_look(&heap->holes, &heap->usable[class_index], left);
+}
+
+bool lm_holes_tick_heap(struct lm_heap *heap, uint64_t elapsed_ms) {
+  return lm_holes_tick(&heap->holes, elapsed_ms, look_in_class_of_heap, heap);
 }

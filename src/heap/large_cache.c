@@ -1,6 +1,7 @@
 #include "heap/large_cache.h"
 
 #include "heap/budget.h"
+#include "heap/visit.h"
 
 /* A cached block may be longer than what is asked for by this part. */
 #define LONGER_FRACTION 8
@@ -75,7 +76,7 @@ static void use_room(struct lm_large_cache *cache, size_t page_count) {
   cache->room_count -= lm_min(cache->room_count, page_count);
 }
 
-void *lm_large_cache_take(struct lm_heap *heap, size_t page_count, size_t alignment) {
+static void *take_cached(struct lm_heap *heap, size_t page_count, size_t alignment) {
   struct lm_large_cache *cache = &heap->large_cache;
   size_t index = find_fitting(cache, page_count, alignment);
   void *block = NULL;
@@ -93,6 +94,13 @@ void *lm_large_cache_take(struct lm_heap *heap, size_t page_count, size_t alignm
   } else if (LM_UNLIKELY(++cache->hit_count % HITS_PER_TICK == 0)) {
     lm_heap_tick(heap);
   }
+  return block;
+}
+
+void *lm_large_cache_take(struct lm_heap *heap, size_t page_count, size_t alignment) {
+  lm_heap_enter(heap);
+  void *block = take_cached(heap, page_count, alignment);
+  lm_heap_leave(heap);
   return block;
 }
 
@@ -114,7 +122,7 @@ static size_t new_entry(struct lm_large_cache *cache, size_t page_count) {
   return index;
 }
 
-bool lm_large_cache_give(struct lm_heap *heap, void *block) {
+static bool cache(struct lm_heap *heap, void *block) {
   struct lm_large_cache *cache = &heap->large_cache;
   size_t page_count = lm_region_live_pages(block);
   if (LM_UNLIKELY(page_count == 0)) return false;
@@ -137,6 +145,13 @@ bool lm_large_cache_give(struct lm_heap *heap, void *block) {
   lm_budget_report(heap);
   if (lm_budget_exceeded()) lm_large_cache_trim(heap);
   return true;
+}
+
+bool lm_large_cache_give(struct lm_heap *heap, void *block) {
+  lm_heap_enter(heap);
+  bool cached = cache(heap, block);
+  lm_heap_leave(heap);
+  return cached;
 }
 
 /* ---- Time ---- */

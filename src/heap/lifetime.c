@@ -11,6 +11,7 @@
 #include "heap/remote.h"
 #include "heap/span.h"
 #include "heap/spares.h"
+#include "heap/visit.h"
 #include "pages/meta.h"
 
 struct lm_lock lm_heaps_lock = LM_LOCK_INIT(LM_RANK_HEAPS);
@@ -38,6 +39,7 @@ static struct lm_heap *make_heap(void) {
   if (heap == NULL) return NULL;
   lm_heap_empty_bins(heap);
   lm_middle_begin(heap);
+  lm_store_relaxed(&heap->visits.entered, 1); /* until it has a thread */
   lm_lock_take(&lm_heaps_lock);
   uint32_t id = LM_OWNER_FIRST_HEAP + (uint32_t)lm_heap_made_count++;
   heap->tag = id << LM_TAG_OWNER_SHIFT;
@@ -96,6 +98,8 @@ struct lm_heap *lm_heap_begin(void) {
    * next. */
   if (heap->kept_bytes == 0) lm_store_release(&heap->inbox, NULL);
   heap->kept_bytes = 0;
+  lm_store_relaxed(&heap->visits.ticked_ms, (uint32_t)heap->tick_ms);
+  lm_heap_leave(heap);
   return heap;
 }
 
@@ -197,6 +201,7 @@ static void push_bare_heap(struct lm_heap *heap, size_t live_count) {
 }
 
 void lm_heap_end(struct lm_heap *heap) {
+  lm_heap_enter(heap); /* and does not leave it: nobody has it until the next thread does */
   heap->thread_id = 0;
   lm_heap_flush_guests(heap);
   lm_remote_flush(heap);

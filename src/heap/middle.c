@@ -7,6 +7,7 @@
 #include "heap/orphan.h"
 #include "heap/remote.h"
 #include "heap/span.h"
+#include "heap/visit.h"
 
 /* Free dirty pages that a heap keeps in any case; and a part of what it uses. */
 #define KEEP_BYTES (64 * LM_KIB)
@@ -39,7 +40,9 @@ void lm_middle_begin(struct lm_heap *heap) {
   heap->middle.calls_to_tick = CALLS_PER_TICK;
 }
 
+/* Without a change nothing is written: visits may not write to cache_room. */
 static void set_used_count(struct lm_middle *middle, size_t count) {
+  if (count == middle->used_count) return;
   middle->cache_room += (ptrdiff_t)cache_limit(count) - (ptrdiff_t)cache_limit(middle->used_count);
   middle->used_count = count;
 }
@@ -184,6 +187,10 @@ void lm_middle_tick(struct lm_heap *heap, uint64_t elapsed_ms) {
   for_each_chunk(heap, age);
 }
 
+void lm_middle_visit(struct lm_heap *heap) {
+  if (++heap->middle.tick_count % 2 == 0) for_each_chunk(heap, age);
+}
+
 static void trim(struct lm_heap *heap, struct lm_span *span) {
   heap->middle.dirty_count -= lm_chunk_purge(span, false, SIZE_MAX);
   if (span->used_count == 0) give_empty_chunk(heap, span);
@@ -193,6 +200,7 @@ void lm_middle_trim(struct lm_heap *heap) {
   flush_all_cached(heap);
   for_each_chunk(heap, trim);
 }
+void lm_middle_visit_to_trim(struct lm_heap *heap) { for_each_chunk(heap, trim); }
 
 /* ---- Blocks ---- */
 
@@ -272,7 +280,7 @@ static void *take_from(struct lm_middle *middle, struct lm_span *span, size_t pa
   return block;
 }
 
-void *lm_middle_take(struct lm_heap *heap, size_t page_count, bool clear) {
+static void *take_entered(struct lm_heap *heap, size_t page_count, bool clear) {
   struct lm_middle *middle = &heap->middle;
   if (--middle->calls_to_tick == 0) tick(heap);
   lm_remote_collect_some(heap);
@@ -296,11 +304,20 @@ void *lm_middle_take(struct lm_heap *heap, size_t page_count, bool clear) {
   }
 }
 
+void *lm_middle_take(struct lm_heap *heap, size_t page_count, bool clear) {
+  lm_heap_enter(heap);
+  void *block = take_entered(heap, page_count, clear);
+  lm_heap_leave(heap);
+  return block;
+}
+
 LM_NOINLINE void lm_middle_give_slow(struct lm_heap *heap) {
+  lm_heap_enter(heap);
   flush_surplus(heap);
   if (heap->middle.calls_to_tick <= 1 || heap->drains) tick(heap);
   else heap->middle.calls_to_tick--;
   if (heap->middle.rests) heap->middle.calls_to_tick = 1; /* the next free is as this one */
+  lm_heap_leave(heap);
 }
 
 void lm_middle_put_back(struct lm_heap *heap, struct lm_block *first, size_t count) {
@@ -312,7 +329,7 @@ void lm_middle_put_back(struct lm_heap *heap, struct lm_block *first, size_t cou
   }
 }
 
-bool lm_middle_resize(struct lm_heap *heap, void *block, size_t page_count) {
+static bool resize_entered(struct lm_heap *heap, void *block, size_t page_count) {
   struct lm_middle *middle = &heap->middle;
   struct lm_span *span = lm_span_of_own(block);
   struct lm_chunk *chunk = lm_chunk_of_span(span);
@@ -325,6 +342,13 @@ bool lm_middle_resize(struct lm_heap *heap, void *block, size_t page_count) {
   middle->dirty_count += lm_load_relaxed(&chunk->dirty_count) - dirty_before;
   relist_chunk(middle, span, run_before);
   return true;
+}
+
+bool lm_middle_resize(struct lm_heap *heap, void *block, size_t page_count) {
+  lm_heap_enter(heap);
+  bool done = resize_entered(heap, block, page_count);
+  lm_heap_leave(heap);
+  return done;
 }
 
 bool lm_middle_send(void *block) {

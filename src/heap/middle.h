@@ -98,6 +98,10 @@ void lm_middle_tick(struct lm_heap *heap, uint64_t elapsed_ms);
 /* Purges all that is free, and gives empty chunks back. */
 void lm_middle_trim(struct lm_heap *heap);
 
+/* The same two but for cached blocks, in a visit of the heap (visit.h). */
+void lm_middle_visit(struct lm_heap *heap);
+void lm_middle_visit_to_trim(struct lm_heap *heap);
+
 /* A new chunk, or one that was an orphan, is the heap's from here on. */
 void lm_middle_own(struct lm_heap *heap, struct lm_span *span);
 

@@ -7,9 +7,10 @@
 #include "pages/chunk.h"
 
 struct lm_lock lm_orphan_locks[LM_ORPHAN_CLASSES];
-static struct lm_span_list orphans[LM_ORPHAN_CLASSES]; /* under the class's lock */
-/* Spans on the list that have free blocks, at its front. Written under the lock; read without it
- * by heaps that ask whether it is worth taking. */
+/* By whether they have free blocks; under the class's lock. */
+static struct lm_span_list usable_orphans[LM_ORPHAN_CLASSES], full_orphans[LM_ORPHAN_CLASSES];
+/* Of those that have. Written under the lock; read without it by heaps that ask whether it is worth
+ * taking. */
 static _Atomic(uint32_t) usable_counts[LM_ORPHAN_CLASSES];
 
 void lm_orphan_start(void) {
@@ -26,18 +27,28 @@ static bool is_usable(const struct lm_span *span) {
   return span->free_list != LM_NO_BLOCK || span->hole_pages != 0;
 }
 
+/* The lock is held; the span is as it was when it was last listed. */
+static void unlist(struct lm_span *span) {
+  size_t class_index = span->class_index;
+  bool usable = is_usable(span);
+  lm_span_list_remove(usable ? &usable_orphans[class_index] : &full_orphans[class_index], span);
+  if (usable) count_usable(class_index, -1);
+}
+
+static void list(struct lm_span *span) {
+  size_t class_index = span->class_index;
+  bool usable = is_usable(span);
+  lm_span_list_push_front(usable ? &usable_orphans[class_index] : &full_orphans[class_index], span);
+  if (usable) count_usable(class_index, +1);
+}
+
 void lm_orphan_leave(struct lm_span *span) {
   size_t class_index = span->class_index;
   lm_lock_take(&lm_orphan_locks[class_index]);
   span->state = LM_SPAN_ORPHAN;
   lm_span_set_tag(span, LM_OWNER_ORPHAN << LM_TAG_OWNER_SHIFT | (uint32_t)class_index);
   lm_store_release(&span->owner, NULL);
-  if (is_usable(span)) {
-    lm_span_list_push_front(&orphans[class_index], span);
-    count_usable(class_index, +1);
-  } else {
-    lm_span_list_push_back(&orphans[class_index], span);
-  }
+  list(span);
   lm_lock_free(&lm_orphan_locks[class_index]);
 }
 
@@ -48,13 +59,10 @@ bool lm_orphan_waits(size_t class_index) {
 struct lm_span *lm_orphan_adopt(struct lm_heap *heap, size_t class_index) {
   if (!lm_orphan_waits(class_index) || lm_tag_is_shared(heap->tag)) return NULL;
   lm_lock_take(&lm_orphan_locks[class_index]);
-  struct lm_span *span = orphans[class_index].first;
-  if (span != NULL && is_usable(span)) {
-    lm_span_list_remove(&orphans[class_index], span);
-    count_usable(class_index, -1);
+  struct lm_span *span = usable_orphans[class_index].first;
+  if (span != NULL) {
+    unlist(span);
     lm_store_release(&span->owner, heap);
-  } else {
-    span = NULL;
   }
   lm_lock_free(&lm_orphan_locks[class_index]);
   return span;
@@ -65,8 +73,7 @@ bool lm_orphan_adopt_span(struct lm_heap *heap, struct lm_span *span) {
   lm_lock_take(&lm_orphan_locks[class_index]);
   bool orphan = lm_load_relaxed(&span->owner) == NULL;
   if (orphan) {
-    lm_span_list_remove(&orphans[class_index], span);
-    if (is_usable(span)) count_usable(class_index, -1);
+    unlist(span);
     lm_store_release(&span->owner, heap);
   }
   lm_lock_free(&lm_orphan_locks[class_index]);
@@ -95,15 +102,10 @@ bool lm_orphan_put_back(struct lm_span *span, struct lm_block *first, struct lm_
   bool orphan = lm_load_relaxed(&span->owner) == NULL;
   bool empty = false;
   if (orphan) {
-    bool was_usable = is_usable(span);
+    unlist(span);
     free_blocks(span, first, last, count);
     empty = span->used_count == 0;
-    if (empty || !was_usable) lm_span_list_remove(&orphans[class_index], span);
-    if (empty && was_usable) count_usable(class_index, -1);
-    if (!empty && !was_usable) {
-      lm_span_list_push_front(&orphans[class_index], span);
-      count_usable(class_index, +1);
-    }
+    if (!empty) list(span);
   }
   lm_lock_free(&lm_orphan_locks[class_index]);
   if (empty) lm_span_end(span);
@@ -117,8 +119,8 @@ void lm_orphan_tick(uint64_t now_ms) {
   lm_lock_take(&lm_orphan_locks[LM_CLASS_MIDDLE]);
   if (now_ms >= due_ms) {
     due_ms = now_ms + lm_options.purge_delay_ms / 2;
-    struct lm_span *span = orphans[LM_CLASS_MIDDLE].first;
-    for (; span != NULL && is_usable(span); span = span->next) {
+    struct lm_span *span = usable_orphans[LM_CLASS_MIDDLE].first;
+    for (; span != NULL; span = span->next) {
       lm_chunk_purge(span, true, SIZE_MAX);
       lm_chunk_age(span);
     }
@@ -126,13 +128,36 @@ void lm_orphan_tick(uint64_t now_ms) {
   lm_lock_free(&lm_orphan_locks[LM_CLASS_MIDDLE]);
 }
 
+/* ---- Holes; under the lock of visits, too ---- */
+
+static struct lm_holes holes;
+static uint64_t holes_ms; /* when some were made last */
+
+void lm_orphan_begin_round(void) { lm_holes_begin_round(&holes); }
+
+static void look_in_class(void *unused, size_t class_index, size_t *left) {
+  (void)unused;
+  if (!lm_orphan_waits(class_index)) return;
+  lm_lock_take(&lm_orphan_locks[class_index]);
+  lm_holes_look(&holes, &usable_orphans[class_index], left);
+  lm_lock_free(&lm_orphan_locks[class_index]);
+}
+
+bool lm_orphan_look(uint64_t now_ms, size_t *kept_bytes) {
+  uint64_t elapsed_ms = now_ms - holes_ms;
+  holes_ms = now_ms;
+  bool more = lm_holes_tick(&holes, elapsed_ms, look_in_class, NULL);
+  if (!more) *kept_bytes += lm_holes_expected_bytes(&holes);
+  return more;
+}
+
 size_t lm_orphan_make_holes(void) {
   size_t page_count = 0;
   for (size_t i = 1; i < LM_CLASS_MIDDLE; i++) {
     if (!lm_orphan_waits(i)) continue;
     lm_lock_take(&lm_orphan_locks[i]);
-    struct lm_span *span = orphans[i].first;
-    for (; span != NULL && is_usable(span); span = span->next)
+    struct lm_span *span = usable_orphans[i].first;
+    for (; span != NULL; span = span->next)
       page_count += lm_holes_make(span);
     lm_lock_free(&lm_orphan_locks[i]);
   }

@@ -31,6 +31,12 @@ bool lm_orphan_put_back(struct lm_span *span, struct lm_block *first, struct lm_
 /* Purges what has been free in orphaned chunks for a while. `now_ms` is the clock's. */
 void lm_orphan_tick(uint64_t now_ms);
 
+/* Orphans with free blocks are looked at for holes in rounds, as a heap's spans are (holes.h). The
+ * second makes some, and says whether there is more to do at once; if not, about how much is left
+ * for later rounds is added to `*kept_bytes`. Under the lock of visits. */
+void lm_orphan_begin_round(void);
+bool lm_orphan_look(uint64_t now_ms, size_t *kept_bytes);
+
 /* Gives the OS pages back on which orphans have no block that the program has; returns how many. */
 size_t lm_orphan_make_holes(void);
 

@@ -4,6 +4,7 @@
 #include "heap/middle.h"
 #include "heap/orphan.h"
 #include "heap/span.h"
+#include "heap/visit.h"
 #include "os/panic.h"
 
 /* ---- Messages ---- */
@@ -129,10 +130,12 @@ static void deliver_to_orphan(struct lm_heap *heap, struct lm_message *message) 
     deliver(message);
     return;
   }
+  lm_heap_enter(heap);
   if (span->class_index == LM_CLASS_MIDDLE) heap->middle.takes = false;
   lm_heap_own(heap, span);
   struct lm_block *handle = (struct lm_block *)message;
   lm_heap_put_back(heap, span, message->newest, handle, message_count(message));
+  lm_heap_leave(heap);
 }
 
 _Static_assert(LM_PART_CHAINS == 8, "the bits of one of used_chains");
@@ -292,11 +295,18 @@ static void take_message(struct lm_heap *heap, struct lm_message *message) {
   }
 }
 
+/* None has been received that is not put back. */
+static void receive(struct lm_heap *heap) {
+  heap->received = heap->received_of_chunks;
+  heap->received_of_chunks = NULL;
+  if (heap->received == NULL) heap->received = lm_exchange_acquire(&heap->inbox, NULL);
+}
+
 /* Takes up to `most` messages; false if there were none. */
 static bool take_messages(struct lm_heap *heap, size_t most) {
   if (LM_LIKELY(heap->received == NULL)) {
-    if (LM_LIKELY(lm_load_relaxed(&heap->inbox) == NULL)) return false;
-    heap->received = lm_exchange_acquire(&heap->inbox, NULL);
+    if (LM_LIKELY(!lm_remote_waits(heap))) return false;
+    receive(heap);
   }
   for (struct lm_message *message; most > 0 && (message = heap->received) != NULL; most--) {
     heap->received = message_next(message);
@@ -313,6 +323,21 @@ void lm_remote_collect(struct lm_heap *heap) {
 
 bool lm_remote_collect_some(struct lm_heap *heap) {
   return take_messages(heap, MESSAGES_PER_CALL);
+}
+
+bool lm_remote_visit(struct lm_heap *heap, size_t most) {
+  if (heap->received == NULL && lm_load_relaxed(&heap->inbox) != NULL)
+    heap->received = lm_exchange_acquire(&heap->inbox, NULL);
+  for (struct lm_message *message; most > 0 && (message = heap->received) != NULL; most--) {
+    heap->received = message_next(message);
+    if (lm_span_of(message)->class_index == LM_CLASS_MIDDLE) {
+      message_set(message, heap->received_of_chunks, message_count(message));
+      heap->received_of_chunks = message;
+    } else {
+      take_message(heap, message);
+    }
+  }
+  return heap->received != NULL;
 }
 
 void lm_remote_close(struct lm_heap *heap) {

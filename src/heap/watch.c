@@ -1,16 +1,17 @@
 #include "heap/watch.h"
 
+#include "heap/holes.h"
 #include "heap/inspect.h"
 #include "heap/large_cache.h"
 #include "heap/middle.h"
 #include "heap/remote.h"
+#include "heap/visit.h"
 
-/* A heap that holds less, with what is free in its pool, does not watch. */
+/* A heap that holds less, with what is free in its pool, does not watch, if it is the only one. */
 #define WATCH_MIN_BYTES (512 * LM_KIB)
 /* As long as so much is free that only the clock gives back, frees are counted once they have used
  * up what follows: that costs each of them less than a nanosecond. */
 #define IDLE_MIN_BYTES (4 * LM_MIB)
-#define SPARSE_PER_SLICE 4 /* spans that may get holes count for a slice */
 /* Frees that may look at the clock: with the slow path that costs some 20 nanoseconds, so that all
  * of them take a ten-thousandth of the time. */
 #define FREES_PER_MS 4
@@ -31,13 +32,19 @@ static bool holds_much(const struct lm_heap *heap) {
   return lm_load_relaxed(&heap->pool->dirty_page_count) << lm_os.page_shift >= WATCH_MIN_BYTES;
 }
 
-/* Whether the heap, or its pool, keeps much that is free. */
+size_t lm_watch_kept_bytes(const struct lm_heap *heap) {
+  size_t page_count = heap->middle.dirty_count + lm_large_cache_pages(heap);
+  return (heap->spares.count << LM_SLICE_SHIFT) + (page_count << lm_os.page_shift) +
+         lm_holes_expected_bytes(&heap->holes);
+}
+
+/* Whether the heap, its pool, or those of threads that sleep, keep much that is free. */
 static bool keeps_much(const struct lm_heap *heap) {
-  size_t page_count = heap->middle.dirty_count + lm_middle_cached_count(heap) +
-                      lm_large_cache_pages(heap) +
+  size_t page_count = lm_middle_cached_count(heap) +
                       lm_load_relaxed(&heap->pool->dirty_page_count);
-  size_t slice_count = heap->spares.count + heap->holes.sparse_count / SPARSE_PER_SLICE;
-  return (slice_count << LM_SLICE_SHIFT) + (page_count << lm_os.page_shift) >= IDLE_MIN_BYTES;
+  return lm_watch_kept_bytes(heap) + (page_count << lm_os.page_shift) +
+             lm_load_relaxed(&lm_visits_kept_bytes) >=
+         IDLE_MIN_BYTES;
 }
 
 static void set_watching(struct lm_heap *heap, bool watches) {
@@ -46,7 +53,8 @@ static void set_watching(struct lm_heap *heap, bool watches) {
 
 void lm_watch_clock(struct lm_heap *heap, uint64_t now_ms) {
   struct lm_watch *watch = &heap->watch;
-  if (now_ms != watch->seen_ms || !watch->worth_it) watch->worth_it = holds_much(heap);
+  if (now_ms != watch->seen_ms || !watch->worth_it)
+    watch->worth_it = holds_much(heap) || lm_load_relaxed(&lm_pool_thread_count) > 1;
   if (watch->counts) watch->counts = keeps_much(heap);
   uint64_t elapsed_ms = lm_min(now_ms - watch->seen_ms, FREES_MAX / FREES_PER_MS);
   uint32_t free_count = watch->free_count + (uint32_t)elapsed_ms * FREES_PER_MS;
@@ -74,7 +82,8 @@ bool lm_watch_free(struct lm_heap *heap) {
     return true;
   bool waits = lm_remote_waits(heap) && lm_remote_collect_some(heap);
   if (look_at_clock(heap) != 0 || waits) return true;
-  if (heap->turns_pools || heap->holes.goes_on) { /* now is as good as later */
+  if (heap->turns_pools || heap->holes.goes_on || heap->visits_others) {
+    /* Now is as good as later. */
     lm_heap_tick(heap);
     return true;
   }
@@ -91,7 +100,10 @@ bool lm_watch_free(struct lm_heap *heap) {
 }
 
 void lm_watch_large(struct lm_heap *heap) {
-  if (!lm_watches(heap) && !heap->watch.counts && keeps_much(heap)) lm_heap_tick_after_work(heap);
+  if (lm_watches(heap) || heap->watch.counts) return;
+  lm_heap_enter(heap);
+  if (keeps_much(heap)) lm_heap_tick_after_work(heap);
+  lm_heap_leave(heap);
 }
 
 void lm_watch_full_bin(struct lm_heap *heap) {
@@ -107,6 +119,7 @@ void lm_watch_malloc(struct lm_heap *heap) {
 }
 
 void lm_watch_fall(struct lm_heap *heap) {
+  if (heap->visits.underway) return;
   if (heap->watch.fell_ms == heap->watch.seen_ms) return;
   heap->watch.fell_ms = heap->watch.seen_ms;
   heap->watch.turn_count = TURNS;

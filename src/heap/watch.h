@@ -17,6 +17,9 @@ LM_INLINE bool lm_watches(const struct lm_heap *heap) {
   return lm_load_relaxed(&heap->free_tag) != heap->tag;
 }
 
+/* About what the heap keeps that only time gives back, but for middle blocks that it caches. */
+size_t lm_watch_kept_bytes(const struct lm_heap *heap);
+
 /* The next LM_INSPECT_FREES frees are looked at closely (inspect.h). */
 void lm_watch_closely(struct lm_heap *heap);
 

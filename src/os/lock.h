@@ -15,6 +15,7 @@ enum lm_lock_rank {
   LM_RANK_OWN_POOL,    /* the regions of a first-class heap with a page provider */
   LM_RANK_START,       /* process start */
   LM_RANK_QUARANTINE,
+  LM_RANK_VISITS,    /* who visits the heaps of threads that sleep */
   LM_RANK_ORPHANS,   /* the orphan spans of one class */
   LM_RANK_HEAPS,     /* the list of heaps without a thread */
   LM_RANK_OWNED,     /* the table of first-class heaps' large blocks */
@@ -42,6 +43,15 @@ LM_INLINE void lm_lock_take(struct lm_lock *lock) {
   if (LM_CHECKING) lm_lock_rank_check(lock->rank, true);
   uint32_t expected = 0;
   if (LM_UNLIKELY(!lm_cas_acquire(&lock->state, &expected, 1))) lm_lock_take_slow(lock);
+}
+
+/* False, at once, if somebody holds it. */
+LM_INLINE bool lm_lock_try(struct lm_lock *lock) {
+  uint32_t expected = 0;
+  if (lm_load_relaxed(&lock->state) != 0 || !lm_cas_acquire(&lock->state, &expected, 1))
+    return false;
+  if (LM_CHECKING) lm_lock_rank_check(lock->rank, true);
+  return true;
 }
 
 LM_INLINE void lm_lock_free(struct lm_lock *lock) {

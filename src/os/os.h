@@ -132,6 +132,19 @@ uint64_t lm_os_clock_ms(void);
 void lm_os_wait(_Atomic(uint32_t) *word, uint32_t expected);
 void lm_os_wake_one(_Atomic(uint32_t) *word);
 
+/* Starts a thread that takes no signals and ends with the process or when `function` returns. It
+ * has a name, "loam", where the system shows such. False if it cannot be. May allocate. */
+bool lm_os_start_thread(void (*function)(void));
+void lm_os_sleep_ms(uint32_t ms);
+/* Whether all other threads have ended, also the first one, so that the process waits for this one.
+ * False where the system does not say. */
+bool lm_os_is_last_thread(void);
+
+/* Orders, in all threads of the process, what each has written and read so far: as if each executed
+ * a full memory barrier wherever it is. False, with nothing done, where the system cannot. Costs
+ * some microseconds, and interrupts each processor that runs a thread of the process. */
+bool lm_os_order_all(void);
+
 /* Calls `callback(value)` at the calling thread's end, among its thread-local destructors. One
  * callback per process, given to lm_os_thread_end_start at process start. False if there is no
  * memory for it; true also where no call will come, since there are no threads that end. */

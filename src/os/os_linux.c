@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -120,12 +121,34 @@ static unsigned find_cpu_count(void) {
   return (unsigned)lm_max(1, lm_bitmap_count(mask, 0, (size_t)size * 8));
 }
 
+#define MEMBARRIER_PRIVATE_EXPEDITED (1 << 3)
+#define MEMBARRIER_REGISTER_PRIVATE_EXPEDITED (1 << 4)
+static bool orders_all; /* constant after lm_os_start */
+
+/* Linux 4.14. While there is one thread this takes no time; later the system waits for all. */
+static void start_ordering(void) {
+#if defined(SYS_membarrier)
+  long command = MEMBARRIER_REGISTER_PRIVATE_EXPEDITED;
+  orders_all = lm_syscall6(SYS_membarrier, command, 0, 0, 0, 0, 0) == 0;
+#endif
+}
+
+bool lm_os_order_all(void) {
+#if defined(SYS_membarrier)
+  long command = MEMBARRIER_PRIVATE_EXPEDITED;
+  return orders_all && lm_syscall6(SYS_membarrier, command, 0, 0, 0, 0, 0) == 0;
+#else
+  return false;
+#endif
+}
+
 void lm_os_start(void) {
   size_t page_bytes = getauxval(AT_PAGESZ);
   if (lm_is_power_of_two(page_bytes) && page_bytes >= 4096) lm_os.page_bytes = page_bytes;
   lm_os.page_shift = lm_log2_floor(lm_os.page_bytes);
   lm_os.cpu_count = find_cpu_count();
   lm_os.overcommit = find_overcommit();
+  start_ordering();
 }
 
 /* ---- Memory ---- */
@@ -472,6 +495,8 @@ void lm_os_wake_one(_Atomic(uint32_t) *word) {
 #define KEYS_ARE_OPTIONAL 0
 #endif
 #if KEYS_ARE_OPTIONAL
+#pragma weak pthread_create
+#pragma weak pthread_detach
 #pragma weak pthread_key_create
 #pragma weak pthread_setspecific
 #endif
@@ -484,6 +509,31 @@ bool lm_os_is_single_threaded(void) {
   /* A folder for each thread, beside "." and ".."; each has a link to this one. */
   struct file_status status;
   return read_status(AT_FDCWD, "/proc/self/task", &status) == 0 && status.link_count == 2 + 1;
+}
+
+static void *run_thread(void *function) {
+  lm_syscall6(SYS_prctl, PR_SET_NAME, (long)"loam", 0, 0, 0, 0);
+  ((void (*)(void))(uintptr_t)function)();
+  return NULL;
+}
+
+bool lm_os_start_thread(void (*function)(void)) {
+#if KEYS_ARE_OPTIONAL
+  if (pthread_create == NULL || pthread_detach == NULL) return false;
+#endif
+  pthread_t thread;
+  unsigned char all[8], before[8]; /* as many as the kernel has signals */
+  __builtin_memset(all, 0xff, sizeof all);
+  lm_syscall6(SYS_rt_sigprocmask, SIG_SETMASK, (long)all, (long)before, sizeof all, 0, 0);
+  bool started = pthread_create(&thread, NULL, run_thread, (void *)(uintptr_t)function) == 0;
+  lm_syscall6(SYS_rt_sigprocmask, SIG_SETMASK, (long)before, 0, sizeof before, 0, 0);
+  if (started) pthread_detach(thread);
+  return started;
+}
+
+void lm_os_sleep_ms(uint32_t ms) {
+  struct timespec time = {(time_t)(ms / 1000), (long)(ms % 1000) * 1000000};
+  nanosleep(&time, NULL);
 }
 
 static pthread_key_t thread_end_key;

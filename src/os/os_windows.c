@@ -237,6 +237,27 @@ void lm_os_wait(_Atomic(uint32_t) *word, uint32_t expected) {
   }
 }
 
+static DWORD WINAPI run_thread(void *function) {
+  ((void (*)(void))(uintptr_t)function)();
+  return 0;
+}
+
+bool lm_os_start_thread(void (*function)(void)) {
+  HANDLE thread = CreateThread(NULL, 0, run_thread, (void *)(uintptr_t)function, 0, NULL);
+  if (thread == NULL) return false;
+  CloseHandle(thread);
+  return true;
+}
+
+void lm_os_sleep_ms(uint32_t ms) { Sleep(ms); }
+
+bool lm_os_is_last_thread(void) { return false; }
+
+bool lm_os_order_all(void) {
+  FlushProcessWriteBuffers();
+  return true;
+}
+
 void lm_os_wake_one(_Atomic(uint32_t) *word) {
   if (wake_by_address != NULL) wake_by_address((const void *)word);
 }

@@ -64,6 +64,20 @@ void lm_os_read_residency(struct lm_os_residency *residency) {
   lm_lines_end(&lines);
 }
 
+/* The first thread stays to be seen until the others have ended: "State:\tZ (zombie)". */
+bool lm_os_is_last_thread(void) {
+  struct lm_lines lines;
+  char line[64];
+  bool ended = false, two = false;
+  if (!lm_lines_begin(&lines, "/proc/self/status")) return false;
+  while (lm_lines_read(&lines, line, sizeof line)) {
+    ended |= __builtin_strncmp(line, "State:\tZ", 8) == 0;
+    two |= __builtin_strcmp(line, "Threads:\t2") == 0;
+  }
+  lm_lines_end(&lines);
+  return ended && two;
+}
+
 void lm_os_process_name(char *name, size_t capacity) {
   struct lm_lines lines;
   name[0] = 0;

@@ -1,7 +1,7 @@
 // builds: fast linked
-/* The pages between the survivors of a peak go back: at once by malloc_trim, of threads that have
- * ended, too; and by the clock while a program makes some calls. The survivors keep what is in
- * them. */
+/* The pages between the survivors of a peak go back, whether the thread that has left them works,
+ * sleeps or has ended: at once by malloc_trim, and by the clock while any thread makes some calls.
+ * The survivors keep what is in them. */
 #include "children.h"
 #include "names.h"
 #include "threads.h"
@@ -40,13 +40,32 @@ static void check_holes(size_t before, size_t peak) {
   check_survivors();
 }
 
-static void trim(bool in_a_thread) {
+enum who { THIS_THREAD, ENDED_THREAD, SLEEPING_THREAD, WHO_COUNT };
+
+static void *leave_survivors_and_sleep(void *barrier) {
+  leave_survivors(NULL);
+  pthread_barrier_wait(barrier);
+  for (;;) pause();
+}
+
+static void let_leave_survivors(enum who who) {
+  static pthread_barrier_t barrier;
+  pthread_barrier_init(&barrier, NULL, 2);
+  if (who == THIS_THREAD) leave_survivors(NULL);
+  else if (who == ENDED_THREAD) run_in_thread(leave_survivors, NULL);
+  else {
+    start_thread(leave_survivors_and_sleep, &barrier);
+    pthread_barrier_wait(&barrier);
+  }
+}
+
+static void trim(enum who who) {
   size_t before = resident_bytes();
-  if (in_a_thread) run_in_thread(leave_survivors, NULL);
-  else leave_survivors(NULL);
+  let_leave_survivors(who);
   size_t peak = resident_bytes();
   CHECK_EQ(malloc_trim(0), 1);
   check_holes(before, peak);
+  if (who == SLEEPING_THREAD) return; /* nobody else can have it */
   /* What was given back is there for the next blocks. */
   for (int i = 0; i < COUNT; i++)
     if (!is_kept(i)) memset(blocks[i] = opaque(malloc(size_of(i))), i % 251 + 1, size_of(i));
@@ -54,9 +73,9 @@ static void trim(bool in_a_thread) {
   check_survivors();
 }
 
-static void make_some_calls(void) {
+static void make_some_calls(enum who who) {
   size_t before = resident_bytes();
-  leave_survivors(NULL);
+  let_leave_survivors(who);
   size_t peak = resident_bytes();
   for (int i = 0; i < 10 && resident_bytes() - before >= (peak - before) * 2 / 5; i++) {
     usleep(1000000); /* two of these do */
@@ -66,12 +85,13 @@ static void make_some_calls(void) {
 }
 
 static void check(size_t index) {
-  if (index == 2) make_some_calls();
-  else trim(index == 1);
+  enum who who = index % WHO_COUNT;
+  if (index < WHO_COUNT) trim(who);
+  else make_some_calls(who);
 }
 
 int main(void) {
   memset(blocks, 1, sizeof blocks);
-  run_side_by_side(check, 3);
+  run_side_by_side(check, 2 * WHO_COUNT);
   return 0;
 }

@@ -264,7 +264,10 @@ static void check_that_nothing_is_left(size_t lost_max) {
   }
   CHECK_THAT(lm_huge_totals.count, <=, lost_max);
   CHECK_EQ(lm_pool_thread_count, 1);
-  for (size_t i = 0; i < LM_CLASS_COUNT; i++) CHECK_EQ(orphans[i].first, NULL);
+  for (size_t i = 0; i < LM_CLASS_COUNT; i++) {
+    CHECK_EQ(usable_orphans[i].first, NULL);
+    CHECK_EQ(full_orphans[i].first, NULL);
+  }
 }
 
 static void run(enum variant variant, long fault, enum mode mode) {

@@ -151,7 +151,10 @@ static void spans_go_from_thread_to_thread_and_end_at_last(void) {
     if (blocks[i] != NULL) heap_give(heap, blocks[i]);
   end_heap(heap);
   CHECK_EQ(lm_pools[0].span_slice_count, 0);
-  for (size_t i = 0; i < LM_CLASS_COUNT; i++) CHECK_EQ(orphans[i].first, NULL);
+  for (size_t i = 0; i < LM_CLASS_COUNT; i++) {
+    CHECK_EQ(usable_orphans[i].first, NULL);
+    CHECK_EQ(full_orphans[i].first, NULL);
+  }
   check_pool(&lm_pools[0]);
 }
 

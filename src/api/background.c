@@ -1,0 +1,35 @@
+#include "api/background.h"
+
+#include "config/options.h"
+#include "heap/orphan.h"
+#include "heap/visit.h"
+#include "os/os.h"
+#include "pages/pressure.h"
+
+bool lm_background_is_due;
+/* Written at the process's end, read by the thread; pairs with nothing. */
+static _Atomic(bool) ends;
+
+static void tick_for_all(void) {
+  uint64_t now_ms = lm_os_clock_ms();
+  lm_pressure_tick(now_ms);
+  lm_orphan_tick(now_ms);
+  while (lm_heap_end_oldest_kept(lm_options.purge_delay_ms)) {}
+  while (lm_visit_some(now_ms)) {}
+  while (lm_pool_tick(now_ms, LM_POOL_TICK_BYTES)) {}
+}
+
+static void run_background(void) {
+  while (!lm_load_relaxed(&ends) && !lm_os_is_last_thread()) {
+    tick_for_all();
+    lm_os_sleep_ms((uint32_t)lm_heap_tick_interval_ms());
+  }
+}
+
+void lm_background_start(void) {
+  lm_background_is_due = false;
+  if (lm_options.background == LM_BACKGROUND_OFF || lm_options.purge_delay_ms == 0) return;
+  lm_os_start_thread(run_background);
+}
+
+void lm_background_end(void) { lm_store_relaxed(&ends, true); }

@@ -1,0 +1,181 @@
+#include "heap/visit.h"
+
+#include "config/options.h"
+#include "heap/orphan.h"
+#include "os/os.h"
+
+struct lm_lock lm_visits_lock = LM_LOCK_INIT(LM_RANK_VISITS);
+
+/* ---- The heap's thread ---- */
+
+LM_NOINLINE void lm_heap_take_back(struct lm_heap *heap) {
+  struct lm_visits *visits = &heap->visits;
+  /* Parked amid a slow path: who did that sees so, and takes it back himself. */
+  if (lm_load_relaxed(&visits->entered) > 1) return;
+  for (;;) {
+    lm_store_release(&visits->entered, 0);
+    uint32_t parked = LM_PARKED;
+    if (lm_cas_acquire(&visits->parked, &parked, LM_NOT_PARKED) || parked == LM_NOT_PARKED) {
+      lm_store_relaxed(&visits->entered, 1);
+      lm_order_compiled();
+      if (lm_load_relaxed(&visits->parked) == LM_NOT_PARKED) return;
+      continue; /* parked once more */
+    }
+    if (parked == LM_VISITED && !lm_cas_acquire(&visits->parked, &parked, LM_AWAITED)) continue;
+    lm_os_wait(&visits->parked, LM_AWAITED);
+  }
+}
+
+/* ---- Parking; the lock is held ---- */
+
+#define HEAPS_PER_STEP 32 /* looked at, each perhaps a cache miss */
+#define PARKED_AT_ONCE HEAPS_PER_STEP
+
+struct candidates {
+  struct lm_heap *heaps[PARKED_AT_ONCE];
+  size_t count;
+};
+
+static void park(const struct candidates *candidates) {
+  if (candidates->count == 0) return;
+  for (size_t i = 0; i < candidates->count; i++)
+    lm_store_relaxed(&candidates->heaps[i]->visits.parked, LM_PARKED);
+  bool ordered = lm_os_order_all();
+  for (size_t i = 0; i < candidates->count; i++) {
+    struct lm_visits *visits = &candidates->heaps[i]->visits;
+    uint32_t parked = LM_PARKED;
+    visits->left = LM_VISITS_OF_PARKED;
+    /* Pairs with the release of lm_heap_leave. */
+    if (!ordered || lm_load_acquire(&visits->entered) != 0)
+      lm_cas_acquire(&visits->parked, &parked, LM_NOT_PARKED);
+  }
+}
+
+typedef bool visitor(struct lm_heap *heap, uint64_t now_ms);
+
+/* Returns what the visitor does; false if the heap's thread has taken it back. */
+static bool visit_parked(struct lm_heap *heap, visitor *visit, uint64_t now_ms) {
+  struct lm_visits *visits = &heap->visits;
+  uint32_t parked = LM_PARKED;
+  if (!lm_cas_acquire(&visits->parked, &parked, LM_VISITED)) return false;
+  visits->underway = true;
+  bool result = visit(heap, now_ms);
+  visits->underway = false;
+  if (lm_exchange_release(&visits->parked, LM_PARKED) == LM_AWAITED)
+    lm_os_wake_one(&visits->parked);
+  return result;
+}
+
+/* ---- Rounds ---- */
+
+#define VISITS_PER_STEP 4
+
+/* All under the lock. */
+static bool round_goes_on, orphans_go_on;
+static uint64_t round_ms;         /* when it began */
+static struct lm_heap *next_heap; /* of the round */
+static size_t kept_so_far;        /* as lm_visits_kept_bytes, of what the round has been through */
+
+_Atomic(size_t) lm_visits_kept_bytes;
+
+/* Less than a thread that makes calls takes from one tick to the next. */
+static bool is_away(const struct lm_heap *heap, uint64_t now_ms) {
+  uint32_t ticked_ms = lm_load_relaxed(&heap->visits.ticked_ms);
+  return (uint32_t)now_ms - ticked_ms >= 2 * lm_heap_tick_interval_ms();
+}
+
+/* After so many visits nothing that time gives back is left, but what others send. */
+static bool is_worth_it(struct lm_heap *heap) {
+  struct lm_visits *visits = &heap->visits;
+  if (visits->left == 0 && lm_load_relaxed(&heap->inbox) != NULL) visits->left = 1;
+  return visits->left != 0;
+}
+
+/* Of those that the step looks at. */
+static void park_some(uint64_t now_ms) {
+  struct candidates candidates = {.count = 0};
+  struct lm_heap *heap = next_heap;
+  for (size_t i = 0; i < HEAPS_PER_STEP && heap != NULL; i++, heap = heap->next_made) {
+    if (is_away(heap, now_ms) && lm_load_relaxed(&heap->visits.parked) == LM_NOT_PARKED &&
+        lm_load_relaxed(&heap->visits.entered) == 0)
+      candidates.heaps[candidates.count++] = heap;
+  }
+  park(&candidates);
+}
+
+static void step_through_heaps(uint64_t now_ms) {
+  park_some(now_ms);
+  size_t visit_count = 0;
+  for (size_t i = 0; i < HEAPS_PER_STEP && next_heap != NULL; i++) {
+    struct lm_heap *heap = next_heap;
+    if (lm_load_relaxed(&heap->visits.parked) == LM_PARKED && is_worth_it(heap)) {
+      if (visit_count++ == VISITS_PER_STEP) return;
+      if (visit_parked(heap, lm_heap_visit, now_ms)) return; /* there is more to do */
+      kept_so_far += heap->visits.kept_bytes;
+    }
+    next_heap = heap->next_made;
+  }
+}
+
+static bool step(uint64_t now_ms) {
+  if (!round_goes_on) {
+    if (now_ms - round_ms < lm_heap_tick_interval_ms()) return false;
+    round_goes_on = orphans_go_on = true;
+    round_ms = now_ms;
+    next_heap = lm_load_acquire(&lm_heaps_made);
+    lm_orphan_begin_round();
+    kept_so_far = 0;
+  }
+  if (orphans_go_on) orphans_go_on = lm_orphan_look(now_ms, &kept_so_far);
+  else step_through_heaps(now_ms);
+  round_goes_on = orphans_go_on || next_heap != NULL;
+  if (!round_goes_on) lm_store_relaxed(&lm_visits_kept_bytes, kept_so_far);
+  return round_goes_on;
+}
+
+/* A step takes up to 100 microseconds. There is one for each millisecond that passes, so that all
+ * together take a small part of the time however many threads there are; those of a rest may be
+ * made at once. */
+#define STEPS_MAX 2000
+
+static bool may_step(uint64_t now_ms) {
+  static uint64_t earned_ms, step_count;
+  step_count = lm_min(step_count + (now_ms - earned_ms), STEPS_MAX);
+  earned_ms = now_ms;
+  if (step_count == 0) return false;
+  step_count--;
+  return true;
+}
+
+bool lm_visit_some(uint64_t now_ms) {
+  if (lm_options.purge_delay_ms == 0 || !lm_lock_try(&lm_visits_lock)) return false;
+  bool more = may_step(now_ms) && step(now_ms);
+  lm_lock_free(&lm_visits_lock);
+  return more;
+}
+
+static bool trim_heaps_of_others(void) {
+  bool holes = false;
+  struct lm_heap *heap = lm_load_acquire(&lm_heaps_made);
+  while (heap != NULL) {
+    struct lm_heap *first = heap;
+    struct candidates candidates = {.count = 0};
+    for (; heap != NULL && candidates.count < PARKED_AT_ONCE; heap = heap->next_made) {
+      bool idle = lm_load_relaxed(&heap->visits.parked) == LM_NOT_PARKED &&
+                  lm_load_relaxed(&heap->visits.entered) == 0;
+      if (idle) candidates.heaps[candidates.count++] = heap;
+    }
+    park(&candidates);
+    for (; first != heap; first = first->next_made)
+      holes |= visit_parked(first, lm_heap_visit_to_trim, 0);
+  }
+  return holes;
+}
+
+bool lm_visit_all_to_trim(void) {
+  while (lm_heap_end_oldest_kept(0)) {}
+  lm_lock_take(&lm_visits_lock);
+  bool holes = trim_heaps_of_others();
+  lm_lock_free(&lm_visits_lock);
+  return lm_orphan_make_holes() != 0 || holes;
+}

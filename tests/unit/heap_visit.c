@@ -1,0 +1,216 @@
+/* Visits: what a sleeping thread's heap keeps goes back by other threads' ticks; its thread finds
+ * the heap whole, whenever it wakes. */
+#include "unit.h"
+
+enum { BLOCKS = 40000, BYTES = 1024, KEPT_OF = 16 };
+static void *blocks[BLOCKS];
+static struct lm_heap *sleeper;
+static _Atomic(uint32_t) turn; /* 0: the thread works; n: it sleeps until somebody says n + 1 */
+
+static void sleep_until_turn(uint32_t next) {
+  lm_store_release(&turn, next - 1);
+  while (lm_load_acquire(&turn) != next) sleep_ms(1);
+}
+static void wait_for_turn(uint32_t n) {
+  while (lm_load_acquire(&turn) != n) sleep_ms(1);
+}
+
+static void take_all(void) {
+  for (size_t i = 0; i < BLOCKS; i++)
+    if (blocks[i] == NULL) memset(blocks[i] = lm_raw_malloc(BYTES), (int)(i % 251), BYTES);
+}
+static void free_most(void) {
+  for (size_t i = 0; i < BLOCKS; i++) {
+    if (i % KEPT_OF == 0) continue;
+    lm_raw_free(blocks[i]);
+    blocks[i] = NULL;
+  }
+}
+static void check_kept(void) {
+  for (size_t i = 0; i < BLOCKS; i += KEPT_OF)
+    for (size_t k = 0; k < BYTES; k += 100) CHECK_EQ(((unsigned char *)blocks[i])[k], i % 251);
+}
+
+static void *free_and_sleep(void *unused) {
+  take_all();
+  free_most();
+  sleeper = lm_this_heap;
+  sleep_until_turn(2);
+  take_all();
+  check_heap(sleeper);
+  free_most();
+  CHECK_EQ(sleeper->visits.parked, LM_NOT_PARKED);
+  check_kept();
+  return unused;
+}
+
+/* As a clock that goes on by so much would have it. */
+static void let_time_pass(uint64_t ms) {
+  lm_store_relaxed(&sleeper->visits.ticked_ms, lm_load_relaxed(&sleeper->visits.ticked_ms) - ms);
+  sleeper->tick_ms -= ms;
+  sleeper->visits.visited_ms -= ms;
+  round_ms -= ms;
+}
+
+static size_t holes_of(const struct lm_heap *heap) {
+  size_t pages = 0;
+  for (size_t i = 1; i < LM_CLASS_COUNT; i++)
+    for (struct lm_span *span = heap->usable[i].first; span != NULL; span = span->next)
+      pages += (size_t)lm_bit_count(span->hole_pages);
+  return pages;
+}
+
+static void visit_for_rounds(int count) {
+  for (; count > 0; count--) {
+    let_time_pass(3000);
+    uint64_t now_ms = lm_os_clock_ms();
+    for (int step = 0; step < 10000 && lm_visit_some(now_ms + (uint64_t)step); step++) {}
+  }
+}
+
+static void a_sleeping_thread_s_holes_are_made_by_others(void) {
+  if (!lm_os_order_all() || lm_os.purge_decommits) return;
+  pthread_t thread = start_thread(free_and_sleep, NULL);
+  wait_for_turn(1);
+  CHECK_EQ(holes_of(sleeper), 0);
+  visit_for_rounds(4);
+  CHECK_EQ(sleeper->visits.parked, LM_PARKED);
+  CHECK_THAT(holes_of(sleeper) * PAGE, >, BLOCKS * BYTES / 2);
+  check_heap(sleeper);
+  lm_store_release(&turn, 2);
+  join_thread(thread);
+}
+
+static void trim_reaches_sleeping_threads_at_once(void) {
+  if (!lm_os_order_all() || lm_os.purge_decommits) return;
+  pthread_t thread = start_thread(free_and_sleep, NULL);
+  wait_for_turn(1);
+  CHECK(lm_visit_all_to_trim());
+  CHECK_THAT(holes_of(sleeper) * PAGE, >, BLOCKS * BYTES / 2);
+  CHECK_EQ(sleeper->spares.count, 0);
+  check_heap(sleeper);
+  lm_store_release(&turn, 2);
+  join_thread(thread);
+}
+
+static void a_thread_that_is_in_a_slow_path_is_not_visited(void) {
+  pthread_t thread = start_thread(free_and_sleep, NULL);
+  wait_for_turn(1);
+  lm_store_relaxed(&sleeper->visits.entered, 1);
+  visit_for_rounds(3);
+  CHECK(!lm_visit_all_to_trim());
+  CHECK_EQ(sleeper->visits.parked, LM_NOT_PARKED);
+  CHECK_EQ(holes_of(sleeper), 0);
+  lm_store_relaxed(&sleeper->visits.entered, 0);
+  lm_store_release(&turn, 2);
+  join_thread(thread);
+}
+
+static void messages_to_a_sleeping_thread_are_taken(void) {
+  if (!lm_os_order_all()) return;
+  pthread_t thread = start_thread(free_and_sleep, NULL);
+  wait_for_turn(1);
+  struct lm_heap *mine = lm_heap_begin();
+  size_t used_before = check_heap(sleeper);
+  void *middle = NULL;
+  for (size_t i = 0; i < BLOCKS; i += KEPT_OF) {
+    heap_give(mine, blocks[i]);
+    blocks[i] = NULL;
+  }
+  lm_remote_flush(mine);
+  CHECK(lm_load_relaxed(&sleeper->inbox) != NULL);
+  visit_for_rounds(4);
+  CHECK(lm_load_relaxed(&sleeper->inbox) == NULL);
+  CHECK_THAT(check_heap(sleeper), <=, used_before - BLOCKS / KEPT_OF);
+  (void)middle;
+  lm_store_release(&turn, 2);
+  join_thread(thread);
+}
+
+static void *take_middle_and_sleep(void *unused) {
+  for (size_t i = 0; i < 100; i++) CHECK((blocks[i] = lm_raw_malloc(100000)) != NULL);
+  sleeper = lm_this_heap;
+  sleep_until_turn(2);
+  lm_remote_collect(sleeper);
+  CHECK_EQ(sleeper->received_of_chunks, NULL);
+  CHECK_EQ(live_count(&sleeper->middle), 0);
+  check_heap(sleeper);
+  return unused;
+}
+
+/* Their pages are cached, which the thread does without entering. */
+static void messages_of_middle_blocks_wait_for_the_thread(void) {
+  if (!lm_os_order_all()) return;
+  pthread_t thread = start_thread(take_middle_and_sleep, NULL);
+  wait_for_turn(1);
+  struct lm_heap *mine = lm_heap_begin();
+  for (size_t i = 0; i < 100; i++) {
+    CHECK(lm_middle_send(blocks[i]));
+    lm_remote_free(mine, blocks[i], LM_CLASS_MIDDLE);
+  }
+  lm_remote_flush(mine);
+  size_t live = live_count(&sleeper->middle);
+  visit_for_rounds(3);
+  CHECK(sleeper->received_of_chunks != NULL);
+  CHECK_EQ(live_count(&sleeper->middle), live);
+  lm_store_release(&turn, 2);
+  join_thread(thread);
+}
+
+static void *leave_orphans(void *unused) {
+  take_all();
+  free_most();
+  return unused;
+}
+
+static void orphans_holes_are_made_by_the_clock(void) {
+  if (lm_os.purge_decommits) return;
+  sleeper = lm_heap_begin(); /* whose times let_time_pass sets back */
+  run_in_thread(leave_orphans, NULL);
+  end_all_kept();
+  visit_for_rounds(4);
+  size_t pages = 0;
+  for (size_t i = 1; i < LM_CLASS_MIDDLE; i++)
+    for (struct lm_span *span = usable_orphans[i].first; span != NULL; span = span->next)
+      pages += (size_t)lm_bit_count(span->hole_pages);
+  CHECK_THAT(pages * PAGE, >, BLOCKS * BYTES / 2);
+  check_kept();
+}
+
+/* The whole protocol at full speed: a thread that goes in and out of its heap, and two that park
+ * and visit it. */
+static void *visit_all_the_time(void *unused) {
+  while (lm_load_relaxed(&turn) == 0) lm_visit_all_to_trim();
+  return unused;
+}
+
+static void a_thread_and_its_visitors_never_meet(void) {
+  pthread_t visitors[2];
+  for (int i = 0; i < 2; i++) visitors[i] = start_thread(visit_all_the_time, NULL);
+  uint64_t random = 7;
+  for (int round = 0; round < 200000; round++) {
+    size_t i = random_next(&random) % 2000;
+    if (blocks[i] != NULL) lm_raw_free(blocks[i]);
+    size_t size = random_next(&random) % 3000 + 1;
+    if (random_next(&random) % 100 == 0) size *= 100;
+    blocks[i] = lm_raw_malloc(size);
+    CHECK(blocks[i] != NULL);
+    memset(blocks[i], 1, size);
+  }
+  for (size_t i = 0; i < 2000; i++) lm_raw_free(blocks[i]);
+  lm_store_relaxed(&turn, 1);
+  for (int i = 0; i < 2; i++) join_thread(visitors[i]);
+  check_heap(lm_this_heap);
+}
+
+int main(void) {
+  lm_process_start();
+  RUN(a_sleeping_thread_s_holes_are_made_by_others);
+  RUN(trim_reaches_sleeping_threads_at_once);
+  RUN(a_thread_that_is_in_a_slow_path_is_not_visited);
+  RUN(messages_to_a_sleeping_thread_are_taken);
+  RUN(messages_of_middle_blocks_wait_for_the_thread);
+  RUN(orphans_holes_are_made_by_the_clock);
+  RUN(a_thread_and_its_visitors_never_meet);
+  return UNIT_RESULT();
+}
