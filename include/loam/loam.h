@@ -106,7 +106,8 @@ LOAM_ATTR_MALLOC void *loam_pvalloc(size_t size) LOAM_NOEXCEPT;
 size_t loam_malloc_usable_size(void *block) LOAM_NOEXCEPT;
 
 /* Gives empty memory back to the system now, but for about `keep` bytes in each pool: all that no
- * thread holds for itself, and what the calling thread does. Returns 1 if memory was given back,
+ * thread holds for itself, what the calling thread does, and most of what others do that are not in
+ * a call just then; who enters one meanwhile waits. Returns 1 if memory was given back,
  * else 0. Empty memory goes back by itself after `purge_delay_ms`.
  * malloc_trim(3). */
 int loam_malloc_trim(size_t keep) LOAM_NOEXCEPT;

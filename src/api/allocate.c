@@ -250,10 +250,12 @@ static LM_NOINLINE void free_other(void *address, void *caller) {
 static void free_watched(struct lm_heap *heap, void *address, void *caller) {
   struct lm_block *block = address;
   uint32_t tag = lm_tags_read(block), difference = tag ^ heap->tag;
-  lm_heap_enter(heap);
-  if (difference < LM_TAG_SMALL_LIMIT)
+  if (difference < LM_TAG_SMALL_LIMIT) {
+    lm_heap_enter(heap);
     lm_inspect_freed(heap, block, tag & LM_TAG_CLASS_MASK,
                      heap->close_looks != 0 ? COMPARED_CLOSELY : 1, caller);
+    lm_heap_leave(heap);
+  }
   if (difference < LM_TAG_UNCOUNTED_LIMIT) lm_heap_push(heap, difference, block);
   else if (difference < LM_TAG_SMALL_LIMIT)
     lm_heap_free_counted(heap, difference - LM_TAG_COUNTED, block);
@@ -261,6 +263,7 @@ static void free_watched(struct lm_heap *heap, void *address, void *caller) {
   else if (!lm_heap_keep_guest(heap, block, tag & LM_TAG_CLASS_MASK) &&
            !lm_remote_join(heap, block))
     free_other(block, caller);
+  lm_heap_enter(heap);
   if (!lm_watch_free(heap)) LM_THREAD(lm_malloc_heap) = &lm_empty_heap;
   lm_heap_leave(heap);
 }

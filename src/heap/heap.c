@@ -505,13 +505,19 @@ void *lm_heap_take_slow(struct lm_heap *heap, size_t class_index, bool *zero) {
 
 /* ---- free's slow paths ---- */
 
-/* Frees a block onto the list of its span. Returns whether the span has ended. */
-LM_INLINE bool give_to_span(struct lm_heap *heap, struct lm_block *block) {
-  struct lm_span *span = lm_span_of_own(block);
+/* Frees a block onto the list of its span. */
+LM_INLINE void put_on_span(struct lm_span *span, struct lm_block *block) {
   lm_inspect_given(span, block, span->free_list, NULL);
   block->next = span->free_list;
   span->free_list = block;
-  return LM_UNLIKELY(--span->used_count == span->notify_count) && notify(heap, span);
+  span->used_count--;
+}
+
+/* The same, and what follows from it. */
+LM_INLINE void give_to_span(struct lm_heap *heap, struct lm_block *block) {
+  struct lm_span *span = lm_span_of_own(block);
+  put_on_span(span, block);
+  if (LM_UNLIKELY(span->used_count == span->notify_count)) notify(heap, span);
 }
 
 /* ---- Bins that go back into their spans ---- */
@@ -592,10 +598,11 @@ static LM_NOINLINE void drain(struct lm_heap *heap, size_t most) {
 
 /* ---- Frees beyond the bin's room ---- */
 
-/* Frees a block when the bin has taken as many as it had room for. What is in the bin becomes its
- * reserve. If there is one already, malloc has not needed it while the bin took the last ones:
- * blocks are being freed in bulk, and keep spans that would be empty. Then they go into their
- * spans, and so do those that follow, until malloc has found the bin and the reserve empty. */
+/* Frees a block when the bin has taken as many as it had room for, and leaves the heap. What is in
+ * the bin becomes its reserve. If there is one already, malloc has not needed it while the bin took
+ * the last ones: blocks are being freed in bulk, and keep spans that would be empty. Then they go
+ * into their spans, and so do those that follow, until malloc has found the bin and the reserve
+ * empty. */
 static LM_NOINLINE void free_when_full(struct lm_heap *heap, size_t class_index,
                                        struct lm_block *block) {
   if (heap->reserves[class_index] == LM_NO_BLOCK) {
@@ -610,22 +617,46 @@ static LM_NOINLINE void free_when_full(struct lm_heap *heap, size_t class_index,
     if (lm_budget_exceeded()) lm_heap_count_all(heap);
   }
   lm_watch_full_bin(heap);
+  lm_heap_leave_at_last(heap);
+}
+
+/* What follows a free now and then; the heap is left. Apart, so that the free itself saves no
+ * registers. */
+static LM_NOINLINE void free_and_go_on(struct lm_heap *heap, bool ended) {
+  if (heap->drains) drain(heap, heap->drains_fast ? DRAINED_FAST : DRAINED_BY_CALL);
+  /* A thread that only frees must see the clock, too. */
+  if (ended) lm_heap_tick_after_work(heap);
+  lm_heap_leave_at_last(heap);
+}
+
+static LM_NOINLINE void free_and_notify(struct lm_heap *heap, struct lm_span *span) {
+  free_and_go_on(heap, notify(heap, span));
+}
+
+/* The heap has been entered, and is left. */
+static void free_entered(struct lm_heap *heap, size_t class_index, struct lm_block *block) {
+  int room = heap->rooms[class_index];
+  if (LM_UNLIKELY(room == -1)) {
+    free_when_full(heap, class_index, block);
+    return;
+  }
+  if (LM_UNLIKELY(room == INT16_MIN)) heap->rooms[class_index] = NO_ROOM;
+  struct lm_span *span = lm_span_of_own(block);
+  put_on_span(span, block);
+  if (LM_UNLIKELY(span->used_count == span->notify_count)) free_and_notify(heap, span);
+  else if (LM_UNLIKELY(heap->drains)) free_and_go_on(heap, false);
+  else lm_heap_leave_at_last(heap);
+}
+
+static LM_COLD void free_when_parked(struct lm_heap *heap, size_t class_index,
+                                     struct lm_block *block) {
+  lm_heap_take_back(heap);
+  free_entered(heap, class_index, block);
 }
 
 void lm_heap_free_beyond(struct lm_heap *heap, size_t class_index, struct lm_block *block) {
-  int room = heap->rooms[class_index];
-  lm_heap_enter(heap);
-  if (LM_UNLIKELY(room == -1)) {
-    free_when_full(heap, class_index, block);
-  } else {
-    if (LM_UNLIKELY(room == INT16_MIN)) heap->rooms[class_index] = NO_ROOM;
-    bool ended = give_to_span(heap, block);
-    if (LM_UNLIKELY(heap->drains))
-      drain(heap, heap->drains_fast ? DRAINED_FAST : DRAINED_BY_CALL);
-    /* A thread that only frees must see the clock, too. */
-    if (LM_UNLIKELY(ended) || LM_UNLIKELY(heap->visits_others)) lm_heap_tick_after_work(heap);
-  }
-  lm_heap_leave(heap);
+  if (LM_LIKELY(lm_heap_enter_first(heap))) free_entered(heap, class_index, block);
+  else free_when_parked(heap, class_index, block);
 }
 
 bool lm_heap_put_back(struct lm_heap *heap, struct lm_span *span, struct lm_block *first,

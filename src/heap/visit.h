@@ -13,6 +13,7 @@
 #define LM_HEAP_VISIT_H
 
 #include "heap/heap.h"
+#include "os/panic.h"
 
 /* Of lm_visits.parked. */
 enum lm_parked {
@@ -33,9 +34,21 @@ LM_INLINE void lm_heap_enter(struct lm_heap *heap) {
   lm_order_compiled();
   if (LM_UNLIKELY(lm_load_word(&visits->parked) != LM_NOT_PARKED)) lm_heap_take_back(heap);
 }
-
 LM_INLINE void lm_heap_leave(struct lm_heap *heap) {
   lm_own_add_release(&heap->visits.entered, -1u);
+}
+
+/* The same where nothing is nested around it, and where it matters that the processor need not wait
+ * for the last call's stores. False: the heap has to be taken back now. */
+LM_INLINE bool lm_heap_enter_first(struct lm_heap *heap) {
+  struct lm_visits *visits = &heap->visits;
+  lm_assert(lm_load_relaxed(&visits->entered) == 0);
+  lm_store_relaxed(&visits->entered, 1);
+  lm_order_compiled();
+  return lm_load_word(&visits->parked) == LM_NOT_PARKED;
+}
+LM_INLINE void lm_heap_leave_at_last(struct lm_heap *heap) {
+  lm_store_release(&heap->visits.entered, 0);
 }
 
 /* A step of a round through what no running thread looks after: orphans, and the heaps of threads

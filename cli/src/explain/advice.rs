@@ -80,9 +80,9 @@ fn trim(account: &Account, given_back: u64) -> String {
     let loam = |kind| bytes(account.loam.of(kind));
     format!(
         "{} would come back by a trim: {} of pages that nobody uses, {} of free pages in spans, {} \
-         in caches of threads. It goes back by itself while the threads allocate, after \
-         purge_delay_ms; before a long rest call malloc_trim(0), in each thread that has allocated \
-         much.",
+         in caches of threads. It goes back by itself while any thread allocates, after \
+         purge_delay_ms; before a long rest call malloc_trim(0), or start the process with \
+         LOAM_OPTIONS=background=on.",
         bytes(given_back),
         loam(Kind::Dirty),
         loam(Kind::Idle),
@@ -93,8 +93,8 @@ fn trim(account: &Account, given_back: u64) -> String {
 fn waiting(waiting: u64) -> String {
     format!(
         "{} was freed by other threads than those whose it is, and waits for these: they have not \
-         allocated since, or the others have not sent it. Their next calls take it; malloc_trim(0) \
-         does both for the thread that calls it.",
+         allocated since, or the others have not sent it. Calls of any thread take what has been \
+         sent; malloc_trim(0) does both for the thread that calls it.",
         bytes(waiting)
     )
 }
