@@ -36,6 +36,7 @@
 #include "pages/region.c"
 #include "pages/runs.c"
 #include "pages/tags.c"
+#include "pages/valid.c"
 
 #include "heap/budget.c"
 #include "heap/heap.c"
@@ -48,6 +49,8 @@
 #include "heap/remote.c"
 #include "heap/shared.c"
 #include "heap/spares.c"
+#include "heap/tick.c"
+#include "heap/valid.c"
 #include "heap/visit.c"
 #include "heap/watch.c"
 

@@ -1,7 +1,7 @@
 /* The heap's slow paths: where a bin's blocks come from and where a span's go. */
 #include "heap/heap.h"
 
-#include "config/options.h"
+#include "heap/bins.h"
 #include "heap/budget.h"
 #include "heap/holes.h"
 #include "heap/inspect.h"
@@ -38,10 +38,6 @@ struct lm_heap lm_empty_heap = {
  * least. */
 #define BORROW_BYTES 4096
 #define BORROW_MIN_COUNT 4
-
-/* Frees are counted in a class of more slices than this: uncounted ones stay in the bin and keep
- * all its spans. */
-#define UNCOUNTED_SLICES 4
 
 /* A heap of more slices has a sentinel, if it can: a span of an uncounted class whose own frees go
  * into it. When a quarter of it is left, the program may be about to free the others as well, and
@@ -84,7 +80,7 @@ static size_t slices_of(const struct lm_heap *heap, size_t class_index) {
 
 /* A class is counted until few slices are left, and no reason for it. */
 static void stop_counting(struct lm_heap *heap, size_t class_index) {
-  if (heap->counted[class_index] && slices_of(heap, class_index) <= UNCOUNTED_SLICES &&
+  if (heap->counted[class_index] && slices_of(heap, class_index) <= LM_UNCOUNTED_SLICES &&
       !heap->watch.counts)
     set_class_counted(heap, class_index, false);
 }
@@ -94,26 +90,14 @@ static void stop_counting(struct lm_heap *heap, size_t class_index) {
 /* Smaller blocks have so many others in their slice that to send one home costs little, while one
  * that stays is no longer found on the fast path of free. */
 #define FIRST_GUEST_CLASS (512 / LM_GRANULE_BYTES)
-#define GUESTS_PER_REFILL 32
 /* A guest that goes home costs as much as so many of the heap's own blocks. */
 #define GUEST_COST 2
-
-/* The class's bin and reserve are empty. */
-static void end_guests(struct lm_heap *heap, size_t class_index) {
-  heap->guest_rooms[class_index] = 0;
-}
 
 /* The class's bin and reserve are empty, and malloc asks for its blocks: it may have guests. Who
  * only frees never gets here, and sends all blocks home. */
 static void admit_guests(struct lm_heap *heap, size_t class_index) {
   heap->parts_since_refill = 0;
-  if (class_index >= FIRST_GUEST_CLASS) heap->guest_rooms[class_index] = GUESTS_PER_REFILL + 1;
-}
-
-/* Whether there may be some in the bin or in the reserve. */
-static bool has_guests(const struct lm_heap *heap, size_t class_index) {
-  uint8_t room = heap->guest_rooms[class_index];
-  return room != 0 && room != GUESTS_PER_REFILL + 1;
+  if (class_index >= FIRST_GUEST_CLASS) heap->guest_rooms[class_index] = LM_GUESTS_PER_REFILL + 1;
 }
 
 /* ---- A span's life ---- */
@@ -127,7 +111,7 @@ static void add_span(struct lm_heap *heap, struct lm_span *span) {
   if (LM_UNLIKELY(slices_before < HUGE_MIN_SLICES && heap->slice_count >= HUGE_MIN_SLICES))
     lm_pool_accept_huge(heap->pool);
   lm_learning_note_used(&heap->spares.learning, heap->slice_count);
-  bool counts = slices_of(heap, class_index) > UNCOUNTED_SLICES || heap->watch.counts;
+  bool counts = slices_of(heap, class_index) > LM_UNCOUNTED_SLICES || heap->watch.counts;
   if (counts && !heap->counted[class_index]) set_class_counted(heap, class_index, true);
   uint32_t counted = heap->counted[class_index] ? LM_TAG_COUNTED : 0;
   lm_span_set_tag(span, heap->tag | counted | (uint32_t)class_index);
@@ -147,8 +131,7 @@ static void set_sentinel(struct lm_heap *heap, struct lm_span *span) {
   set_counted(span, true);
 }
 
-/* Lets a bin be put back into its spans, some blocks in each call. */
-static void start_draining(struct lm_heap *heap, size_t class_index) {
+void lm_bin_start_draining(struct lm_heap *heap, size_t class_index) {
   lm_bitmap_set(heap->draining, class_index, class_index + 1);
   if (!heap->drains) heap->drained_class = class_index;
   heap->drains = true;
@@ -163,13 +146,12 @@ void lm_heap_count_all(struct lm_heap *heap) {
     if ((heap->counted[i] && !exceeded) || heap->span_counts[i] == 0) continue;
     if (!heap->counted[i]) set_class_counted(heap, i, true);
     heap->rooms[i] = NO_ROOM;
-    start_draining(heap, i);
+    lm_bin_start_draining(heap, i);
   }
   heap->drains_fast = heap->drains;
 }
 
-/* An empty span of the heap's, on no list, is no longer counted as its own. */
-static void drop_span(struct lm_heap *heap, struct lm_span *span) {
+void lm_heap_drop_span(struct lm_heap *heap, struct lm_span *span) {
   heap->slice_count -= span->slice_count;
   if (span == heap->sentinel) heap->sentinel = NULL;
   if (--heap->span_counts[span->class_index] == 0) heap->borrowed_counts[span->class_index] = 0;
@@ -337,7 +319,7 @@ static void heap_falls(struct lm_heap *heap) {
   heap->spares.learning.fell = true;
   heap->fallen_count = 0;
   for (size_t i = 1; i < LM_CLASS_COUNT; i++)
-    heap->fallen_count += lm_min(slices_of(heap, i), UNCOUNTED_SLICES);
+    heap->fallen_count += lm_min(slices_of(heap, i), LM_UNCOUNTED_SLICES);
   lm_budget_report(heap);
   if (!lm_spares_cover(heap)) lm_heap_count_all(heap);
 }
@@ -353,7 +335,7 @@ static LM_NOINLINE bool notify(struct lm_heap *heap, struct lm_span *span) {
   bool is_sentinel = span == heap->sentinel, ended = span->used_count == 0;
   bool falls = is_sentinel && span->used_count <= few;
   if (ended) {
-    drop_span(heap, span);
+    lm_heap_drop_span(heap, span);
     falls |= lm_spares_give(heap, span);
   } else {
     span->state = LM_SPAN_USABLE;
@@ -423,16 +405,10 @@ void *lm_heap_borrow(struct lm_heap *heap, size_t class_index) {
   return block;
 }
 
-/* Moves the class's reserve, if there is one, into its bin, which is empty. */
-static void load_reserve(struct lm_heap *heap, size_t class_index) {
-  heap->bins[class_index] = heap->reserves[class_index];
-  heap->reserves[class_index] = LM_NO_BLOCK;
-}
-
 /* A block of the class's reserve, which becomes the bin. While blocks of the class are being freed
  * in bulk, there is still no room. */
 static void *take_reserve(struct lm_heap *heap, size_t class_index) {
-  load_reserve(heap, class_index);
+  lm_bin_load_reserve(heap, class_index);
   if (heap->rooms[class_index] >= 0) heap->rooms[class_index] = room_of(heap, class_index);
   return lm_heap_pop(heap, class_index);
 }
@@ -548,10 +524,10 @@ static LM_NOINLINE size_t give_some(struct lm_heap *heap, size_t class_index, si
   *list = block;
   if (LM_UNLIKELY(!lm_is_block(block) && block != LM_NO_BLOCK))
     lm_misuse_broken_link(lm_classes[class_index].block_bytes);
-  if (LM_UNLIKELY(has_guests(heap, class_index))) give_home(heap, blocks, count);
+  if (LM_UNLIKELY(lm_bin_has_guests(heap, class_index))) give_home(heap, blocks, count);
   else
     for (size_t i = 0; i < count; i++) give_to_span(heap, blocks[i]);
-  if (count == 0) end_guests(heap, class_index);
+  if (count == 0) lm_bin_end_guests(heap, class_index);
   return count;
 }
 
@@ -561,28 +537,23 @@ void lm_heap_flush_bin(struct lm_heap *heap, size_t class_index) {
 
 void lm_heap_send_guests(struct lm_heap *heap) {
   for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
-    if (has_guests(heap, i)) {
+    if (lm_bin_has_guests(heap, i)) {
       heap->guest_rooms[i] = 1;
-      start_draining(heap, i);
+      lm_bin_start_draining(heap, i);
     } else {
-      end_guests(heap, i);
+      lm_bin_end_guests(heap, i);
     }
   }
 }
 
 void lm_heap_flush_guests(struct lm_heap *heap) {
   for (size_t i = 1; i < LM_CLASS_COUNT; i++)
-    if (has_guests(heap, i)) lm_heap_flush_bin(heap, i);
+    if (lm_bin_has_guests(heap, i)) lm_heap_flush_bin(heap, i);
 }
 
-/* Each block costs a cache miss or two; no call should pay for a bin of thousands. More at a time
- * while all may be freed before long, and in a tick, which not many calls have. */
-#define DRAINED_BY_CALL 4
-#define DRAINED_FAST 16
-
-static LM_NOINLINE void drain(struct lm_heap *heap, size_t most) {
+LM_NOINLINE void lm_bins_drain(struct lm_heap *heap, size_t most) {
   while (most > 0) {
-    size_t cost = has_guests(heap, heap->drained_class) ? GUEST_COST : 1;
+    size_t cost = lm_bin_has_guests(heap, heap->drained_class) ? GUEST_COST : 1;
     size_t given = give_some(heap, heap->drained_class, lm_max(most / cost, 1));
     most -= lm_min(most, given * cost);
     if (given != 0) continue;
@@ -612,7 +583,7 @@ static LM_NOINLINE void free_when_full(struct lm_heap *heap, size_t class_index,
     lm_heap_push(heap, class_index, block);
   } else {
     heap->rooms[class_index] = NO_ROOM;
-    start_draining(heap, class_index);
+    lm_bin_start_draining(heap, class_index);
     give_to_span(heap, block);
     if (lm_budget_exceeded()) lm_heap_count_all(heap);
   }
@@ -623,7 +594,7 @@ static LM_NOINLINE void free_when_full(struct lm_heap *heap, size_t class_index,
 /* What follows a free now and then; the heap is left. Apart, so that the free itself saves no
  * registers. */
 static LM_NOINLINE void free_and_go_on(struct lm_heap *heap, bool ended) {
-  if (heap->drains) drain(heap, heap->drains_fast ? DRAINED_FAST : DRAINED_BY_CALL);
+  if (heap->drains) lm_bins_drain(heap, heap->drains_fast ? LM_DRAINED_FAST : LM_DRAINED_BY_CALL);
   /* A thread that only frees must see the clock, too. */
   if (ended) lm_heap_tick_after_work(heap);
   lm_heap_leave_at_last(heap);
@@ -681,206 +652,4 @@ void lm_heap_own(struct lm_heap *heap, struct lm_span *span) {
   }
   add_span(heap, span);
   shelve(heap, span);
-}
-
-/* ---- Time ---- */
-
-/* A span may have pages that were used before and that it does not need for long: they go back once
- * it has not grown for a while. */
-static void purge_unused(struct lm_span *span) {
-  bool grows = span->extended_count != span->extended_count_seen;
-  span->extended_count_seen = span->extended_count;
-  if (grows || lm_options.purge_delay_ms == 0) return;
-  size_t used = span->extended_count * lm_classes[span->class_index].block_bytes;
-  uint64_t used_pages = lm_bitmap_mask(0, 0, lm_pages_of(used));
-  if ((span->dirty_pages & ~used_pages) == 0) return;
-  if (lm_region_of(span)->decommits) span->carve_limit = span->extended_count;
-  char *start = lm_span_start(span), *end = start + ((size_t)span->slice_count << LM_SLICE_SHIFT);
-  if (!lm_pool_purge_unused(start + used, end)) return;
-  span->dirty_pages &= used_pages;
-  span->written_pages &= used_pages;
-}
-
-/* Gives the class's current span back if all its blocks are free, else what it does not use. */
-static void trim_current(struct lm_heap *heap, size_t class_index) {
-  struct lm_span *span = heap->current[class_index];
-  if (span == NULL) return;
-  if (span->used_count != 0) {
-    purge_unused(span);
-    return;
-  }
-  heap->current[class_index] = NULL;
-  drop_span(heap, span);
-  lm_span_end(span);
-}
-
-/* A bin that begins with the block of a tick ago is not used much: its blocks and the reserve's go
- * into their spans, some of which may become empty. */
-static void trim_class(struct lm_heap *heap, size_t class_index) {
-  if (heap->bins[class_index] == LM_NO_BLOCK) load_reserve(heap, class_index);
-  struct lm_block *first = heap->bins[class_index];
-  if (first == LM_NO_BLOCK) end_guests(heap, class_index);
-  else if (first == heap->bins_seen[class_index]) start_draining(heap, class_index);
-  heap->bins_seen[class_index] = first;
-  trim_current(heap, class_index);
-}
-
-#define PRESSED_TICK_MS 8
-uint64_t lm_heap_tick_interval_ms(void) {
-  uint64_t ms = 1 + lm_options.purge_delay_ms / 4;
-  return lm_pressed(LM_PRESSURE_SOME) ? lm_min((size_t)ms, PRESSED_TICK_MS) : ms;
-}
-
-/* Nothing is worth keeping while memory is short: the next ticks and frees give it back. */
-static void keep_nothing(struct lm_heap *heap) {
-  lm_heap_count_all(heap);
-  lm_large_cache_trim(heap);
-  heap->spares.surplus_count = heap->spares.count;
-}
-
-/* Each may cost a cache miss. */
-#define INSPECTED_PER_TICK 32
-
-static LM_NOINLINE void tick_slow(struct lm_heap *heap, uint64_t now_ms) {
-  lm_middle_tick(heap, now_ms - heap->tick_ms);
-  lm_large_cache_tick(heap);
-  heap->tick_ms = now_ms;
-  lm_store_relaxed(&heap->visits.ticked_ms, (uint32_t)now_ms);
-  if (heap->trim_class >= LM_CLASS_COUNT) heap->trim_class = 0;
-  lm_spares_tick(heap);
-  if (lm_pressed(LM_PRESSURE_SOME)) keep_nothing(heap);
-  lm_budget_tick(heap);
-  lm_remote_flush(heap);
-  lm_inspect_heap(heap, now_ms % LM_CLASS_COUNT, INSPECTED_PER_TICK);
-  heap->ends_kept = heap->turns_pools = heap->visits_others = true;
-  lm_holes_begin_round(&heap->holes);
-  lm_orphan_tick(now_ms);
-}
-
-/* How much one tick may do, so that no single call pays for all. */
-struct effort {
-  size_t class_count;   /* looked through */
-  size_t drained_count; /* blocks put back into their spans */
-  size_t spare_count;   /* spans given back */
-  size_t kept_count;    /* heaps of ended threads */
-  size_t purged_bytes;  /* of pools */
-  bool lets_watch;      /* frees, though time stands still */
-};
-#define TRIM_CLASSES_PER_TICK 32
-#define SPARES_PER_TICK 8
-/* Some 40 nanoseconds for each block, and 1 microsecond for each span. */
-#define DRAINED_PER_REST_MS 128
-#define SPARES_PER_REST_MS 2
-/* A kept heap takes some 40 microseconds, and a purge 70 for each MiB: no more of these after a
- * rest. */
-#define KEPT_PER_TICK 1
-#define REST_MS_MAX 64
-
-/* What the last slow tick has found to do for others than the heap, some of it. */
-static LM_NOINLINE void go_on(struct lm_heap *heap, uint64_t now_ms, const struct effort *effort) {
-  for (size_t i = 0; i < effort->kept_count && heap->ends_kept; i++)
-    heap->ends_kept = lm_heap_end_oldest_kept(
-        lm_pressed(LM_PRESSURE_SOME) ? 0 : lm_options.purge_delay_ms);
-  if (heap->turns_pools) heap->turns_pools = lm_pool_tick(now_ms, effort->purged_bytes);
-  if (heap->visits_others) heap->visits_others = lm_visit_some(now_ms);
-}
-
-static void tick_and_drain(struct lm_heap *heap, const struct effort *effort) {
-  if (heap->ticks) return;
-  lm_heap_enter(heap);
-  heap->ticks = true;
-  uint64_t now_ms = lm_os_clock_ms();
-  bool rises = lm_pressure_tick(now_ms);
-  if (now_ms - heap->tick_ms >= lm_heap_tick_interval_ms() || rises) tick_slow(heap, now_ms);
-  for (size_t i = 0; i < effort->class_count && heap->trim_class < LM_CLASS_COUNT; i++)
-    trim_class(heap, heap->trim_class++);
-  if (lm_remote_waits(heap)) lm_remote_collect_some(heap);
-  if (heap->drains) drain(heap, effort->drained_count);
-  lm_spares_give_surplus(heap, effort->spare_count);
-  if (heap->ends_kept || heap->turns_pools || heap->visits_others) go_on(heap, now_ms, effort);
-  lm_holes_tick_heap(heap, now_ms - heap->watch.seen_ms);
-  if (effort->lets_watch || now_ms != heap->watch.seen_ms) lm_watch_clock(heap, now_ms);
-  heap->ticks = false;
-  lm_heap_leave(heap);
-}
-
-#define EFFORT(drained_count, lets_watch) \
-  {TRIM_CLASSES_PER_TICK, drained_count, SPARES_PER_TICK, KEPT_PER_TICK, LM_POOL_TICK_BYTES, \
-   lets_watch}
-
-void lm_heap_tick(struct lm_heap *heap) {
-  static const struct effort effort = EFFORT(DRAINED_FAST, true);
-  tick_and_drain(heap, &effort);
-}
-
-void lm_heap_tick_after_work(struct lm_heap *heap) {
-  static const struct effort effort = EFFORT(DRAINED_BY_CALL, true);
-  tick_and_drain(heap, &effort);
-}
-
-void lm_heap_tick_often(struct lm_heap *heap) {
-  static const struct effort effort = EFFORT(DRAINED_FAST, false);
-  tick_and_drain(heap, &effort);
-}
-
-void lm_heap_tick_at_rest(struct lm_heap *heap, uint64_t rest_ms) {
-  size_t ms = (size_t)lm_min(rest_ms, REST_MS_MAX);
-  const struct effort effort = {LM_CLASS_COUNT, ms * DRAINED_PER_REST_MS, ms * SPARES_PER_REST_MS,
-                                KEPT_PER_TICK, LM_POOL_TICK_BYTES, true};
-  tick_and_drain(heap, &effort);
-}
-
-/* ---- Visits, of others' ---- */
-
-static void begin_visit(struct lm_heap *heap, uint64_t now_ms) {
-  heap->visits.visited_ms = now_ms;
-  heap->visits.left--;
-  lm_middle_visit(heap);
-  lm_large_cache_tick(heap);
-  lm_spares_tick(heap);
-  lm_budget_tick(heap);
-  for (size_t i = 1; i < LM_CLASS_COUNT; i++) trim_current(heap, i);
-  lm_holes_begin_round(&heap->holes);
-}
-
-#define MESSAGES_PER_VISIT 64
-
-bool lm_heap_visit(struct lm_heap *heap, uint64_t now_ms) {
-  uint64_t elapsed_ms = now_ms - lm_max(heap->visits.visited_ms, heap->tick_ms);
-  bool begins = elapsed_ms >= lm_heap_tick_interval_ms();
-  if (begins) begin_visit(heap, now_ms);
-  bool more = lm_remote_visit(heap, MESSAGES_PER_VISIT);
-  lm_spares_give_surplus(heap, SPARES_PER_TICK);
-  bool holes = lm_holes_tick_heap(heap, begins ? elapsed_ms : 0);
-  heap->visits.kept_bytes = lm_watch_kept_bytes(heap);
-  return more || holes || heap->spares.surplus_count != 0;
-}
-
-bool lm_heap_visit_to_trim(struct lm_heap *heap, uint64_t unused) {
-  (void)unused;
-  while (lm_remote_visit(heap, SIZE_MAX)) {}
-  for (size_t i = 1; i < LM_CLASS_COUNT; i++) trim_current(heap, i);
-  lm_spares_trim(heap);
-  lm_middle_visit_to_trim(heap);
-  lm_large_cache_trim(heap);
-  return lm_holes_make_all(heap) != 0;
-}
-
-/* ---- On demand ---- */
-
-bool lm_heap_trim(struct lm_heap *heap) {
-  lm_heap_enter(heap);
-  lm_heap_flush_guests(heap);
-  lm_remote_flush(heap);
-  lm_remote_collect(heap);
-  for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
-    lm_heap_flush_bin(heap, i);
-    trim_current(heap, i);
-  }
-  lm_spares_trim(heap);
-  lm_middle_trim(heap);
-  lm_large_cache_trim(heap);
-  bool holes = lm_holes_make_all(heap) != 0;
-  lm_heap_leave(heap);
-  return holes;
 }

@@ -258,7 +258,7 @@ static void check_that_nothing_is_left(size_t lost_max) {
   lm_checked_end();
   lm_heap_trim(lm_this_heap);
   for (unsigned i = 0; i < lm_pool_count; i++) {
-    check_pool(&lm_pools[i]);
+    lm_pool_validate(&lm_pools[i]);
     CHECK_EQ(lm_pools[i].span_slice_count, 0);
     CHECK_THAT(lm_pools[i].large_count, <=, lost_max);
   }

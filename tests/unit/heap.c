@@ -44,7 +44,7 @@ static void blocks_are_distinct_aligned_and_of_their_spans_class(void) {
     memset(blocks[i], 0, 64);
   }
   for (size_t i = 0; i < 2 * BLOCKS; i++) CHECK_EQ(blocks[i][0]++, 0);
-  CHECK_EQ(check_heap(heap), 2 * BLOCKS);
+  CHECK_EQ(lm_heap_validate(heap), 2 * BLOCKS);
 }
 
 static void every_class_serves_all_blocks_of_a_span(void) {
@@ -58,7 +58,7 @@ static void every_class_serves_all_blocks_of_a_span(void) {
     }
     CHECK(lm_span_of(heap_take(heap, class)) != lm_span_of(first));
   }
-  check_heap(heap);
+  lm_heap_validate(heap);
 }
 
 static void what_was_freed_last_is_taken_first(void) {
@@ -82,7 +82,7 @@ static void a_class_without_spans_borrows_a_page_of_larger_blocks(void) {
   for (size_t i = 0; i < 3; i++) heap_take(heap, CLASS + 1);
   while (lm_heap_borrow(heap, CLASS) != NULL) count++;
   CHECK_EQ(count, most);
-  CHECK_EQ(check_heap(heap), count + 4);
+  CHECK_EQ(lm_heap_validate(heap), count + 4);
 }
 
 static void a_class_with_a_span_borrows_nothing(void) {
@@ -122,12 +122,12 @@ static bool is_counted(const char *block) { return (lm_tag_of(block) & LM_TAG_CO
 
 static void frees_are_counted_in_a_class_of_more_than_four_slices(void) {
   begin();
-  take_blocks(0, UNCOUNTED_SLICES * BLOCKS);
-  for (size_t i = 0; i < UNCOUNTED_SLICES; i++) CHECK(!is_counted(blocks[i * BLOCKS]));
-  take_blocks(UNCOUNTED_SLICES * BLOCKS, UNCOUNTED_SLICES * BLOCKS + 1);
-  for (size_t i = 0; i <= UNCOUNTED_SLICES; i++) CHECK(is_counted(blocks[i * BLOCKS]));
+  take_blocks(0, LM_UNCOUNTED_SLICES * BLOCKS);
+  for (size_t i = 0; i < LM_UNCOUNTED_SLICES; i++) CHECK(!is_counted(blocks[i * BLOCKS]));
+  take_blocks(LM_UNCOUNTED_SLICES * BLOCKS, LM_UNCOUNTED_SLICES * BLOCKS + 1);
+  for (size_t i = 0; i <= LM_UNCOUNTED_SLICES; i++) CHECK(is_counted(blocks[i * BLOCKS]));
   CHECK(!is_counted(heap_take(heap, CLASS + 1)));
-  check_heap(heap);
+  lm_heap_validate(heap);
 }
 
 static void they_are_not_counted_any_longer_once_malloc_finds_four_slices(void) {
@@ -138,7 +138,7 @@ static void they_are_not_counted_any_longer_once_malloc_finds_four_slices(void) 
   CHECK(is_counted(blocks[0]));
   heap_take(heap, CLASS);
   CHECK(!is_counted(blocks[0]));
-  check_heap(heap);
+  lm_heap_validate(heap);
 }
 
 static void a_counted_class_that_is_freed_altogether_leaves_no_span(void) {
@@ -157,7 +157,7 @@ static void while_malloc_takes_what_was_freed_there_is_room(void) {
     give_blocks(i, i + 1);
     CHECK_EQ(heap_take(heap, CLASS), blocks[i]);
   }
-  CHECK_EQ(check_heap(heap), 6 * BLOCKS);
+  CHECK_EQ(lm_heap_validate(heap), 6 * BLOCKS);
 }
 
 /* With 5 * BLOCKS taken, and all of the bin's room, which it returns. */
@@ -177,11 +177,11 @@ static void what_does_not_fit_into_the_bin_becomes_its_reserve(void) {
   give_blocks(room, room + 1);
   CHECK_EQ(heap->bins[CLASS], blocks[room]);
   CHECK_EQ(heap->reserves[CLASS], blocks[room - 1]);
-  CHECK_EQ(check_heap(heap), 5 * BLOCKS - room - 1);
+  CHECK_EQ(lm_heap_validate(heap), 5 * BLOCKS - room - 1);
   CHECK_EQ(heap_take(heap, CLASS), blocks[room]);
   CHECK_EQ(heap_take(heap, CLASS), blocks[room - 1]);
   CHECK_EQ(heap->reserves[CLASS], LM_NO_BLOCK);
-  CHECK_EQ(check_heap(heap), 5 * BLOCKS - room + 1);
+  CHECK_EQ(lm_heap_validate(heap), 5 * BLOCKS - room + 1);
 }
 
 static void a_bin_whose_reserve_malloc_takes_always_has_room(void) {
@@ -191,7 +191,7 @@ static void a_bin_whose_reserve_malloc_takes_always_has_room(void) {
     take_blocks(0, room + room / 2);
     CHECK_THAT(heap->rooms[CLASS], >=, 0);
   }
-  CHECK_EQ(check_heap(heap), 5 * BLOCKS);
+  CHECK_EQ(lm_heap_validate(heap), 5 * BLOCKS);
 }
 
 /* With the bin's room used up and a reserve. */
@@ -204,11 +204,11 @@ static size_t fill_reserve_and_bin(void) {
 
 static void what_is_freed_beyond_the_reserve_goes_into_the_spans_and_the_bin_follows(void) {
   size_t freed = fill_reserve_and_bin();
-  size_t some = 1 + freed / DRAINED_BY_CALL + 1;
+  size_t some = 1 + freed / LM_DRAINED_BY_CALL + 1;
   give_blocks(freed, freed + some);
   CHECK_EQ(heap->bins[CLASS], LM_NO_BLOCK);
   CHECK_EQ(heap->reserves[CLASS], LM_NO_BLOCK);
-  CHECK_EQ(check_heap(heap), 5 * BLOCKS - freed - some);
+  CHECK_EQ(lm_heap_validate(heap), 5 * BLOCKS - freed - some);
   take_blocks(0, 1);
   give_blocks(0, 1);
   CHECK_EQ(heap->bins[CLASS], blocks[0]);
@@ -217,15 +217,15 @@ static void what_is_freed_beyond_the_reserve_goes_into_the_spans_and_the_bin_fol
 static void frees_go_into_the_spans_until_malloc_has_found_bin_and_reserve_empty(void) {
   size_t freed = fill_reserve_and_bin();
   give_blocks(freed, freed + 2);
-  size_t left = unit_list_length(heap->bins[CLASS]) + unit_list_length(heap->reserves[CLASS]);
-  CHECK_EQ(left, freed - DRAINED_BY_CALL);
+  size_t left = list_length(heap->bins[CLASS]) + list_length(heap->reserves[CLASS]);
+  CHECK_EQ(left, freed - LM_DRAINED_BY_CALL);
   for (size_t i = 0; i < left; i++) {
     CHECK_THAT(heap->rooms[CLASS], <, 0);
     take_blocks(i, i + 1);
   }
   take_blocks(left, left + 1);
   CHECK_THAT(heap->rooms[CLASS], >, 0);
-  check_heap(heap);
+  lm_heap_validate(heap);
 }
 
 static void however_many_are_freed_into_their_spans_the_room_stays_used_up(void) {
@@ -266,7 +266,7 @@ static void a_heap_of_more_than_eight_slices_has_a_sentinel(void) {
   CHECK(heap->sentinel != heap->current[CLASS + 1]);
   CHECK(is_counted(lm_span_start(heap->sentinel)));
   CHECK(!is_counted(blocks[0]));
-  check_heap(heap);
+  lm_heap_validate(heap);
 }
 
 static void what_is_freed_altogether_leaves_no_span_in_whatever_order(void) {
@@ -280,7 +280,7 @@ static void what_is_freed_altogether_leaves_no_span_in_whatever_order(void) {
         heap_give(heap, several[class][next]);
       }
     }
-    CHECK_EQ(check_heap(heap), 0);
+    CHECK_EQ(lm_heap_validate(heap), 0);
     CHECK_EQ(spans_in_use(), 0);
     lm_spares_trim(heap);
   }
@@ -300,7 +300,7 @@ static void when_most_spans_are_gone_all_classes_are_counted(void) {
   CHECK(!is_counted(others[0]));
   for (size_t i = 0; i < count; i++) heap_give(heap, larger[i]);
   give_blocks(0, 6 * BLOCKS);
-  CHECK_EQ(check_heap(heap), 0);
+  CHECK_EQ(lm_heap_validate(heap), 0);
   CHECK_EQ(spans_in_use(), 0);
 }
 
@@ -319,7 +319,7 @@ static void a_sentinel_that_becomes_current_is_one_no_longer(void) {
   CHECK_EQ(heap->current[sentinel->class_index], sentinel);
   CHECK(heap->sentinel != sentinel);
   CHECK(!is_counted(lm_span_start(sentinel)));
-  check_heap(heap);
+  lm_heap_validate(heap);
 }
 
 static void after_the_sentinels_alarm_classes_are_uncounted_as_malloc_asks_for_them(void) {
@@ -338,13 +338,13 @@ static void after_the_sentinels_alarm_classes_are_uncounted_as_malloc_asks_for_t
   for (size_t i = 0; i < BLOCKS && is_counted(several[0][0]); i++) heap_take(heap, CLASS);
   CHECK(!is_counted(several[0][0]));
   CHECK(is_counted(several[1][0]));
-  check_heap(heap);
+  lm_heap_validate(heap);
 }
 
 static size_t count_in_bins(void) {
   size_t count = 0;
   for (size_t i = 0; i < LM_CLASS_COUNT; i++)
-    count += unit_list_length(heap->bins[i]) + unit_list_length(heap->reserves[i]);
+    count += list_length(heap->bins[i]) + list_length(heap->reserves[i]);
   return count;
 }
 
@@ -358,12 +358,12 @@ static void after_the_sentinels_alarm_bins_drain_faster(void) {
   CHECK_THAT(before, >, 0);
   for (size_t i = 0; before > 0; i++) {
     heap_give(heap, several[other][i]);
-    CHECK_EQ(count_in_bins(), before - lm_min(before, DRAINED_FAST));
+    CHECK_EQ(count_in_bins(), before - lm_min(before, LM_DRAINED_FAST));
     before = count_in_bins();
   }
   heap_give(heap, several[other][several_count(CLASS + other) - 1]);
   CHECK(!heap->drains_fast);
-  check_heap(heap);
+  lm_heap_validate(heap);
 }
 
 /* ---- Extension ---- */
@@ -478,7 +478,7 @@ static void a_full_span_waits_until_an_eighth_of_it_is_free(void) {
   give_to_spans(EIGHTH - 1, EIGHTH);
   CHECK_EQ(span->state, LM_SPAN_USABLE);
   CHECK_EQ(heap->usable[CLASS].first, span);
-  CHECK_EQ(check_heap(heap), BLOCKS + 1 - EIGHTH);
+  CHECK_EQ(lm_heap_validate(heap), BLOCKS + 1 - EIGHTH);
 }
 
 static void a_usable_span_is_used_before_the_current_one_is_extended(void) {
@@ -491,7 +491,7 @@ static void a_usable_span_is_used_before_the_current_one_is_extended(void) {
   take_blocks(0, EIGHTH);
   CHECK_EQ(heap->current[CLASS], old);
   CHECK_EQ(current->state, LM_SPAN_USABLE); /* it has room to extend */
-  CHECK_EQ(check_heap(heap), BLOCKS + 64);
+  CHECK_EQ(lm_heap_validate(heap), BLOCKS + 64);
 }
 
 static void a_span_with_room_is_extended_before_a_new_one_is_taken(void) {
@@ -502,7 +502,7 @@ static void a_span_with_room_is_extended_before_a_new_one_is_taken(void) {
   CHECK_EQ(spans_in_use(), 2);
   take_blocks(BLOCKS + 64, 2 * BLOCKS);
   CHECK_EQ(spans_in_use(), 2);
-  CHECK_EQ(check_heap(heap), 2 * BLOCKS);
+  CHECK_EQ(lm_heap_validate(heap), 2 * BLOCKS);
   take_blocks(2 * BLOCKS, 2 * BLOCKS + 1);
   CHECK_EQ(spans_in_use(), 3);
 }
@@ -519,8 +519,8 @@ static void a_span_whose_last_block_is_freed_is_a_spare(void) {
   CHECK_EQ(spans_in_use(), 1);
   CHECK_EQ(span->state, LM_SPAN_SPARE);
   CHECK_EQ(lm_tag_of(blocks[0]), LM_TAG_SPARE);
-  CHECK_EQ(check_heap(heap), BLOCKS);
-  check_pool(heap->pool);
+  CHECK_EQ(lm_heap_validate(heap), BLOCKS);
+  lm_pool_validate(heap->pool);
 }
 
 static void a_current_span_whose_last_block_is_freed_is_one_too(void) {
@@ -531,7 +531,7 @@ static void a_current_span_whose_last_block_is_freed_is_one_too(void) {
   CHECK_EQ(heap->current[CLASS], NULL);
   CHECK_EQ(spans_in_use(), 0);
   take_blocks(0, 1);
-  CHECK_EQ(check_heap(heap), 1);
+  CHECK_EQ(lm_heap_validate(heap), 1);
 }
 
 static void a_current_span_whose_blocks_come_back_is_used_again(void) {
@@ -541,7 +541,7 @@ static void a_current_span_whose_blocks_come_back_is_used_again(void) {
   give_to_spans(10, 12);
   CHECK_EQ(heap_take(heap, CLASS), blocks[11]);
   CHECK_EQ(heap->current[CLASS], span);
-  CHECK_EQ(check_heap(heap), 63);
+  CHECK_EQ(lm_heap_validate(heap), 63);
 }
 
 static void the_current_span_stays_when_all_its_blocks_are_in_the_bin(void) {
@@ -560,7 +560,7 @@ static void trim_gives_empty_current_spans_back_and_keeps_others(void) {
   lm_heap_trim(heap);
   CHECK_EQ(spans_in_use(), 1);
   CHECK_EQ(heap->current[7], NULL);
-  CHECK_EQ(check_heap(heap), 1);
+  CHECK_EQ(lm_heap_validate(heap), 1);
 }
 
 /* All classes, some in each call. */
@@ -615,9 +615,9 @@ static void without_memory_the_heap_stays_as_it_is_and_goes_on_later(void) {
   lm_fault_countdown = 0;
   CHECK_EQ(heap_take(heap, CLASS), NULL);
   CHECK_EQ(heap->current[CLASS], span);
-  CHECK_EQ(check_heap(heap), BLOCKS);
+  CHECK_EQ(lm_heap_validate(heap), BLOCKS);
   take_blocks(BLOCKS, BLOCKS + 1);
-  CHECK_EQ(check_heap(heap), BLOCKS + 1);
+  CHECK_EQ(lm_heap_validate(heap), BLOCKS + 1);
 }
 
 /* ---- Begin and end ---- */
@@ -640,7 +640,7 @@ static void a_heap_without_blocks_leaves_nothing_behind(void) {
   give_blocks(0, 3 * BLOCKS);
   end_heap(heap);
   CHECK_EQ(spans_in_use(), 0);
-  check_pool(heap->pool);
+  lm_pool_validate(heap->pool);
   for (size_t i = 0; i < LM_BIN_COUNT; i++) CHECK_EQ(heap->bins[i], LM_NO_BLOCK);
 }
 
@@ -678,14 +678,14 @@ static void a_random_history_keeps_every_equation(void) {
       held[i] = heap_take(heap, 1 + random_next(&random) % 20);
       used++;
     }
-    if (step % 20000 == 0) CHECK_EQ(check_heap(heap), used);
+    if (step % 20000 == 0) CHECK_EQ(lm_heap_validate(heap), used);
   }
   for (size_t i = 0; i < COUNT_OF(held); i++)
     if (held[i] != NULL) heap_give(heap, held[i]);
-  CHECK_EQ(check_heap(heap), 0);
+  CHECK_EQ(lm_heap_validate(heap), 0);
   end_heap(heap);
   CHECK_EQ(spans_in_use(), 0);
-  check_pool(heap->pool);
+  lm_pool_validate(heap->pool);
 }
 
 int main(void) {

@@ -13,7 +13,7 @@ static void take_spans(struct lm_heap *heap) {
 static void give_spans(struct lm_heap *heap) {
   leave_no_room(heap, CLASS);
   for (size_t i = 0; i < SPANS * BLOCKS; i++) heap_give(heap, blocks[i]);
-  check_heap(heap);
+  lm_heap_validate(heap);
 }
 
 /* A heap that has learnt to keep all its spans, and does if it may. */

@@ -33,21 +33,21 @@ static void keep_blocks(size_t count) {
 
 /* The owner has the blocks back once it has taken what was sent. */
 static void check_that_owner_gets(size_t count) {
-  size_t before = check_heap(owner);
+  size_t before = lm_heap_validate(owner);
   CHECK(lm_load_relaxed(&owner->inbox) != NULL);
   lm_remote_collect(owner);
-  CHECK_EQ(check_heap(owner), before - count);
+  CHECK_EQ(lm_heap_validate(owner), before - count);
 }
 
 /* ---- Who may be one ---- */
 
 static void a_bin_takes_guests_once_malloc_has_found_it_empty(void) {
   begin();
-  take_blocks(GUESTS_PER_REFILL + 1);
+  take_blocks(LM_GUESTS_PER_REFILL + 1);
   CHECK(!keep(blocks[0]));
-  keep_blocks(GUESTS_PER_REFILL);
-  CHECK(!keep(blocks[GUESTS_PER_REFILL]));
-  CHECK_EQ(check_heap(owner), GUESTS_PER_REFILL + 1);
+  keep_blocks(LM_GUESTS_PER_REFILL);
+  CHECK(!keep(blocks[LM_GUESTS_PER_REFILL]));
+  CHECK_EQ(lm_heap_validate(owner), LM_GUESTS_PER_REFILL + 1);
 }
 
 static void malloc_hands_out_the_guest_that_was_freed_last(void) {
@@ -56,7 +56,7 @@ static void malloc_hands_out_the_guest_that_was_freed_last(void) {
   keep_blocks(2);
   CHECK_EQ(heap_take(host, CLASS), blocks[1]);
   CHECK_EQ(heap_take(host, CLASS), blocks[0]);
-  CHECK_EQ(check_heap(owner), 2);
+  CHECK_EQ(lm_heap_validate(owner), 2);
 }
 
 static void nothing_waits_in_chains_for_a_guest(void) {
@@ -144,7 +144,7 @@ static void ticks_send_those_of_a_bin_that_is_not_used(void) {
   take_blocks(3);
   keep_blocks(2);
   tick_host();
-  CHECK_EQ(check_heap(owner), 3);
+  CHECK_EQ(lm_heap_validate(owner), 3);
   tick_host();
   tick_host();
   check_that_owner_gets(2);
@@ -191,10 +191,10 @@ static void what_has_become_ones_own_goes_into_its_span(void) {
   end_heap(owner);
   CHECK(lm_orphan_adopt_span(host, lm_span_of(blocks[0])));
   lm_heap_own(host, lm_span_of(blocks[0]));
-  size_t before = check_heap(host);
+  size_t before = lm_heap_validate(host);
   lm_heap_flush_guests(host);
   CHECK_EQ(host->bins[CLASS], LM_NO_BLOCK);
-  CHECK_EQ(check_heap(host), before);
+  CHECK_EQ(lm_heap_validate(host), before);
   CHECK_EQ(host->chained_weight, 0);
 }
 
@@ -203,8 +203,8 @@ static void a_guest_costs_two_of_the_blocks_that_a_call_puts_back(void) {
   take_blocks(BLOCKS);
   keep_blocks(8);
   lm_heap_send_guests(host);
-  drain(host, DRAINED_BY_CALL);
-  CHECK_EQ(unit_list_length(host->bins[CLASS]), 8 - DRAINED_BY_CALL / GUEST_COST);
+  lm_bins_drain(host, LM_DRAINED_BY_CALL);
+  CHECK_EQ(list_length(host->bins[CLASS]), 8 - LM_DRAINED_BY_CALL / GUEST_COST);
 }
 
 int main(void) {

@@ -48,13 +48,13 @@ static void trim_makes_holes_and_leaves_the_blocks(void) {
     size_t class_index = lm_sizeclass_of(sizes[i]);
     begin(class_index, some_at_random);
     lm_heap_trim(heap);
-    check_heap(heap);
+    lm_heap_validate(heap);
     check_contents(class_index);
     if (sizes[i] >= 512) CHECK_THAT(purged_bytes(), >, BYTES / 3);
     for (size_t j = 0; j < count; j++)
       if (blocks[j] != NULL) heap_give(heap, blocks[j]);
     lm_heap_trim(heap);
-    CHECK_EQ(check_heap(heap), 0);
+    CHECK_EQ(lm_heap_validate(heap), 0);
     end_heap(heap);
   }
 }
@@ -83,7 +83,7 @@ static void holes_are_filled_before_the_heap_grows(void) {
     }
     CHECK_EQ(heap->slice_count, slices);
     check_contents(class_index);
-    check_heap(heap);
+    lm_heap_validate(heap);
     end_heap(heap);
   }
 }
@@ -101,7 +101,7 @@ static void a_second_trim_gives_only_new_pages_back(void) {
   }
   lm_heap_trim(heap);
   CHECK_THAT(heap->pool->purge_count, >, purges);
-  check_heap(heap);
+  lm_heap_validate(heap);
   check_contents(class_index);
 }
 
@@ -116,7 +116,7 @@ static void spans_with_holes_are_left_and_adopted(void) {
     blocks[i] = heap_take(other, class_index);
     memset(blocks[i], (int)(i % 251 + 1), 1024);
   }
-  check_heap(other);
+  lm_heap_validate(other);
   check_contents(class_index);
 }
 
@@ -140,9 +140,9 @@ static void a_block_freed_beside_a_hole_is_taken_again(void) {
   lm_heap_trim(heap);
   heap_give(heap, blocks[0]);
   lm_heap_flush_bin(heap, class_index);
-  check_heap(heap);
+  lm_heap_validate(heap);
   CHECK_EQ(heap_take(heap, class_index) != NULL, 1);
-  check_heap(heap);
+  lm_heap_validate(heap);
 }
 
 /* ---- By the clock ---- */
@@ -153,7 +153,7 @@ static void pass_rounds(size_t rounds) {
     heap->watch.seen_ms -= lm_options.purge_delay_ms;
     for (int k = 0; k < 200; k++) lm_heap_tick(heap);
   }
-  check_heap(heap);
+  lm_heap_validate(heap);
 }
 
 static void spans_that_are_quiet_for_two_looks_get_holes(void) {
@@ -207,7 +207,7 @@ static void who_fills_holes_waits_longer_for_the_next(void) {
   lm_holes_make(span);
   CHECK(lm_holes_fill(span));
   CHECK_EQ(span->quiet_wait, QUIET_WAIT_MAX);
-  check_heap(heap);
+  lm_heap_validate(heap);
 }
 
 static void no_call_does_more_than_its_share(void) {

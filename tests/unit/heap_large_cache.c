@@ -28,7 +28,7 @@ static void check_cache(void) {
   }
   CHECK_EQ(page_count, lm_large_cache_pages(heap));
   CHECK_THAT(page_count, <=, lm_pages_of(CACHED_MOST_BYTES));
-  check_pool(heap->pool);
+  lm_pool_validate(heap->pool);
 }
 
 static void give(void *block) {

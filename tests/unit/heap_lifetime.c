@@ -28,7 +28,7 @@ static void a_small_heap_is_kept_with_its_spans(void) {
   CHECK(!is_kept(heap));
   CHECK_EQ(heap_take(heap, CLASS), freed);
   heap_give(heap, kept);
-  CHECK_EQ(check_heap(heap), 1);
+  CHECK_EQ(lm_heap_validate(heap), 1);
 }
 
 static void a_large_heap_is_not_kept(void) {
@@ -50,7 +50,7 @@ static void what_is_sent_to_a_kept_heap_is_there_for_the_next_thread(void) {
   CHECK(lm_load_relaxed(&heap->inbox) != NULL);
   CHECK_EQ(new_heap(), heap);
   lm_remote_collect(heap);
-  CHECK_EQ(check_heap(heap), 0);
+  CHECK_EQ(lm_heap_validate(heap), 0);
 }
 
 static void kept_heaps_hold_no_more_than_the_limit(void) {

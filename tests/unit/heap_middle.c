@@ -7,13 +7,13 @@
 static char *take_block(struct lm_heap *heap, size_t pages) {
   char *block = lm_middle_take(heap, pages, false);
   CHECK(block != NULL);
-  check_middle(heap);
+  lm_middle_validate(heap);
   return block;
 }
 
 static void give_back(struct lm_heap *heap, char *block) {
   CHECK(lm_middle_give(heap, block));
-  check_middle(heap);
+  lm_middle_validate(heap);
 }
 
 static size_t cached_count(const struct lm_heap *heap) {
@@ -36,7 +36,7 @@ static void blocks_of_a_heap_stand_in_its_own_chunk(void) {
   CHECK_EQ(chunk_of(first), chunk_of(second));
   CHECK(chunk_of(theirs) != chunk_of(first));
   CHECK_EQ(lm_pools[0].chunk_count, 2);
-  check_pool(&lm_pools[0]);
+  lm_pool_validate(&lm_pools[0]);
 }
 
 static void the_fullest_chunk_that_will_do_is_filled_first(void) {
@@ -125,9 +125,9 @@ static void a_block_is_resized_where_it_stands(void) {
   struct lm_heap *heap = new_heap();
   char *block = take_block(heap, 10);
   CHECK(lm_middle_resize(heap, block, 30));
-  check_middle(heap);
+  lm_middle_validate(heap);
   CHECK(lm_middle_resize(heap, block, 12));
-  check_middle(heap);
+  lm_middle_validate(heap);
   CHECK_EQ(lm_large_usable_bytes(block), 12 * PAGE);
   CHECK(!lm_middle_resize(heap, block, LM_CHUNK_RUN_MAX + 1));
 }
@@ -137,7 +137,7 @@ static void without_memory_for_a_chunk_there_is_no_block(void) {
   lm_fault_countdown = 0;
   lm_fault_more = 100;
   CHECK_EQ(lm_middle_take(heap, 10, false), NULL);
-  check_middle(heap);
+  lm_middle_validate(heap);
 }
 
 /* ---- From heap to heap ---- */
@@ -176,7 +176,7 @@ static void the_last_block_of_an_orphan_gives_the_chunk_back(void) {
   send(other, second);
   lm_remote_flush(other);
   CHECK_EQ(lm_pools[0].chunk_count, 0);
-  check_pool(&lm_pools[0]);
+  lm_pool_validate(&lm_pools[0]);
 }
 
 static void who_takes_middle_blocks_adopts_the_chunk_whose_block_it_frees(void) {
@@ -186,12 +186,12 @@ static void who_takes_middle_blocks_adopts_the_chunk_whose_block_it_frees(void) 
   end_heap(heap);
   send(other, first);
   lm_remote_flush(other);
-  check_middle(other);
+  lm_middle_validate(other);
   CHECK_EQ(lm_tag_of(second), other->tag | LM_TAG_CHUNK | LM_CLASS_MIDDLE);
   CHECK_EQ(other->middle.used_count, 30);
   CHECK_EQ(take_block(other, 10), first);
   give_back(other, second);
-  check_pool(&lm_pools[0]);
+  lm_pool_validate(&lm_pools[0]);
 }
 
 static void who_only_frees_middle_blocks_adopts_no_more_chunks(void) {
@@ -210,7 +210,7 @@ static void who_only_frees_middle_blocks_adopts_no_more_chunks(void) {
   send(other, blocks[1][1]);
   lm_remote_flush(other);
   CHECK_EQ(lm_load_relaxed(&lm_span_of(blocks[1][2])->owner), other);
-  check_middle(other);
+  lm_middle_validate(other);
 }
 
 static void an_empty_chunk_is_no_orphan(void) {
@@ -270,7 +270,7 @@ static void take_and_give(struct lm_heap *heap, int count, int lengths) {
   char *blocks[200];
   for (int i = 0; i < count; i++) blocks[i] = take_block(heap, 8 + (size_t)(i % lengths));
   for (int i = 0; i < count; i++) give_back(heap, blocks[i]);
-  check_middle(heap);
+  lm_middle_validate(heap);
 }
 
 static void what_was_too_much_for_the_cache_is_cached_the_next_time(void) {
@@ -305,7 +305,7 @@ static void half_of_what_was_learnt_goes_when_less_was_needed(void) {
   CHECK_EQ(heap->middle.learning.learnt_count, learnt); /* all of it was needed before that tick */
   for (int i = 0; i < 2; i++) lm_middle_tick(heap, 1);
   CHECK_EQ(heap->middle.learning.learnt_count, learnt / 2);
-  check_middle(heap);
+  lm_middle_validate(heap);
 }
 
 static void trimming_leaves_nothing_free(void) {
@@ -313,7 +313,7 @@ static void trimming_leaves_nothing_free(void) {
   char *block = take_block(heap, 5), *freed = take_block(heap, 5);
   give_back(heap, freed);
   lm_heap_trim(heap);
-  check_middle(heap);
+  lm_middle_validate(heap);
   CHECK_EQ(heap->middle.dirty_count, 0);
   give_back(heap, block);
   lm_heap_trim(heap);

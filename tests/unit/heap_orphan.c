@@ -26,7 +26,7 @@ static void a_span_with_blocks_in_use_becomes_an_orphan(void) {
   CHECK_EQ(lm_load_relaxed(&span->owner), NULL);
   CHECK_EQ(lm_tag_of(blocks[0]), LM_OWNER_ORPHAN << LM_TAG_OWNER_SHIFT | CLASS);
   CHECK_EQ(span->used_count, 3);
-  CHECK_EQ(span->used_count + unit_list_length(span->free_list), span->extended_count);
+  CHECK_EQ(span->used_count + list_length(span->free_list), span->extended_count);
 }
 
 static void all_kinds_of_spans_are_left(void) {
@@ -44,10 +44,10 @@ static void an_orphan_with_free_blocks_is_adopted_before_a_new_span_is_taken(voi
   struct lm_span *span = lm_span_of(blocks[0]);
   CHECK_EQ(lm_span_of(block), span);
   CHECK_EQ(span->state, LM_SPAN_CURRENT);
-  CHECK_EQ(check_heap(heap), 4);
+  CHECK_EQ(lm_heap_validate(heap), 4);
   CHECK_EQ(lm_pools[0].span_slice_count, 1);
   heap_give(heap, blocks[0]);
-  CHECK_EQ(check_heap(heap), 3);
+  CHECK_EQ(lm_heap_validate(heap), 3);
 }
 
 static void an_orphan_of_another_class_is_left_alone(void) {
@@ -91,7 +91,7 @@ static void several_blocks_are_put_back_at_once(void) {
   CHECK(put_back(blocks[1], blocks[3], 3));
   struct lm_span *span = lm_span_of(a);
   CHECK_EQ(span->used_count, 61);
-  CHECK_EQ(unit_list_length(span->free_list), 3);
+  CHECK_EQ(list_length(span->free_list), 3);
 }
 
 static void an_adopted_span_takes_nothing_as_an_orphan(void) {
@@ -108,7 +108,7 @@ static void the_last_block_ends_an_orphan_with_free_blocks(void) {
   CHECK(put_back(blocks[0], blocks[0], 1));
   CHECK_EQ(lm_pools[0].span_slice_count, 0);
   CHECK_EQ(lm_tag_of(blocks[0]), 0);
-  check_pool(&lm_pools[0]);
+  lm_pool_validate(&lm_pools[0]);
   CHECK_EQ(lm_orphan_adopt(new_heap(), CLASS), NULL);
   CHECK_EQ(lm_load_relaxed(&usable_counts[CLASS]), 0);
 }
@@ -155,7 +155,7 @@ static void spans_go_from_thread_to_thread_and_end_at_last(void) {
     CHECK_EQ(usable_orphans[i].first, NULL);
     CHECK_EQ(full_orphans[i].first, NULL);
   }
-  check_pool(&lm_pools[0]);
+  lm_pool_validate(&lm_pools[0]);
 }
 
 /* ---- Real threads ---- */

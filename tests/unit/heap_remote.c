@@ -50,7 +50,7 @@ static void remote_frees_wait_in_a_chain_unseen_by_the_owner(void) {
   for (int i = 0; i < 5; i++) heap_give(other, blocks[i]);
   CHECK_EQ(inbox(owner), NULL);
   CHECK_EQ(other->chained_weight, 5 * 64);
-  CHECK_EQ(check_heap(owner), 10);
+  CHECK_EQ(lm_heap_validate(owner), 10);
 }
 
 static void a_chain_becomes_one_message_with_its_blocks_in_order(void) {
@@ -138,7 +138,7 @@ static void the_smallest_blocks_hold_a_message(void) {
   lm_remote_flush(other);
   check_ring(inbox(owner), &block, 1);
   lm_remote_collect(owner);
-  CHECK_EQ(check_heap(owner), 0);
+  CHECK_EQ(lm_heap_validate(owner), 0);
 }
 
 static void a_flush_with_nothing_collected_sends_nothing(void) {
@@ -162,7 +162,7 @@ static void chains_for_one_owner_arrive_with_one_push(void) {
   CHECK_EQ(inbox_length(owner), 3);
   lm_remote_collect(owner);
   CHECK_EQ(inbox(owner), NULL);
-  CHECK_EQ(check_heap(owner), 0);
+  CHECK_EQ(lm_heap_validate(owner), 0);
 }
 
 static void a_chain_that_makes_room_waits_in_a_parcel(void) {
@@ -317,7 +317,7 @@ static void nothing_is_left_behind_when_all_is_sent(void) {
   for (size_t i = 0; i < LM_CHAIN_COUNT; i++) CHECK_EQ(other->chains[i].slice, 0);
   for (size_t i = 0; i < LM_PARCEL_COUNT; i++) CHECK_EQ(other->parcels[i].first, NULL);
   lm_remote_collect(owner);
-  CHECK_EQ(check_heap(owner), 0);
+  CHECK_EQ(lm_heap_validate(owner), 0);
 }
 
 static void a_tick_sends_what_is_collected(void) {
@@ -338,7 +338,7 @@ static void blocks_of_the_current_span_come_back_into_the_bin(void) {
   lm_remote_flush(other);
   CHECK_EQ(owner->bins[CLASS], LM_NO_BLOCK);
   CHECK(heap_take(owner, CLASS) != NULL);
-  CHECK_EQ(check_heap(owner), 1);
+  CHECK_EQ(lm_heap_validate(owner), 1);
   CHECK_EQ(owner->current[CLASS]->extended_count, 64);
 }
 
@@ -350,7 +350,7 @@ static void a_full_span_emptied_by_others_goes_back(void) {
   CHECK_EQ(owner->pool->span_slice_count, 2);
   lm_remote_collect(owner);
   CHECK_EQ(owner->pool->span_slice_count - owner->spares.count, 1);
-  CHECK_EQ(check_heap(owner), 1);
+  CHECK_EQ(lm_heap_validate(owner), 1);
 }
 
 static void a_full_span_an_eighth_freed_by_others_is_usable(void) {
@@ -360,7 +360,7 @@ static void a_full_span_an_eighth_freed_by_others_is_usable(void) {
   lm_remote_flush(other);
   lm_remote_collect(owner);
   CHECK_EQ(lm_span_of(blocks[0])->state, LM_SPAN_USABLE);
-  CHECK_EQ(check_heap(owner), BLOCKS / 2 + 1);
+  CHECK_EQ(lm_heap_validate(owner), BLOCKS / 2 + 1);
 }
 
 static void messages_of_several_senders_all_arrive(void) {
@@ -373,7 +373,7 @@ static void messages_of_several_senders_all_arrive(void) {
   lm_remote_flush(other);
   lm_remote_flush(third);
   lm_remote_collect(owner);
-  CHECK_EQ(check_heap(owner), 0);
+  CHECK_EQ(lm_heap_validate(owner), 0);
 }
 
 static size_t received_length(const struct lm_heap *heap) {
@@ -402,10 +402,10 @@ static void a_refill_takes_no_more_messages_than_it_must(void) {
   heap_take(owner, LARGE_CLASS);
   CHECK_EQ(inbox_length(owner), 0);
   CHECK_EQ(received_length(owner), sent - MESSAGES_PER_CALL);
-  CHECK_EQ(check_heap(owner), SPANS * SPAN_BLOCKS - MESSAGES_PER_CALL + 1);
+  CHECK_EQ(lm_heap_validate(owner), SPANS * SPAN_BLOCKS - MESSAGES_PER_CALL + 1);
   lm_remote_collect(owner);
   CHECK_EQ(received_length(owner), 0);
-  CHECK_EQ(check_heap(owner), SPANS * (SPAN_BLOCKS - 1) + 1);
+  CHECK_EQ(lm_heap_validate(owner), SPANS * (SPAN_BLOCKS - 1) + 1);
 }
 
 static void all_messages_are_taken_before_new_memory(void) {
@@ -554,8 +554,8 @@ static void a_message_to_a_heap_that_has_lost_the_span_is_sent_on(void) {
   lm_remote_collect(owner);
   check_ring(inbox(third), blocks, 1);
   lm_remote_collect(third);
-  CHECK_EQ(check_heap(third), 1);
-  CHECK_EQ(check_heap(owner), 0);
+  CHECK_EQ(lm_heap_validate(third), 1);
+  CHECK_EQ(lm_heap_validate(owner), 0);
 }
 
 static void a_chain_of_a_span_that_was_adopted_meanwhile_comes_back_to_oneself(void) {
@@ -569,7 +569,7 @@ static void a_chain_of_a_span_that_was_adopted_meanwhile_comes_back_to_oneself(v
   lm_remote_flush(other);
   check_ring(inbox(other), blocks, 1);
   lm_remote_collect(other);
-  CHECK_EQ(check_heap(other), 2);
+  CHECK_EQ(lm_heap_validate(other), 2);
 }
 
 static void an_orphans_last_block_freed_from_afar_ends_the_span(void) {
@@ -581,7 +581,7 @@ static void an_orphans_last_block_freed_from_afar_ends_the_span(void) {
   CHECK_EQ(owner->pool->span_slice_count, 1);
   lm_remote_flush(other);
   CHECK_EQ(owner->pool->span_slice_count, 0);
-  check_pool(owner->pool);
+  lm_pool_validate(owner->pool);
 }
 
 static void a_heap_that_does_not_use_the_class_leaves_the_orphan_one(void) {
@@ -606,11 +606,11 @@ static void a_heap_that_uses_the_class_adopts_the_orphan_whose_blocks_it_frees(v
   struct lm_span *span = lm_span_of(blocks[0]);
   CHECK_EQ(lm_load_relaxed(&span->owner), other);
   CHECK_EQ(span->state, LM_SPAN_USABLE);
-  CHECK_EQ(check_heap(other), 4);
+  CHECK_EQ(lm_heap_validate(other), 4);
   leave_no_room(other, CLASS);
   heap_give(other, blocks[0]); /* one's own from here on */
   CHECK_EQ(other->chained_weight, 0);
-  CHECK_EQ(check_heap(other), 3);
+  CHECK_EQ(lm_heap_validate(other), 3);
   heap_give(other, blocks[3]);
   heap_give(other, blocks[4]);
   CHECK_EQ(span->state, LM_SPAN_SPARE);
@@ -626,7 +626,7 @@ static void an_orphan_whose_last_blocks_come_back_at_once_ends(void) {
   heap_give(other, blocks[1]);
   lm_remote_flush(other);
   CHECK_EQ(lm_span_of(blocks[0])->state, LM_SPAN_SPARE);
-  CHECK_EQ(check_heap(other), 1);
+  CHECK_EQ(lm_heap_validate(other), 1);
 }
 
 static void a_heap_that_ends_sends_what_it_has_collected(void) {
@@ -672,12 +672,12 @@ static void a_chain_that_makes_room_by_ending_an_orphan_loses_no_block(void) {
   CHECK(lm_heap_keep_guest(other, (struct lm_block *)guest, FIRST_GUEST_CLASS));
   lm_heap_send_guests(other);
   CHECK(other->drains);
-  size_t held = check_heap(owner);
+  size_t held = lm_heap_validate(owner);
   heap_give(other, last);
   heap_give(other, outer);
   lm_heap_trim(other);
   lm_remote_collect(owner);
-  CHECK_EQ(check_heap(owner), held - 2);
+  CHECK_EQ(lm_heap_validate(owner), held - 2);
 }
 
 /* Blocks that a tick sends home may be enough to send parts, which asks for a tick as well. */

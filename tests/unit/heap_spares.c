@@ -18,7 +18,7 @@ static void take_spans(size_t count) {
 static void give_spans(size_t from, size_t to) {
   leave_no_room(heap, CLASS);
   for (size_t i = from * BLOCKS; i < to * BLOCKS; i++) heap_give(heap, blocks[i]);
-  check_heap(heap);
+  lm_heap_validate(heap);
 }
 
 /* A heap with a span's blocks in use, and a spare. */
@@ -52,7 +52,7 @@ static void a_spare_serves_its_class_as_it_is(void) {
   CHECK_EQ(lm_span_of(block), span);
   CHECK_EQ(heap->current[CLASS], span);
   CHECK_EQ(heap->spares.count, 0);
-  CHECK_EQ(check_heap(heap), BLOCKS + 1);
+  CHECK_EQ(lm_heap_validate(heap), BLOCKS + 1);
 }
 
 static void a_spare_serves_another_class_when_that_needs_a_span(void) {
@@ -63,7 +63,7 @@ static void a_spare_serves_another_class_when_that_needs_a_span(void) {
   CHECK_EQ(span->class_index, CLASS + 1);
   CHECK(!zero); /* the pool does not know yet that these pages have been written to */
   CHECK_EQ(heap->spares.count, 0);
-  CHECK_EQ(check_heap(heap), BLOCKS + 1);
+  CHECK_EQ(lm_heap_validate(heap), BLOCKS + 1);
 }
 
 static void what_another_class_wrote_is_dirty_when_the_span_goes_back(void) {
@@ -76,7 +76,7 @@ static void what_another_class_wrote_is_dirty_when_the_span_goes_back(void) {
   size_t page = lm_page_of(lm_span_start(span)), count = lm_pages_per_slice();
   const struct lm_region *region = lm_region_of(span);
   CHECK_EQ(lm_bitmap_count(region->dirty_pages, page, page + count), count);
-  check_pool(heap->pool);
+  lm_pool_validate(heap->pool);
 }
 
 static void a_spare_of_another_length_is_of_no_use(void) {
@@ -84,7 +84,7 @@ static void a_spare_of_another_length_is_of_no_use(void) {
   CHECK_EQ(lm_classes[TWO_SLICES].slice_count, 2);
   heap_take(heap, TWO_SLICES);
   CHECK_EQ(heap->spares.count, 1);
-  check_heap(heap);
+  lm_heap_validate(heap);
 }
 
 static void what_is_freed_and_asked_for_again_is_kept_the_next_time(void) {
@@ -95,7 +95,7 @@ static void what_is_freed_and_asked_for_again_is_kept_the_next_time(void) {
   }
   CHECK_THAT(heap->spares.count, >=, SPANS - SPANS / 8);
   take_spans(SPANS);
-  CHECK_EQ(check_heap(heap), SPANS * BLOCKS);
+  CHECK_EQ(lm_heap_validate(heap), SPANS * BLOCKS);
 }
 
 static void nothing_is_learnt_from_a_little_up_and_down(void) {
@@ -122,7 +122,7 @@ static void no_more_is_learnt_than_there_may_be(void) {
 static void tick_once(void) {
   heap->tick_ms = lm_os_clock_ms() - lm_options.purge_delay_ms;
   for (int i = 0; i < 2 * SPANS; i++) lm_heap_tick(heap);
-  check_heap(heap);
+  lm_heap_validate(heap);
 }
 
 static void what_is_not_needed_for_a_tick_goes_back_and_is_unlearnt(void) {

@@ -37,7 +37,7 @@ static void *free_and_sleep(void *unused) {
   sleeper = lm_this_heap;
   sleep_until_turn(2);
   take_all();
-  check_heap(sleeper);
+  lm_heap_validate(sleeper);
   free_most();
   CHECK_EQ(sleeper->visits.parked, LM_NOT_PARKED);
   check_kept();
@@ -76,7 +76,7 @@ static void a_sleeping_thread_s_holes_are_made_by_others(void) {
   visit_for_rounds(4);
   CHECK_EQ(sleeper->visits.parked, LM_PARKED);
   CHECK_THAT(holes_of(sleeper) * PAGE, >, BLOCKS * BYTES / 2);
-  check_heap(sleeper);
+  lm_heap_validate(sleeper);
   lm_store_release(&turn, 2);
   join_thread(thread);
 }
@@ -88,7 +88,7 @@ static void trim_reaches_sleeping_threads_at_once(void) {
   CHECK(lm_visit_all_to_trim());
   CHECK_THAT(holes_of(sleeper) * PAGE, >, BLOCKS * BYTES / 2);
   CHECK_EQ(sleeper->spares.count, 0);
-  check_heap(sleeper);
+  lm_heap_validate(sleeper);
   lm_store_release(&turn, 2);
   join_thread(thread);
 }
@@ -111,7 +111,7 @@ static void messages_to_a_sleeping_thread_are_taken(void) {
   pthread_t thread = start_thread(free_and_sleep, NULL);
   wait_for_turn(1);
   struct lm_heap *mine = lm_heap_begin();
-  size_t used_before = check_heap(sleeper);
+  size_t used_before = lm_heap_validate(sleeper);
   void *middle = NULL;
   for (size_t i = 0; i < BLOCKS; i += KEPT_OF) {
     heap_give(mine, blocks[i]);
@@ -121,7 +121,7 @@ static void messages_to_a_sleeping_thread_are_taken(void) {
   CHECK(lm_load_relaxed(&sleeper->inbox) != NULL);
   visit_for_rounds(4);
   CHECK(lm_load_relaxed(&sleeper->inbox) == NULL);
-  CHECK_THAT(check_heap(sleeper), <=, used_before - BLOCKS / KEPT_OF);
+  CHECK_THAT(lm_heap_validate(sleeper), <=, used_before - BLOCKS / KEPT_OF);
   (void)middle;
   lm_store_release(&turn, 2);
   join_thread(thread);
@@ -134,7 +134,7 @@ static void *take_middle_and_sleep(void *unused) {
   lm_remote_collect(sleeper);
   CHECK_EQ(sleeper->received_of_chunks, NULL);
   CHECK_EQ(live_count(&sleeper->middle), 0);
-  check_heap(sleeper);
+  lm_heap_validate(sleeper);
   return unused;
 }
 
@@ -200,7 +200,7 @@ static void a_thread_and_its_visitors_never_meet(void) {
   for (size_t i = 0; i < 2000; i++) lm_raw_free(blocks[i]);
   lm_store_relaxed(&turn, 1);
   for (int i = 0; i < 2; i++) join_thread(visitors[i]);
-  check_heap(lm_this_heap);
+  lm_heap_validate(lm_this_heap);
 }
 
 int main(void) {

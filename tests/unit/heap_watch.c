@@ -11,7 +11,7 @@ static struct lm_heap *begin(size_t count, uint64_t unseen_ms) {
   heap->close_looks = 0;
   heap->watch.seen_ms -= unseen_ms;
   lm_heap_tick(heap);
-  check_heap(heap);
+  lm_heap_validate(heap);
   return heap;
 }
 
@@ -47,7 +47,7 @@ static void a_watched_free_is_a_free_like_any_other(void) {
   lm_raw_free(large);
   lm_raw_free(middle);
   for (size_t i = 0; i < BLOCKS; i++) lm_raw_free(blocks[i]);
-  check_heap(heap);
+  lm_heap_validate(heap);
 }
 
 static void *free_them(void *unused) {
@@ -119,7 +119,7 @@ static void a_heap_that_is_called_takes_what_others_have_sent(void) {
     used = lm_raw_malloc(16);
   }
   CHECK(!lm_remote_waits(heap));
-  check_heap(heap);
+  lm_heap_validate(heap);
 }
 
 static void a_tick_takes_what_others_have_sent(void) {
@@ -145,7 +145,7 @@ static void frees_are_counted_once_they_may_not_look_and_much_is_free(void) {
   heap->large_cache.page_count = 0;
   lm_heap_tick(heap);
   CHECK(!heap->watch.counts);
-  check_heap(heap);
+  lm_heap_validate(heap);
 }
 
 static void a_counted_free_that_finds_the_bin_full_sees_the_clock(void) {

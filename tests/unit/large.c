@@ -129,7 +129,7 @@ static void a_large_block_grows_and_shrinks_in_place(void) {
   CHECK_EQ(lm_large_resize(heap, block, 40000), block);
   CHECK_EQ(lm_large_usable_bytes(block), lm_align_up(40000, PAGE));
   check_filled(block, 0, 1000, 1);
-  check_pool(pool);
+  lm_pool_validate(pool);
 }
 
 static void a_large_block_that_cannot_grow_in_place_moves_with_its_pages(void) {
@@ -140,7 +140,7 @@ static void a_large_block_that_cannot_grow_in_place_moves_with_its_pages(void) {
   check_ends(moved, MIB, 2);
   CHECK_EQ(lm_large_usable_bytes(block), 0);
   CHECK_EQ(pool->large_count, 1);
-  check_pool(pool);
+  lm_pool_validate(pool);
   char *again = lm_large_take(heap, MIB, PAGE, true); /* where the pages were */
   check_zero(again, MIB);
   check_ends(moved, MIB, 2);
@@ -157,7 +157,7 @@ static void pages_that_are_there_are_copied_to_and_not_lost(void) {
   CHECK_EQ(lm_large_usable_bytes(block), 0);
   CHECK_EQ(pool->large_count, 1);
   CHECK_EQ(lm_load_relaxed(&pool->dirty_page_count), MIB / PAGE);
-  check_pool(pool);
+  lm_pool_validate(pool);
   lm_options.purge_delay_ms = delay_ms;
 }
 
@@ -169,7 +169,7 @@ static void a_block_that_grows_beyond_4_mib_becomes_a_mapping_that_grows(void) {
   check_ends(moved, MIB, 9);
   CHECK_EQ(lm_large_usable_bytes(block), 0);
   CHECK_EQ(pool->large_count, 0);
-  check_pool(pool);
+  lm_pool_validate(pool);
   moved = lm_large_resize(heap, moved, 9 * MIB);
   CHECK(moved != NULL);
   check_ends(moved, MIB, 9);
@@ -195,7 +195,7 @@ static void a_mapping_that_fails_leaves_the_block_that_was_to_grow(void) {
   CHECK_EQ(lm_large_resize(heap, block, 5 * MIB), NULL);
   CHECK_EQ(lm_large_usable_bytes(block), MIB);
   check_ends(block, MIB, 9);
-  check_pool(pool);
+  lm_pool_validate(pool);
 }
 
 static void a_large_block_moves_into_a_mapping_when_it_outgrows_regions(void) {
@@ -205,7 +205,7 @@ static void a_large_block_moves_into_a_mapping_when_it_outgrows_regions(void) {
   CHECK(moved != NULL && !lm_region_holds((uintptr_t)moved));
   check_ends(moved, LM_LARGE_MAX_BYTES, 3);
   CHECK_EQ(pool->large_count, 0);
-  check_pool(pool);
+  lm_pool_validate(pool);
 }
 
 static void a_small_large_block_is_copied(void) {
@@ -219,7 +219,7 @@ static void a_small_large_block_is_copied(void) {
   check_ends(moved, 40000, 3);
   CHECK_EQ(lm_large_usable_bytes(block), 0);
   CHECK_EQ(pool->large_count, 2);
-  check_pool(pool);
+  lm_pool_validate(pool);
 }
 
 static void a_block_that_grows_by_half_does_so_in_place_the_next_time(void) {
@@ -229,7 +229,7 @@ static void a_block_that_grows_by_half_does_so_in_place_the_next_time(void) {
   CHECK(moved != NULL && moved != block);
   CHECK_EQ(lm_large_resize(heap, moved, 900 * LM_KIB), moved);
   check_ends(moved, 400 * LM_KIB, 4);
-  check_pool(pool);
+  lm_pool_validate(pool);
 }
 
 static void a_block_that_doubles_stands_without_a_gap(void) {
@@ -247,7 +247,7 @@ static void a_block_whose_pages_the_kernel_does_not_move_is_copied(void) {
   CHECK(moved != NULL && moved != block);
   CHECK(lm_fault_countdown < 0);
   check_ends(moved, MIB, 4);
-  check_pool(pool);
+  lm_pool_validate(pool);
   CHECK_EQ(pool->large_count, 2);
   touch(moved + MIB, 2 * MIB);
   CHECK_EQ(take_bytes(MIB), block);

@@ -9,9 +9,9 @@ static struct lm_span *take_chunk_regretting(size_t *regretted) {
   char *start = lm_pool_take_chunk(pool, regretted);
   CHECK(start != NULL);
   CHECK_EQ((uintptr_t)start % LM_CHUNK_BYTES, 0);
-  check_pool(pool);
+  lm_pool_validate(pool);
   struct lm_span *span = lm_span_begin(start, NULL, LM_CLASS_MIDDLE, LM_CHUNK_SLICES);
-  check_chunk(span);
+  lm_chunk_validate(span);
   return span;
 }
 
@@ -23,7 +23,7 @@ static struct lm_span *take_chunk(void) {
 static char *take_clear(struct lm_span *span, size_t pages, bool clear) {
   size_t reused, regretted;
   char *block = lm_chunk_take(span, pages, clear, &reused, &regretted);
-  check_chunk(span);
+  lm_chunk_validate(span);
   return block;
 }
 
@@ -32,13 +32,13 @@ static char *take_block(struct lm_span *span, size_t pages) { return take_clear(
 static bool resize_block(struct lm_span *span, char *block, size_t pages) {
   size_t regretted;
   bool resized = lm_chunk_resize(span, block, pages, &regretted);
-  check_chunk(span);
+  lm_chunk_validate(span);
   return resized;
 }
 
 static void give_back(struct lm_span *span, char *block) {
   lm_chunk_give(span, block);
-  check_chunk(span);
+  lm_chunk_validate(span);
 }
 
 static size_t dirty_count(const struct lm_span *span) {
@@ -141,7 +141,7 @@ static void what_a_pool_knows_of_the_pages_passes_to_the_chunk_and_back(void) {
   give_back(span, block);
   CHECK_EQ(dirty_count(span), 3);
   lm_pool_give_chunk(start);
-  check_pool(pool);
+  lm_pool_validate(pool);
   CHECK_EQ(lm_load_relaxed(&pool->dirty_page_count), 3);
   span = take_chunk();
   CHECK_EQ(lm_span_start(span), start);
@@ -159,7 +159,7 @@ static void only_what_is_free_is_purged(void) {
   give_back(span, first);
   give_back(span, second);
   CHECK_EQ(lm_chunk_purge(span, false, SIZE_MAX), 5);
-  check_chunk(span);
+  lm_chunk_validate(span);
   CHECK_EQ(dirty_count(span), 0);
   make_accessible(first, 6 * PAGE);
   check_zero(first, 2 * PAGE);
@@ -207,7 +207,7 @@ static void aged_pages_are_those_that_stay_free(void) {
   give_back(span, take_block(span, 2)); /* the first, used since */
   CHECK_EQ(lm_chunk_purge(span, true, SIZE_MAX), 2);
   CHECK_EQ(dirty_count(span), 2);
-  check_chunk(span);
+  lm_chunk_validate(span);
 }
 
 static void what_was_purged_early_is_regretted_when_the_chunk_is_taken_again(void) {
@@ -243,7 +243,7 @@ static void a_purge_that_fails_loses_nothing(void) {
   give_back(span, take_block(span, 3));
   lm_fault_countdown = 0;
   CHECK_EQ(lm_chunk_purge(span, false, SIZE_MAX), 0);
-  check_chunk(span);
+  lm_chunk_validate(span);
   CHECK_EQ(dirty_count(span), 3);
 }
 

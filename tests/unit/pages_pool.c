@@ -10,7 +10,7 @@ static struct lm_pool *const pool = &lm_pools[0];
 static char *take_large(size_t pages, size_t alignment, bool *zero) {
   char *block = lm_pool_take_large(pool, pages, alignment, zero);
   CHECK(block != NULL);
-  check_pool(pool);
+  lm_pool_validate(pool);
   return block;
 }
 
@@ -23,13 +23,13 @@ static char *take_span(size_t slices, uint64_t *dirty) {
   char *start = lm_pool_take_slices(pool, slices, OWNER, dirty);
   CHECK(start != NULL);
   CHECK_EQ((uintptr_t)start % LM_SLICE_BYTES, 0);
-  check_pool(pool);
+  lm_pool_validate(pool);
   return start;
 }
 
 static void give(void *block) {
   CHECK(lm_pool_give_large(block));
-  check_pool(pool);
+  lm_pool_validate(pool);
 }
 
 static size_t dirty_pages(void) { return lm_load_relaxed(&pool->dirty_page_count); }
@@ -55,7 +55,7 @@ static char *take_slice_for(uint32_t owner) {
   uint64_t dirty;
   char *start = lm_pool_take_slices(pool, 1, owner << LM_TAG_OWNER_SHIFT, &dirty);
   CHECK(start != NULL);
-  check_pool(pool);
+  lm_pool_validate(pool);
   return start;
 }
 
@@ -136,7 +136,7 @@ static void a_hole_is_filled_before_new_room_is_taken(void) {
 
 static void above_a_block_that_grows_is_a_gap(void) {
   char *above = take_some(1), *block = lm_pool_take_growing(pool, 4, 2);
-  check_pool(pool);
+  lm_pool_validate(pool);
   CHECK_EQ(block + 6 * PAGE, above);
   CHECK(lm_pool_resize_large(block, 6));
   CHECK(!lm_pool_resize_large(block, 7));
@@ -147,7 +147,7 @@ static void without_room_for_a_whole_gap_there_is_none(void) {
   char *high = take_some(6), *low = take_some(1);
   give(high);
   CHECK_EQ(lm_pool_take_growing(pool, 4, 3), low + 3 * PAGE);
-  check_pool(pool);
+  lm_pool_validate(pool);
 }
 
 static void others_may_have_the_gap(void) {
@@ -195,7 +195,7 @@ static void only_the_start_of_a_large_block_counts_as_one(void) {
   CHECK(!lm_pool_give_large(block + PAGE));
   give(block);
   CHECK(!lm_pool_give_large(block));
-  check_pool(pool);
+  lm_pool_validate(pool);
 }
 
 static void a_page_is_free_when_nobody_has_it(void) {
@@ -215,7 +215,7 @@ static void a_block_grows_into_the_free_pages_behind_it(void) {
   CHECK_EQ(lm_region_live_pages(b), 4);
   give(a);
   CHECK(lm_pool_resize_large(b, 6));
-  check_pool(pool);
+  lm_pool_validate(pool);
   CHECK_EQ(lm_region_live_pages(b), 6);
   CHECK(!lm_pool_is_free(b + 5 * PAGE));
   CHECK(lm_pool_is_free(b + 6 * PAGE));
@@ -230,7 +230,7 @@ static void a_block_does_not_grow_beyond_its_region(void) {
 static void a_block_that_shrinks_gives_its_tail_back_dirty(void) {
   char *block = take_some(8);
   CHECK(lm_pool_resize_large(block, 3));
-  check_pool(pool);
+  lm_pool_validate(pool);
   CHECK_EQ(dirty_pages(), 5);
   CHECK_EQ(pool->large_page_count, 3);
   CHECK(lm_pool_is_free(block + 3 * PAGE));
@@ -276,7 +276,7 @@ static void a_spans_untouched_pages_stay_known_to_be_zero(void) {
   make_accessible(span, touched);
   memset(span, 1, touched);
   lm_pool_give_slices(span, 4, touched, 0);
-  check_pool(pool);
+  lm_pool_validate(pool);
   CHECK_EQ(dirty_pages(), touched_pages);
   CHECK(take_span(4, &dirty) == span);
   CHECK_EQ(dirty, lm_bitmap_mask(0, 0, touched_pages));
@@ -289,7 +289,7 @@ static void a_page_that_was_touched_at_its_start_only_is_dirty_as_a_whole(void) 
   uint64_t dirty;
   char *span = take_span(1, &dirty);
   lm_pool_give_slices(span, 1, 1, 0);
-  check_pool(pool);
+  lm_pool_validate(pool);
   CHECK_EQ(dirty_pages(), 1);
 }
 
@@ -298,7 +298,7 @@ static void pages_that_were_moved_away_are_fresh(void) {
   char *block = take_some(4);
   CHECK_EQ(lm_os_purge(block, 4 * PAGE), 0);
   lm_pool_forget_large(block);
-  check_pool(pool);
+  lm_pool_validate(pool);
   CHECK_EQ(pool->large_count + pool->large_page_count + dirty_pages(), 0);
   CHECK(take_large(4, PAGE, &zero) == block && zero);
 }
@@ -311,7 +311,7 @@ static void trim_gives_everything_back_and_it_reads_as_zero(void) {
   memset(block, 1, 7 * PAGE);
   give(block);
   CHECK(lm_pool_trim(0));
-  check_pool(pool);
+  lm_pool_validate(pool);
   CHECK_EQ(dirty_pages(), 0);
   CHECK_EQ(pool->purged_page_count, 7);
   CHECK(take_large(7, PAGE, &zero) == block && zero && is_zero(block, 7 * PAGE));
@@ -331,7 +331,7 @@ static void trim_leaves_used_pages_alone(void) {
   memset(b, 7, 2 * PAGE);
   give(a), give(c);
   CHECK(lm_pool_trim(0));
-  check_pool(pool);
+  lm_pool_validate(pool);
   CHECK_EQ(pool->purge_count, 2);
   for (size_t i = 0; i < 2 * PAGE; i++) CHECK_EQ(b[i], 7);
 }
@@ -343,7 +343,7 @@ static void a_purge_that_fails_changes_nothing_and_ends(void) {
   give(block);
   lm_fault_countdown = 0;
   CHECK(!lm_pool_trim(0));
-  check_pool(pool);
+  lm_pool_validate(pool);
   CHECK_EQ(dirty_pages(), 3);
   CHECK_EQ(pool->purge_count, 0);
   CHECK(take_large(3, PAGE, &zero) == block && !zero);
@@ -356,7 +356,7 @@ static uint64_t later_ms(double delays) {
 
 static void tick_after(double delays) {
   lm_pool_tick(later_ms(delays), SIZE_MAX);
-  check_pool(pool);
+  lm_pool_validate(pool);
 }
 
 static void the_clock_does_nothing_before_its_time(void) {
@@ -407,7 +407,7 @@ static void a_turn_of_the_clock_goes_on_in_the_next_call(void) {
   for (size_t left = 6; left > 0; left--) {
     CHECK(lm_pool_tick(due_ms, PAGE));
     CHECK_EQ(dirty_pages(), left - 1);
-    check_pool(pool);
+    lm_pool_validate(pool);
   }
   CHECK(!lm_pool_tick(due_ms, PAGE));
 }
@@ -480,7 +480,7 @@ static void the_directory_knows_all_regions_and_their_longest_runs(void) {
   CHECK_EQ(lm_directory_find(pool, 1, pages), 5);
   lm_pool_trim(0);
   for (size_t i = 0; i < pool->region_count; i++) CHECK_EQ(pool->directory[i]->number, i);
-  check_pool(pool);
+  lm_pool_validate(pool);
 }
 
 static void an_empty_region_ends_but_never_the_last_one(void) {
@@ -491,7 +491,7 @@ static void an_empty_region_ends_but_never_the_last_one(void) {
   struct lm_region *last = lm_region_of(blocks[7]);
   for (int i = 0; i < 8; i++) give(blocks[i]);
   CHECK(lm_pool_trim(0));
-  check_pool(pool);
+  lm_pool_validate(pool);
   CHECK_EQ(pool->region_count, 1);
   CHECK(!lm_region_holds((uintptr_t)last) || pool->directory[0] == last);
 }
@@ -509,7 +509,7 @@ static void one_call_ends_few_regions(void) {
   for (bool more = true; more; count_before = pool->region_count) {
     more = lm_pool_tick(now_ms, SIZE_MAX / 2); /* the first one ages what is free */
     CHECK_THAT(count_before - pool->region_count, <=, ENDED_PER_TURN);
-    check_pool(pool);
+    lm_pool_validate(pool);
   }
   while (lm_pool_tick(now_ms + lm_options.purge_delay_ms, SIZE_MAX / 2)) {}
   CHECK_EQ(pool->region_count, 1);
@@ -532,12 +532,12 @@ static void a_run_that_cannot_be_committed_leaves_no_region_behind(void) {
   for (long fault = 0; block == NULL; fault++) {
     CHECK_THAT(fault, <, 10);
     CHECK_EQ(pool->region_count, 0);
-    check_pool(pool);
+    lm_pool_validate(pool);
     lm_fault_countdown = fault; /* reservation, header, tags, and last the pages of the run */
     block = lm_pool_take_large(pool, 1, PAGE, &zero);
   }
   lm_fault_countdown = -1;
-  check_pool(pool);
+  lm_pool_validate(pool);
   take_some(1);
 }
 
@@ -549,7 +549,7 @@ static void growth_that_cannot_be_committed_fails_and_changes_nothing(void) {
   CHECK(!lm_pool_resize_large(block, (2 * LM_SLICE_BYTES) >> lm_os.page_shift));
   CHECK(lm_fault_countdown < 0);
   CHECK_EQ(lm_region_live_pages(block), 1);
-  check_pool(pool);
+  lm_pool_validate(pool);
 }
 
 #define FOR_EACH_TEST(X) \

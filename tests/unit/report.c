@@ -7,7 +7,7 @@ static struct lm_figures figures;
 
 static void gather_all(void) {
   lm_figures_gather(&figures, LM_FIGURES_ALL, LM_THREAD(lm_this_heap));
-  for (unsigned i = 0; i < lm_pool_count; i++) check_pool(&lm_pools[i]);
+  for (unsigned i = 0; i < lm_pool_count; i++) lm_pool_validate(&lm_pools[i]);
 }
 
 static void nothing_is_counted_before_the_first_call(void) {

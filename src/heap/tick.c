@@ -1,0 +1,232 @@
+/* What a heap gives back: by the clock, in others' visits, and on demand. */
+#include "config/options.h"
+#include "heap/bins.h"
+#include "heap/budget.h"
+#include "heap/holes.h"
+#include "heap/inspect.h"
+#include "heap/large_cache.h"
+#include "heap/middle.h"
+#include "heap/orphan.h"
+#include "heap/remote.h"
+#include "heap/span.h"
+#include "heap/spares.h"
+#include "heap/valid.h"
+#include "heap/visit.h"
+#include "heap/watch.h"
+#include "pages/pressure.h"
+
+/* ---- By the clock ---- */
+
+/* A span may have pages that were used before and that it does not need for long: they go back once
+ * it has not grown for a while. */
+static void purge_unused(struct lm_span *span) {
+  bool grows = span->extended_count != span->extended_count_seen;
+  span->extended_count_seen = span->extended_count;
+  if (grows || lm_options.purge_delay_ms == 0) return;
+  size_t used = span->extended_count * lm_classes[span->class_index].block_bytes;
+  uint64_t used_pages = lm_bitmap_mask(0, 0, lm_pages_of(used));
+  if ((span->dirty_pages & ~used_pages) == 0) return;
+  if (lm_region_of(span)->decommits) span->carve_limit = span->extended_count;
+  char *start = lm_span_start(span), *end = start + ((size_t)span->slice_count << LM_SLICE_SHIFT);
+  if (!lm_pool_purge_unused(start + used, end)) return;
+  span->dirty_pages &= used_pages;
+  span->written_pages &= used_pages;
+}
+
+/* Gives the class's current span back if all its blocks are free, else what it does not use. */
+static void trim_current(struct lm_heap *heap, size_t class_index) {
+  struct lm_span *span = heap->current[class_index];
+  if (span == NULL) return;
+  if (span->used_count != 0) {
+    purge_unused(span);
+    return;
+  }
+  heap->current[class_index] = NULL;
+  lm_heap_drop_span(heap, span);
+  lm_span_end(span);
+}
+
+/* A bin that begins with the block of a tick ago is not used much: its blocks and the reserve's go
+ * into their spans, some of which may become empty. */
+static void trim_class(struct lm_heap *heap, size_t class_index) {
+  if (heap->bins[class_index] == LM_NO_BLOCK) lm_bin_load_reserve(heap, class_index);
+  struct lm_block *first = heap->bins[class_index];
+  if (first == LM_NO_BLOCK) lm_bin_end_guests(heap, class_index);
+  else if (first == heap->bins_seen[class_index]) lm_bin_start_draining(heap, class_index);
+  heap->bins_seen[class_index] = first;
+  trim_current(heap, class_index);
+}
+
+#define PRESSED_TICK_MS 8
+uint64_t lm_heap_tick_interval_ms(void) {
+  uint64_t ms = 1 + lm_options.purge_delay_ms / 4;
+  return lm_pressed(LM_PRESSURE_SOME) ? lm_min((size_t)ms, PRESSED_TICK_MS) : ms;
+}
+
+/* Nothing is worth keeping while memory is short: the next ticks and frees give it back. */
+static void keep_nothing(struct lm_heap *heap) {
+  lm_heap_count_all(heap);
+  lm_large_cache_trim(heap);
+  heap->spares.surplus_count = heap->spares.count;
+}
+
+/* Each may cost a cache miss. */
+#define INSPECTED_PER_TICK 32
+
+#define POOL_VALIDATED_EVERY 8 /* ticks, about */
+
+/* In the checking build the heap checks itself, and now and then its pool. */
+static void validate(const struct lm_heap *heap, uint64_t now_ms) {
+#if LM_CHECKING
+  lm_heap_validate(heap);
+  if (now_ms % POOL_VALIDATED_EVERY == 0) lm_pool_validate(heap->pool);
+#else
+  (void)heap;
+  (void)now_ms;
+#endif
+}
+
+static LM_NOINLINE void tick_slow(struct lm_heap *heap, uint64_t now_ms) {
+  validate(heap, now_ms);
+  lm_middle_tick(heap, now_ms - heap->tick_ms);
+  lm_large_cache_tick(heap);
+  heap->tick_ms = now_ms;
+  lm_store_relaxed(&heap->visits.ticked_ms, (uint32_t)now_ms);
+  if (heap->trim_class >= LM_CLASS_COUNT) heap->trim_class = 0;
+  lm_spares_tick(heap);
+  if (lm_pressed(LM_PRESSURE_SOME)) keep_nothing(heap);
+  lm_budget_tick(heap);
+  lm_remote_flush(heap);
+  lm_inspect_heap(heap, now_ms % LM_CLASS_COUNT, INSPECTED_PER_TICK);
+  heap->ends_kept = heap->turns_pools = heap->visits_others = true;
+  lm_holes_begin_round(&heap->holes);
+  lm_orphan_tick(now_ms);
+}
+
+/* How much one tick may do, so that no single call pays for all. */
+struct effort {
+  size_t class_count;   /* looked through */
+  size_t drained_count; /* blocks put back into their spans */
+  size_t spare_count;   /* spans given back */
+  size_t kept_count;    /* heaps of ended threads */
+  size_t purged_bytes;  /* of pools */
+  bool lets_watch;      /* frees, though time stands still */
+};
+#define TRIM_CLASSES_PER_TICK 32
+#define SPARES_PER_TICK 8
+/* Some 40 nanoseconds for each block, and 1 microsecond for each span. */
+#define DRAINED_PER_REST_MS 128
+#define SPARES_PER_REST_MS 2
+/* A kept heap takes some 40 microseconds, and a purge 70 for each MiB: no more of these after a
+ * rest. */
+#define KEPT_PER_TICK 1
+#define REST_MS_MAX 64
+
+/* What the last slow tick has found to do for others than the heap, some of it. */
+static LM_NOINLINE void go_on(struct lm_heap *heap, uint64_t now_ms, const struct effort *effort) {
+  for (size_t i = 0; i < effort->kept_count && heap->ends_kept; i++)
+    heap->ends_kept = lm_heap_end_oldest_kept(
+        lm_pressed(LM_PRESSURE_SOME) ? 0 : lm_options.purge_delay_ms);
+  if (heap->turns_pools) heap->turns_pools = lm_pool_tick(now_ms, effort->purged_bytes);
+  if (heap->visits_others) heap->visits_others = lm_visit_some(now_ms);
+}
+
+static void tick_and_drain(struct lm_heap *heap, const struct effort *effort) {
+  if (heap->ticks) return;
+  lm_heap_enter(heap);
+  heap->ticks = true;
+  uint64_t now_ms = lm_os_clock_ms();
+  bool rises = lm_pressure_tick(now_ms);
+  if (now_ms - heap->tick_ms >= lm_heap_tick_interval_ms() || rises) tick_slow(heap, now_ms);
+  for (size_t i = 0; i < effort->class_count && heap->trim_class < LM_CLASS_COUNT; i++)
+    trim_class(heap, heap->trim_class++);
+  if (lm_remote_waits(heap)) lm_remote_collect_some(heap);
+  if (heap->drains) lm_bins_drain(heap, effort->drained_count);
+  lm_spares_give_surplus(heap, effort->spare_count);
+  if (heap->ends_kept || heap->turns_pools || heap->visits_others) go_on(heap, now_ms, effort);
+  lm_holes_tick_heap(heap, now_ms - heap->watch.seen_ms);
+  if (effort->lets_watch || now_ms != heap->watch.seen_ms) lm_watch_clock(heap, now_ms);
+  heap->ticks = false;
+  lm_heap_leave(heap);
+}
+
+#define EFFORT(drained_count, lets_watch) \
+  {TRIM_CLASSES_PER_TICK, drained_count, SPARES_PER_TICK, KEPT_PER_TICK, LM_POOL_TICK_BYTES, \
+   lets_watch}
+
+void lm_heap_tick(struct lm_heap *heap) {
+  static const struct effort effort = EFFORT(LM_DRAINED_FAST, true);
+  tick_and_drain(heap, &effort);
+}
+
+void lm_heap_tick_after_work(struct lm_heap *heap) {
+  static const struct effort effort = EFFORT(LM_DRAINED_BY_CALL, true);
+  tick_and_drain(heap, &effort);
+}
+
+void lm_heap_tick_often(struct lm_heap *heap) {
+  static const struct effort effort = EFFORT(LM_DRAINED_FAST, false);
+  tick_and_drain(heap, &effort);
+}
+
+void lm_heap_tick_at_rest(struct lm_heap *heap, uint64_t rest_ms) {
+  size_t ms = (size_t)lm_min(rest_ms, REST_MS_MAX);
+  const struct effort effort = {LM_CLASS_COUNT, ms * DRAINED_PER_REST_MS, ms * SPARES_PER_REST_MS,
+                                KEPT_PER_TICK, LM_POOL_TICK_BYTES, true};
+  tick_and_drain(heap, &effort);
+}
+
+/* ---- Visits, of others' ---- */
+
+static void begin_visit(struct lm_heap *heap, uint64_t now_ms) {
+  heap->visits.visited_ms = now_ms;
+  heap->visits.left--;
+  lm_middle_visit(heap);
+  lm_large_cache_tick(heap);
+  lm_spares_tick(heap);
+  lm_budget_tick(heap);
+  for (size_t i = 1; i < LM_CLASS_COUNT; i++) trim_current(heap, i);
+  lm_holes_begin_round(&heap->holes);
+}
+
+#define MESSAGES_PER_VISIT 64
+
+bool lm_heap_visit(struct lm_heap *heap, uint64_t now_ms) {
+  uint64_t elapsed_ms = now_ms - lm_max(heap->visits.visited_ms, heap->tick_ms);
+  bool begins = elapsed_ms >= lm_heap_tick_interval_ms();
+  if (begins) begin_visit(heap, now_ms);
+  bool more = lm_remote_visit(heap, MESSAGES_PER_VISIT);
+  lm_spares_give_surplus(heap, SPARES_PER_TICK);
+  bool holes = lm_holes_tick_heap(heap, begins ? elapsed_ms : 0);
+  heap->visits.kept_bytes = lm_watch_kept_bytes(heap);
+  return more || holes || heap->spares.surplus_count != 0;
+}
+
+bool lm_heap_visit_to_trim(struct lm_heap *heap, uint64_t unused) {
+  (void)unused;
+  while (lm_remote_visit(heap, SIZE_MAX)) {}
+  for (size_t i = 1; i < LM_CLASS_COUNT; i++) trim_current(heap, i);
+  lm_spares_trim(heap);
+  lm_middle_visit_to_trim(heap);
+  lm_large_cache_trim(heap);
+  return lm_holes_make_all(heap) != 0;
+}
+
+/* ---- On demand ---- */
+
+bool lm_heap_trim(struct lm_heap *heap) {
+  lm_heap_enter(heap);
+  lm_heap_flush_guests(heap);
+  lm_remote_flush(heap);
+  lm_remote_collect(heap);
+  for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
+    lm_heap_flush_bin(heap, i);
+    trim_current(heap, i);
+  }
+  lm_spares_trim(heap);
+  lm_middle_trim(heap);
+  lm_large_cache_trim(heap);
+  bool holes = lm_holes_make_all(heap) != 0;
+  lm_heap_leave(heap);
+  return holes;
+}

@@ -1,0 +1,87 @@
+#include "pages/valid.h"
+
+#if LM_VALIDATES
+
+#include "os/panic.h"
+#include "pages/chunk.h"
+#include "pages/directory.h"
+#include "pages/runs.h"
+
+/* Of one page, which ends a run of so many free ones. */
+static void validate_page(const struct lm_region *region, size_t page, size_t free_run) {
+  bool is_used = lm_bitmap_test(region->used_pages, page);
+  if (lm_bitmap_test(region->aged_pages, page))
+    lm_must(!is_used && lm_bitmap_test(region->dirty_pages, page));
+  if (is_used && !lm_os.purge_decommits)
+    lm_must(lm_bitmap_test(region->committed_slices, lm_slice_of_page(page)));
+  lm_must(free_run <= region->run_limit);
+  if (!is_used) lm_must(page + 1 <= region->search_end[lm_runs_search_index(free_run)]);
+}
+
+static void validate_region(const struct lm_region *region) {
+  size_t end = lm_pages_per_region(), per_slice = lm_pages_per_slice();
+  size_t header = region->first_slice * per_slice;
+  size_t free_dirty = 0, free_run = 0;
+  lm_must(lm_bitmap_count(region->used_pages, header, end) == region->used_page_count);
+  lm_must(lm_bitmap_count(region->used_pages, 0, header) == header);
+  for (size_t page = 0; page < end; page++) {
+    bool is_used = lm_bitmap_test(region->used_pages, page);
+    free_dirty += !is_used && lm_bitmap_test(region->dirty_pages, page);
+    free_run = is_used ? 0 : free_run + 1;
+    validate_page(region, page, free_run);
+  }
+  lm_must(free_dirty == region->dirty_page_count);
+  for (size_t slice = 0; slice < LM_REGION_SLICES; slice++) {
+    size_t from = slice * per_slice, to = from + per_slice;
+    bool any_used = lm_bitmap_find_set(region->used_pages, from, to) != to;
+    lm_must(lm_bitmap_test(region->used_slices, slice) == any_used);
+  }
+}
+
+void lm_pool_validate(struct lm_pool *pool) {
+  size_t used = 0, dirty = 0, count = 0;
+  lm_lock_take(&pool->lock);
+  LM_FOR_EACH_REGION(pool, region) {
+    lm_must(region->pool == pool);
+    lm_must(region->run_limit == pool->run_limits[region->number]);
+    validate_region(region);
+    count++;
+    used += region->used_page_count;
+    dirty += region->dirty_page_count;
+  }
+  lm_must(count == lm_load_relaxed(&pool->region_count));
+  lm_must(used == pool->used_page_count);
+  lm_must(dirty == lm_load_relaxed(&pool->dirty_page_count));
+  lm_lock_free(&pool->lock);
+}
+
+void lm_chunk_validate(const struct lm_span *span) {
+  const struct lm_chunk *chunk = lm_chunk_of_span(span);
+  size_t end = lm_chunk_pages(), dirty = 0, run = 0, longest = 0, next_block = 0;
+  size_t run_word = 0; /* where the run begins */
+  for (size_t page = 0; page < end; page++) {
+    const char *address = lm_span_start(span) + page * lm_os.page_bytes;
+    bool is_used = lm_bitmap_test(chunk->used_pages, page);
+    bool is_dirty = lm_bitmap_test(chunk->dirty_pages, page);
+    if (lm_region_block_pages(address) != 0) {
+      lm_must(page >= next_block);
+      next_block = page + lm_region_block_pages(address);
+    }
+    lm_must(is_used == (page < next_block));
+    if (is_used) lm_must(is_dirty);
+    if (lm_bitmap_test(chunk->aged_pages, page)) lm_must(is_dirty && !is_used);
+    if (lm_bitmap_test(chunk->early_pages, page)) lm_must(!is_used);
+    dirty += is_dirty && !is_used;
+    run = is_used ? 0 : run + 1;
+    if (run == 1) run_word = page / 64;
+    longest = lm_max(longest, run);
+    size_t word_limit = (chunk->run_limits >> (run_word * 8)) & 0xff;
+    lm_must(lm_min(run, LM_CHUNK_RUN_MAX) <= word_limit);
+  }
+  lm_must(lm_bitmap_count(chunk->used_pages, 0, end) == span->used_count);
+  lm_must(lm_load_relaxed(&chunk->used_count) == span->used_count);
+  lm_must(lm_load_relaxed(&chunk->dirty_count) == dirty);
+  lm_must(lm_min(longest, LM_CHUNK_RUN_MAX) <= chunk->run_limit);
+}
+
+#endif
