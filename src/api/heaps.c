@@ -10,14 +10,14 @@
 #include "os/misuse.h"
 
 /* Takes the lock of a heap that has not been destroyed. */
-static void enter_heap(struct loam_heap *heap, const char *call, void *caller) {
+LM_LOCKS_UNCHECKED static void enter_heap(struct loam_heap *heap, const char *call, void *caller) {
   lm_lock_take(&heap->lock);
   if (LM_LIKELY(heap->live)) return;
   lm_lock_free(&heap->lock);
   lm_misuse_heap(heap, call, caller);
 }
 
-static void leave_heap(struct loam_heap *heap) { lm_lock_free(&heap->lock); }
+LM_LOCKS_UNCHECKED static void leave_heap(struct loam_heap *heap) { lm_lock_free(&heap->lock); }
 
 static bool is_of(struct loam_heap *heap, const void *block) {
   uint32_t tag = lm_tag_of(block);
@@ -173,7 +173,7 @@ static void *resize_in_place(struct loam_heap *heap, void *block, size_t old_byt
   if (old_bytes <= lm_classed_max_bytes || size <= lm_classed_max_bytes) return NULL;
   lm_lock_take(&heap->lock);
   void *moved = lm_large_resize(&heap->heap, block, size);
-  leave_heap(heap);
+  lm_lock_free(&heap->lock);
   return moved;
 }
 

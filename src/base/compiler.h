@@ -60,6 +60,21 @@
 #define LM_TLS_MODEL __attribute__((tls_model("initial-exec")))
 #endif
 
+/* Clang checks that locks are held where these say so (-Wthread-safety); a test lets it. Of members
+ * of structures C cannot say which lock of the same structure guards them. */
+#if defined(__clang__)
+#define LM_LOCKING(attribute) __attribute__((attribute))
+#else
+#define LM_LOCKING(attribute)
+#endif
+#define LM_IS_LOCK LM_LOCKING(capability("lock"))
+#define LM_GUARDED_BY(lock) LM_LOCKING(guarded_by(lock))         /* a variable */
+#define LM_REQUIRES(lock) LM_LOCKING(requires_capability(lock))  /* a function: held before */
+#define LM_TAKES(lock) LM_LOCKING(acquire_capability(lock))
+#define LM_TAKES_IF_TRUE(lock) LM_LOCKING(try_acquire_capability(true, lock))
+#define LM_FREES(lock) LM_LOCKING(release_capability(lock))
+#define LM_LOCKS_UNCHECKED LM_LOCKING(no_thread_safety_analysis) /* what clang cannot follow */
+
 /* Keeps a value that will be returned in the register that it is returned in; GCC moves it there
  * at the end otherwise. */
 #if defined(__x86_64__)

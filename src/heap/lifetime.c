@@ -17,18 +17,19 @@
 struct lm_lock lm_heaps_lock = LM_LOCK_INIT(LM_RANK_HEAPS);
 size_t lm_heap_made_count;
 _Atomic(struct lm_heap *) lm_heaps_made;
-/* Heaps without a thread: kept as they were, the newest first, and without spans. Under
- * lm_heaps_lock. */
-static struct lm_heap *kept_heaps, *bare_heaps;
-static struct lm_heap *oldest_kept; /* the last of kept_heaps */
-static size_t kept_bytes;  /* of all kept heaps */
-static size_t reuse_count; /* heaps taken over since one was kept in vain */
+/* Heaps without a thread: kept as they were, the newest first, and without spans. */
+static struct lm_heap *kept_heaps LM_GUARDED_BY(lm_heaps_lock);
+static struct lm_heap *bare_heaps LM_GUARDED_BY(lm_heaps_lock);
+static struct lm_heap *oldest_kept LM_GUARDED_BY(lm_heaps_lock); /* the last of kept_heaps */
+static size_t kept_bytes LM_GUARDED_BY(lm_heaps_lock); /* of all kept heaps */
+/* Heaps taken over since one was kept in vain. */
+static size_t reuse_count LM_GUARDED_BY(lm_heaps_lock);
 
-/* So many heaps more have a thread, or fewer; lm_heaps_lock is held. */
-static void add_live(size_t count) {
+/* So many heaps more have a thread, or fewer. */
+LM_REQUIRES(lm_heaps_lock) static void add_live(size_t count) {
   lm_store_relaxed(&lm_pool_thread_count, lm_load_relaxed(&lm_pool_thread_count) + count);
 }
-static void remove_live(size_t count) {
+LM_REQUIRES(lm_heaps_lock) static void remove_live(size_t count) {
   lm_store_relaxed(&lm_pool_thread_count, lm_load_relaxed(&lm_pool_thread_count) - count);
 }
 
@@ -50,8 +51,8 @@ static struct lm_heap *make_heap(void) {
   return id < LM_OWNER_FIRST_SHARED ? heap : NULL;
 }
 
-/* The heap that was kept last, or NULL; the lists' lock is held. */
-static struct lm_heap *pop_kept(void) {
+/* The heap that was kept last, or NULL. */
+LM_REQUIRES(lm_heaps_lock) static struct lm_heap *pop_kept(void) {
   struct lm_heap *heap = kept_heaps;
   if (heap == NULL) return NULL;
   kept_heaps = heap->next;
@@ -61,7 +62,7 @@ static struct lm_heap *pop_kept(void) {
   return heap;
 }
 
-static struct lm_heap *pop_bare(void) {
+LM_REQUIRES(lm_heaps_lock) static struct lm_heap *pop_bare(void) {
   struct lm_heap *heap = bare_heaps;
   if (heap != NULL) bare_heaps = heap->next;
   return heap;
@@ -147,8 +148,7 @@ static void leave_spans(struct lm_heap *heap) {
 #define REUSES_PER_DOUBLING 16
 #define KEPT_DOUBLINGS 5
 
-/* The lists' lock is held. */
-static size_t kept_limit(void) {
+LM_REQUIRES(lm_heaps_lock) static size_t kept_limit(void) {
   return KEPT_BYTES << lm_min(reuse_count / REUSES_PER_DOUBLING, KEPT_DOUBLINGS);
 }
 

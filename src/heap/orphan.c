@@ -128,13 +128,14 @@ void lm_orphan_tick(uint64_t now_ms) {
   lm_lock_free(&lm_orphan_locks[LM_CLASS_MIDDLE]);
 }
 
-/* ---- Holes; under the lock of visits, too ---- */
+/* ---- Holes ---- */
 
-static struct lm_holes holes;
-static uint64_t holes_ms; /* when some were made last */
+static struct lm_holes holes LM_GUARDED_BY(lm_visits_lock);
+static uint64_t holes_ms LM_GUARDED_BY(lm_visits_lock); /* when some were made last */
 
 void lm_orphan_begin_round(void) { lm_holes_begin_round(&holes); }
 
+LM_REQUIRES(lm_visits_lock)
 static void look_in_class(void *unused, size_t class_index, size_t *left) {
   (void)unused;
   if (!lm_orphan_waits(class_index)) return;

@@ -9,6 +9,7 @@
 #define LM_HEAP_ORPHAN_H
 
 #include "heap/heap.h"
+#include "heap/visit.h"
 
 /* Leaves a span without free blocks in any bin, of which blocks are in use. */
 void lm_orphan_leave(struct lm_span *span);
@@ -33,9 +34,9 @@ void lm_orphan_tick(uint64_t now_ms);
 
 /* Orphans with free blocks are looked at for holes in rounds, as a heap's spans are (holes.h). The
  * second makes some, and says whether there is more to do at once; if not, about how much is left
- * for later rounds is added to `*kept_bytes`. Under the lock of visits. */
-void lm_orphan_begin_round(void);
-bool lm_orphan_look(uint64_t now_ms, size_t *kept_bytes);
+ * for later rounds is added to `*kept_bytes`. */
+void lm_orphan_begin_round(void) LM_REQUIRES(lm_visits_lock);
+bool lm_orphan_look(uint64_t now_ms, size_t *kept_bytes) LM_REQUIRES(lm_visits_lock);
 
 /* Gives the OS pages back on which orphans have no block that the program has; returns how many. */
 size_t lm_orphan_make_holes(void);

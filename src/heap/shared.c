@@ -10,8 +10,8 @@
 
 struct lm_lock lm_shared_heaps_lock = LM_LOCK_INIT(LM_RANK_SHARED_HEAPS);
 _Atomic(struct loam_heap *) lm_shared_heaps;
-static struct loam_heap *unused_heaps; /* this and the count under the lock */
-static uint32_t heap_count;
+static struct loam_heap *unused_heaps LM_GUARDED_BY(lm_shared_heaps_lock);
+static uint32_t heap_count LM_GUARDED_BY(lm_shared_heaps_lock);
 
 /* ---- Begin and end ---- */
 

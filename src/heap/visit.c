@@ -26,7 +26,7 @@ LM_NOINLINE void lm_heap_take_back(struct lm_heap *heap) {
   }
 }
 
-/* ---- Parking; the lock is held ---- */
+/* ---- Parking ---- */
 
 #define HEAPS_PER_STEP 32 /* looked at, each perhaps a cache miss */
 #define PARKED_AT_ONCE HEAPS_PER_STEP
@@ -36,7 +36,7 @@ struct candidates {
   size_t count;
 };
 
-static void park(const struct candidates *candidates) {
+LM_REQUIRES(lm_visits_lock) static void park(const struct candidates *candidates) {
   if (candidates->count == 0) return;
   for (size_t i = 0; i < candidates->count; i++)
     lm_store_relaxed(&candidates->heaps[i]->visits.parked, LM_PARKED);
@@ -54,6 +54,7 @@ static void park(const struct candidates *candidates) {
 typedef bool visitor(struct lm_heap *heap, uint64_t now_ms);
 
 /* Returns what the visitor does; false if the heap's thread has taken it back. */
+LM_REQUIRES(lm_visits_lock)
 static bool visit_parked(struct lm_heap *heap, visitor *visit, uint64_t now_ms) {
   struct lm_visits *visits = &heap->visits;
   uint32_t parked = LM_PARKED;
@@ -70,11 +71,12 @@ static bool visit_parked(struct lm_heap *heap, visitor *visit, uint64_t now_ms) 
 
 #define VISITS_PER_STEP 4
 
-/* All under the lock. */
-static bool round_goes_on, orphans_go_on;
-static uint64_t round_ms;         /* when it began */
-static struct lm_heap *next_heap; /* of the round */
-static size_t kept_so_far;        /* as lm_visits_kept_bytes, of what the round has been through */
+static bool round_goes_on LM_GUARDED_BY(lm_visits_lock);
+static bool orphans_go_on LM_GUARDED_BY(lm_visits_lock);
+static uint64_t round_ms LM_GUARDED_BY(lm_visits_lock);         /* when it began */
+static struct lm_heap *next_heap LM_GUARDED_BY(lm_visits_lock); /* of the round */
+/* As lm_visits_kept_bytes, of what the round has been through. */
+static size_t kept_so_far LM_GUARDED_BY(lm_visits_lock);
 
 _Atomic(size_t) lm_visits_kept_bytes;
 
@@ -92,7 +94,7 @@ static bool is_worth_it(struct lm_heap *heap) {
 }
 
 /* Of those that the step looks at. */
-static void park_some(uint64_t now_ms) {
+LM_REQUIRES(lm_visits_lock) static void park_some(uint64_t now_ms) {
   struct candidates candidates = {.count = 0};
   struct lm_heap *heap = next_heap;
   for (size_t i = 0; i < HEAPS_PER_STEP && heap != NULL; i++, heap = heap->next_made) {
@@ -103,7 +105,7 @@ static void park_some(uint64_t now_ms) {
   park(&candidates);
 }
 
-static void step_through_heaps(uint64_t now_ms) {
+LM_REQUIRES(lm_visits_lock) static void step_through_heaps(uint64_t now_ms) {
   park_some(now_ms);
   size_t visit_count = 0;
   for (size_t i = 0; i < HEAPS_PER_STEP && next_heap != NULL; i++) {
@@ -117,7 +119,7 @@ static void step_through_heaps(uint64_t now_ms) {
   }
 }
 
-static bool step(uint64_t now_ms) {
+LM_REQUIRES(lm_visits_lock) static bool step(uint64_t now_ms) {
   if (!round_goes_on) {
     if (now_ms - round_ms < lm_heap_tick_interval_ms()) return false;
     round_goes_on = orphans_go_on = true;
@@ -138,7 +140,7 @@ static bool step(uint64_t now_ms) {
  * made at once. */
 #define STEPS_MAX 2000
 
-static bool may_step(uint64_t now_ms) {
+LM_REQUIRES(lm_visits_lock) static bool may_step(uint64_t now_ms) {
   static uint64_t earned_ms, step_count;
   step_count = lm_min(step_count + (now_ms - earned_ms), STEPS_MAX);
   earned_ms = now_ms;
@@ -154,7 +156,7 @@ bool lm_visit_some(uint64_t now_ms) {
   return more;
 }
 
-static bool trim_heaps_of_others(void) {
+LM_REQUIRES(lm_visits_lock) static bool trim_heaps_of_others(void) {
   bool holes = false;
   struct lm_heap *heap = lm_load_acquire(&lm_heaps_made);
   while (heap != NULL) {

@@ -10,20 +10,20 @@
 struct lm_lock lm_huge_lock = LM_LOCK_INIT(LM_RANK_HUGE);
 struct lm_huge_totals lm_huge_totals;
 struct lm_huge *lm_huge_buckets[LM_HUGE_BUCKET_COUNT];
-static struct lm_huge *unused_records; /* under the lock */
+static struct lm_huge *unused_records LM_GUARDED_BY(lm_huge_lock);
 
 static struct lm_huge **bucket_of(uintptr_t address) {
   return &lm_huge_buckets[lm_hash(address >> lm_os.page_shift, LM_HUGE_BUCKET_BITS)];
 }
 
 /* Where the record of the block is linked from; what that points to is NULL if there is none. */
-static struct lm_huge **find(const void *address) {
+LM_REQUIRES(lm_huge_lock) static struct lm_huge **find(const void *address) {
   struct lm_huge **link = bucket_of((uintptr_t)address);
   while (*link != NULL && (*link)->address != (uintptr_t)address) link = &(*link)->next;
   return link;
 }
 
-static void insert(struct lm_huge *huge) {
+LM_REQUIRES(lm_huge_lock) static void insert(struct lm_huge *huge) {
   struct lm_huge **bucket = bucket_of(huge->address);
   huge->next = *bucket;
   *bucket = huge;
@@ -32,7 +32,7 @@ static void insert(struct lm_huge *huge) {
 }
 
 /* Takes the block's record out of the table; NULL if there is none. */
-static struct lm_huge *extract(const void *address) {
+LM_REQUIRES(lm_huge_lock) static struct lm_huge *extract(const void *address) {
   struct lm_huge **link = find(address);
   struct lm_huge *huge = *link;
   if (huge == NULL) return NULL;
@@ -65,10 +65,10 @@ static bool make_room(void) {
 }
 
 /* A callback of a heap's is made under a lock of the heap's, so that no fork comes in between. */
-static void enter_callback(struct lm_pool *pool) {
+LM_LOCKS_UNCHECKED static void enter_callback(struct lm_pool *pool) {
   if (lm_pool_is_own(pool)) lm_lock_take(&pool->lock);
 }
-static void leave_callback(struct lm_pool *pool) {
+LM_LOCKS_UNCHECKED static void leave_callback(struct lm_pool *pool) {
   if (lm_pool_is_own(pool)) lm_lock_free(&pool->lock);
 }
 

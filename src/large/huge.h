@@ -26,8 +26,9 @@ struct lm_huge {
 
 /* All under lm_huge_lock. */
 extern struct lm_lock lm_huge_lock;
-extern struct lm_huge_totals lm_huge_totals;
-extern struct lm_huge *lm_huge_buckets[LM_HUGE_BUCKET_COUNT]; /* by address */
+extern struct lm_huge_totals lm_huge_totals LM_GUARDED_BY(lm_huge_lock);
+/* By address. */
+extern struct lm_huge *lm_huge_buckets[LM_HUGE_BUCKET_COUNT] LM_GUARDED_BY(lm_huge_lock);
 
 /* Memory of `size` bytes, rounded up to pages and maybe more, from the pool's provider, which reads
  * as zero if `clear`; NULL if out of memory. */

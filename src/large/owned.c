@@ -5,8 +5,8 @@
 #define OWNED_BUCKET_BITS 14 /* of which only pages in use cost memory */
 struct lm_lock lm_owned_lock = LM_LOCK_INIT(LM_RANK_OWNED);
 _Atomic(size_t) lm_owned_count;
-static struct lm_owned *owned_by_address[1 << OWNED_BUCKET_BITS]; /* by address; under the lock */
-static struct lm_owned *unused_owned;        /* under the lock */
+static struct lm_owned *owned_by_address[1 << OWNED_BUCKET_BITS] LM_GUARDED_BY(lm_owned_lock);
+static struct lm_owned *unused_owned LM_GUARDED_BY(lm_owned_lock);
 
 static struct lm_owned **owned_bucket_of(const void *block) {
   uintptr_t page = (uintptr_t)block >> lm_os.page_shift;

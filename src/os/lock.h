@@ -26,7 +26,7 @@ enum lm_lock_rank {
   LM_RANK_TAGS,      /* which regions there are, against giving up the table of tags */
 };
 
-struct lm_lock {
+struct LM_IS_LOCK lm_lock {
   /* 0 free, 1 held, 2 held and somebody sleeps. Written by whoever takes or frees the lock;
    * the exchange that takes pairs with the exchange that frees. */
   _Atomic(uint32_t) state;
@@ -39,14 +39,18 @@ void lm_lock_take_slow(struct lm_lock *lock);
 void lm_lock_free_slow(struct lm_lock *lock);
 void lm_lock_rank_check(uint32_t rank, bool taken);
 
-LM_INLINE void lm_lock_take(struct lm_lock *lock) {
+LM_INLINE void lm_lock_take(struct lm_lock *lock) LM_TAKES(lock);
+/* False, at once, if somebody holds it. */
+LM_INLINE bool lm_lock_try(struct lm_lock *lock) LM_TAKES_IF_TRUE(lock);
+LM_INLINE void lm_lock_free(struct lm_lock *lock) LM_FREES(lock);
+
+LM_LOCKS_UNCHECKED LM_INLINE void lm_lock_take(struct lm_lock *lock) {
   if (LM_CHECKING) lm_lock_rank_check(lock->rank, true);
   uint32_t expected = 0;
   if (LM_UNLIKELY(!lm_cas_acquire(&lock->state, &expected, 1))) lm_lock_take_slow(lock);
 }
 
-/* False, at once, if somebody holds it. */
-LM_INLINE bool lm_lock_try(struct lm_lock *lock) {
+LM_LOCKS_UNCHECKED LM_INLINE bool lm_lock_try(struct lm_lock *lock) {
   uint32_t expected = 0;
   if (lm_load_relaxed(&lock->state) != 0 || !lm_cas_acquire(&lock->state, &expected, 1))
     return false;
@@ -54,7 +58,7 @@ LM_INLINE bool lm_lock_try(struct lm_lock *lock) {
   return true;
 }
 
-LM_INLINE void lm_lock_free(struct lm_lock *lock) {
+LM_LOCKS_UNCHECKED LM_INLINE void lm_lock_free(struct lm_lock *lock) {
   if (LM_CHECKING) lm_lock_rank_check(lock->rank, false);
   if (LM_UNLIKELY(lm_exchange_release(&lock->state, 0) == 2)) lm_lock_free_slow(lock);
 }

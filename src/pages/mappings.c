@@ -10,8 +10,9 @@
 struct lm_lock lm_mappings_lock = LM_LOCK_INIT(LM_RANK_MAPPINGS);
 size_t lm_mappings_kept_bytes;
 struct lm_kept_mapping lm_kept_mappings[LM_KEPT_MAPPINGS];
-static size_t next_entry;
-static uint64_t asked_again_ms; /* when one was asked for last that had just been given; 0: never */
+static size_t next_entry LM_GUARDED_BY(lm_mappings_lock);
+/* When one was asked for last that had just been given; 0: never. */
+static uint64_t asked_again_ms LM_GUARDED_BY(lm_mappings_lock);
 
 static bool is_recent(uint64_t then_ms, uint64_t now_ms) {
   return then_ms != 0 && now_ms - then_ms < lm_options.purge_delay_ms;
@@ -22,15 +23,15 @@ static bool serves(size_t mapping_size, size_t size) {
 }
 
 /* Takes an entry's mapping, if it has one, out. */
-static void *take_out(struct lm_kept_mapping *entry) {
+LM_REQUIRES(lm_mappings_lock) static void *take_out(struct lm_kept_mapping *entry) {
   void *address = entry->address;
   if (address != NULL) lm_mappings_kept_bytes -= entry->size;
   entry->address = NULL;
   return address;
 }
 
-/* Releases an entry's mapping, if it has one, without the lock, which is held on entry and exit. */
-static bool release_mapping(struct lm_kept_mapping *entry) {
+/* Releases an entry's mapping, if it has one, without the lock. */
+LM_REQUIRES(lm_mappings_lock) static bool release_mapping(struct lm_kept_mapping *entry) {
   size_t size = entry->size;
   void *address = take_out(entry);
   if (address == NULL) return false;
@@ -85,7 +86,7 @@ void *lm_mappings_take(size_t *size, size_t alignment) {
 
 /* The end of an entry's mapping, of up to `most` bytes, which it has no longer; all of it where the
  * system takes back only the whole. */
-static char *cut(struct lm_kept_mapping *entry, size_t *most) {
+LM_REQUIRES(lm_mappings_lock) static char *cut(struct lm_kept_mapping *entry, size_t *most) {
   if (*most >= entry->size || lm_os.purge_decommits) {
     *most = entry->size;
     return take_out(entry);

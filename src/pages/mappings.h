@@ -20,8 +20,8 @@ struct lm_kept_mapping {
 #define LM_KEPT_MAPPINGS 4
 
 extern struct lm_lock lm_mappings_lock;
-extern struct lm_kept_mapping lm_kept_mappings[LM_KEPT_MAPPINGS]; /* under the lock */
-extern size_t lm_mappings_kept_bytes; /* under the lock */
+extern struct lm_kept_mapping lm_kept_mappings[LM_KEPT_MAPPINGS] LM_GUARDED_BY(lm_mappings_lock);
+extern size_t lm_mappings_kept_bytes LM_GUARDED_BY(lm_mappings_lock);
 
 /* Keeps a mapping of the system's that a huge block had; false, with nothing done, if it should go
  * back. */

@@ -6,9 +6,9 @@
 
 struct lm_lock lm_meta_lock = LM_LOCK_INIT(LM_RANK_META);
 _Atomic(struct lm_meta_batch *) lm_meta_batches;
-static char *batch_next, *batch_end; /* under the lock */
+static char *batch_next LM_GUARDED_BY(lm_meta_lock), *batch_end LM_GUARDED_BY(lm_meta_lock);
 
-static void begin_batch(struct lm_meta_batch *batch) {
+LM_REQUIRES(lm_meta_lock) static void begin_batch(struct lm_meta_batch *batch) {
   batch->next = lm_load_relaxed(&lm_meta_batches);
   lm_store_release(&lm_meta_batches, batch);
   batch_next = (char *)batch + lm_align_up(sizeof *batch, LM_CACHE_LINE_BYTES);

@@ -12,6 +12,7 @@
  * as used meanwhile. The lock of a heap's own pool stays, or its regions might go. With
  * `aged_only`, only such pages. Returns how many pages; 0 if none is left from `*from_page` on. The
  * lock is held on entry and exit. */
+LM_LOCKS_UNCHECKED
 static size_t purge_run(struct lm_region *region, bool aged_only, size_t most, size_t *from_page) {
   const uint64_t *candidates = aged_only ? region->aged_pages : region->dirty_pages;
   size_t end = lm_pages_per_region();

@@ -1,3 +1,4 @@
+// tsan: yes
 /* Visits: what a sleeping thread's heap keeps goes back by other threads' ticks; its thread finds
  * the heap whole, whenever it wakes. */
 #include "unit.h"
@@ -112,7 +113,6 @@ static void messages_to_a_sleeping_thread_are_taken(void) {
   wait_for_turn(1);
   struct lm_heap *mine = lm_heap_begin();
   size_t used_before = lm_heap_validate(sleeper);
-  void *middle = NULL;
   for (size_t i = 0; i < BLOCKS; i += KEPT_OF) {
     heap_give(mine, blocks[i]);
     blocks[i] = NULL;
@@ -122,7 +122,6 @@ static void messages_to_a_sleeping_thread_are_taken(void) {
   visit_for_rounds(4);
   CHECK(lm_load_relaxed(&sleeper->inbox) == NULL);
   CHECK_THAT(lm_heap_validate(sleeper), <=, used_before - BLOCKS / KEPT_OF);
-  (void)middle;
   lm_store_release(&turn, 2);
   join_thread(thread);
 }
