@@ -69,7 +69,6 @@ static bool visit_parked(struct lm_heap *heap, visitor *visit, uint64_t now_ms) 
 
 /* ---- Rounds ---- */
 
-#define VISITS_PER_STEP 4
 
 static bool round_goes_on LM_GUARDED_BY(lm_visits_lock);
 static bool orphans_go_on LM_GUARDED_BY(lm_visits_lock);
@@ -107,15 +106,14 @@ LM_REQUIRES(lm_visits_lock) static void park_some(uint64_t now_ms) {
 
 LM_REQUIRES(lm_visits_lock) static void step_through_heaps(uint64_t now_ms) {
   park_some(now_ms);
-  size_t visit_count = 0;
   for (size_t i = 0; i < HEAPS_PER_STEP && next_heap != NULL; i++) {
     struct lm_heap *heap = next_heap;
-    if (lm_load_relaxed(&heap->visits.parked) == LM_PARKED && is_worth_it(heap)) {
-      if (visit_count++ == VISITS_PER_STEP) return;
-      if (visit_parked(heap, lm_heap_visit, now_ms)) return; /* there is more to do */
-      kept_so_far += heap->visits.kept_bytes;
-    }
+    bool visits = lm_load_relaxed(&heap->visits.parked) == LM_PARKED && is_worth_it(heap);
+    if (visits && visit_parked(heap, lm_heap_visit, now_ms)) return; /* there is more to do */
     next_heap = heap->next_made;
+    if (!visits) continue;
+    kept_so_far += heap->visits.kept_bytes;
+    return;
   }
 }
 
