@@ -13,13 +13,18 @@ static bool grow_directory(struct lm_pool *pool) {
   uint32_t room = lm_max(2 * pool->directory_room, ROOM_MIN);
   struct lm_region **directory = lm_meta_take(room * sizeof *directory);
   uint16_t *run_limits = lm_meta_take(room * sizeof *run_limits);
-  if (directory == NULL || run_limits == NULL) return false;
+  size_t group_count = room / LM_DIRECTORY_GROUP + 1;
+  size_t groups_before = count / LM_DIRECTORY_GROUP + 1;
+  uint16_t *group_run_limits = lm_meta_take(group_count * sizeof *group_run_limits);
+  if (directory == NULL || run_limits == NULL || group_run_limits == NULL) return false;
   if (count != 0) {
     memcpy(directory, pool->directory, count * sizeof *directory);
     memcpy(run_limits, pool->run_limits, count * sizeof *run_limits);
+    memcpy(group_run_limits, pool->group_run_limits, groups_before * sizeof *group_run_limits);
   }
   pool->directory = directory;
   pool->run_limits = run_limits;
+  pool->group_run_limits = group_run_limits;
   pool->directory_room = room;
   return true;
 }
@@ -42,8 +47,8 @@ void lm_directory_remove(struct lm_pool *pool, struct lm_region *region) {
   uint32_t last = lm_load_relaxed(&pool->region_count) - 1;
   struct lm_region *moved = pool->directory[last];
   pool->directory[region->number] = moved;
-  pool->run_limits[region->number] = pool->run_limits[last];
   moved->number = region->number;
+  lm_directory_limit_runs(moved, moved->run_limit);
   pool->turning_count = (uint32_t)lm_min(pool->turning_count, last);
   pool->early_count = (uint32_t)lm_min(pool->early_count, last);
   set_region_count(pool, last);
@@ -54,8 +59,29 @@ void lm_directory_clear(struct lm_pool *pool) {
   set_region_count(pool, 0);
 }
 
-size_t lm_directory_find(const struct lm_pool *pool, size_t number, size_t page_count) {
+/* The first of the regions [from, to); `to` if there is none, and then `*highest` is the highest
+ * limit among them. */
+static size_t find_among(const struct lm_pool *pool, size_t from, size_t to, size_t page_count,
+                         size_t *highest) {
+  *highest = 0;
+  for (; from < to; from++) {
+    if (pool->run_limits[from] >= page_count) return from;
+    *highest = lm_max(*highest, pool->run_limits[from]);
+  }
+  return to;
+}
+
+size_t lm_directory_find(struct lm_pool *pool, size_t number, size_t page_count) {
   size_t count = lm_load_relaxed(&pool->region_count);
-  while (number < count && pool->run_limits[number] < page_count) number++;
-  return number;
+  while (number < count) {
+    size_t group = number / LM_DIRECTORY_GROUP, start = group * LM_DIRECTORY_GROUP;
+    size_t end = lm_min(start + LM_DIRECTORY_GROUP, count), highest;
+    if (pool->group_run_limits[group] >= page_count) {
+      size_t found = find_among(pool, number, end, page_count, &highest);
+      if (found < end) return found;
+      if (number == start) pool->group_run_limits[group] = (uint16_t)highest;
+    }
+    number = end;
+  }
+  return count;
 }

@@ -29,12 +29,18 @@ void lm_directory_clear(struct lm_pool *pool);
 
 /* The number of the first region from `number` on that may have a run of so many pages;
  * region_count if none may. */
-size_t lm_directory_find(const struct lm_pool *pool, size_t number, size_t page_count);
+size_t lm_directory_find(struct lm_pool *pool, size_t number, size_t page_count);
+
+/* A search passes over so many at a time. */
+#define LM_DIRECTORY_GROUP 32
 
 /* No run of the region's has more pages. */
 LM_INLINE void lm_directory_limit_runs(struct lm_region *region, size_t page_count) {
+  struct lm_pool *pool = region->pool;
   region->run_limit = (uint32_t)page_count;
-  region->pool->run_limits[region->number] = (uint16_t)page_count;
+  pool->run_limits[region->number] = (uint16_t)page_count;
+  uint16_t *of_group = &pool->group_run_limits[region->number / LM_DIRECTORY_GROUP];
+  *of_group = (uint16_t)lm_max(*of_group, page_count);
 }
 
 #endif

@@ -45,6 +45,7 @@ struct lm_pool {
   /* Its regions, region_count of them, each at region->number (directory.h). */
   struct lm_region **directory;
   uint16_t *run_limits; /* of the regions, by number */
+  uint16_t *group_run_limits; /* of LM_DIRECTORY_GROUP regions each: none of theirs is higher */
   uint32_t directory_room;
   _Atomic(uint32_t) region_count; /* written under the lock; read without it by lm_pool_tick */
   bool accepts_huge; /* lm_pool_accept_huge */

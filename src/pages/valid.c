@@ -44,6 +44,7 @@ void lm_pool_validate(struct lm_pool *pool) {
   LM_FOR_EACH_REGION(pool, region) {
     lm_must(region->pool == pool);
     lm_must(region->run_limit == pool->run_limits[region->number]);
+    lm_must(region->run_limit <= pool->group_run_limits[region->number / LM_DIRECTORY_GROUP]);
     validate_region(region);
     count++;
     used += region->used_page_count;

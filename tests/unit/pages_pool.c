@@ -478,6 +478,11 @@ static void the_directory_knows_all_regions_and_their_longest_runs(void) {
   for (size_t i = 0; i < REGIONS; i += 5) give(blocks[i]);
   CHECK_EQ(lm_directory_find(pool, 0, pages), 0);
   CHECK_EQ(lm_directory_find(pool, 1, pages), 5);
+  /* A search that has found none in a group passes over it. */
+  const size_t most = UINT16_MAX;
+  CHECK_EQ(lm_directory_find(pool, 0, most), REGIONS);
+  CHECK_THAT(pool->group_run_limits[0], <, most);
+  CHECK_THAT(pool->group_run_limits[0], >=, pages);
   lm_pool_trim(0);
   for (size_t i = 0; i < pool->region_count; i++) CHECK_EQ(pool->directory[i]->number, i);
   lm_pool_validate(pool);
