@@ -40,7 +40,7 @@ PLATFORMS = {
     "riscv64": cross("riscv64-linux-gnu", "qemu-riscv64"),
     "s390x": cross("s390x-linux-gnu", "qemu-s390x"),
     "ppc64le": cross("powerpc64le-linux-gnu", "qemu-ppc64le"),
-    "i386": (["gcc", *M32], ["g++", *M32], []),
+    "i386": (["gcc", *M32], None, []),
     "x86_64-musl": (["musl-gcc"], None, []),
 }
 FOLDERS = ["api", "stress", "fork", "misuse", "unit", "fuzz"]
