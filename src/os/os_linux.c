@@ -168,7 +168,7 @@ static struct {
 static _Atomic(uint32_t) left_count; /* a hint that there are any: changed with the entries */
 
 static bool unmap(uintptr_t address, size_t size) {
-  return !is_error(lm_syscall6(SYS_munmap, (long)address, (long)size, 0, 0, 0, 0));
+  return !is_error(call_or_fault(SYS_munmap, (long)address, (long)size, 0, 0, 0, 0));
 }
 
 /* If there is no room for one more, the address space is lost, but not the memory. */
@@ -326,7 +326,7 @@ static bool purge_clears(void) {
 }
 
 int lm_os_uncommit(void *address, size_t size) {
-  return (int)-lm_syscall6(SYS_mprotect, (long)address, (long)size, PROT_NONE, 0, 0, 0);
+  return (int)-call_or_fault(SYS_mprotect, (long)address, (long)size, PROT_NONE, 0, 0, 0);
 }
 
 int lm_os_purge(void *address, size_t size) {
@@ -552,6 +552,7 @@ void lm_os_thread_end_start(void (*callback)(void *value)) {
 }
 
 bool lm_os_thread_end_arm(void *value) {
+  if (lm_fault_here()) return false;
   return !thread_end_key_valid || pthread_setspecific(thread_end_key, value) == 0;
 }
 

@@ -47,8 +47,6 @@ FOLDERS = ["api", "stress", "fork", "misuse", "unit", "fuzz"]
 FLAGS = ["-g", "-O1", "-fno-builtin", "-w", "-D_FILE_OFFSET_BITS=64", f"-I{TESTS}", f"-I{ROOT}/include",
          f"-I{ROOT}/src"]
 LINK = ["-Wl,-z,dynamic-undefined-weak", "-pthread", "-ldl"]
-LIBRARY = ["-O2", "-DNDEBUG", "-std=gnu11", "-fPIC", "-shared", "-fvisibility=hidden",
-           "-ftls-model=initial-exec", "-Wl,-z,now", "-Wl,-z,nodelete", "-Wl,--as-needed"]
 INSIDE = ["-DLM_NO_OVERRIDE=1", "-DLM_FAKE_OS=1", "-DTEST_WITHOUT_LOAM=1"] # of unit and fuzz
 
 
@@ -84,7 +82,7 @@ class Platform:
                    *FLAGS, f'-DTEST_BIN="{self.work}"', *flags]
         at = command.index("FIRST") if "FIRST" in command else None
         if at is not None: # loam's object, before the test's
-            command[at:at + 1] = [self.path("loam.o")]
+            command[at:at + 1] = [self.path("lib/loam.o")]
         result = subprocess.run([*command, source, "-o", self.path(output), *LINK],
                                 capture_output=True, text=True, check=False)
         return "" if result.returncode == 0 else result.stderr
@@ -113,11 +111,17 @@ class Platform:
 
 
 def build_loam(platform):
-    source = os.path.join(ROOT, "src", "loam.c")
-    if platform.is_static:
-        return platform.compile("loam.o", source, "-O2", "-c")
-    return (platform.compile("libloam.so", source, *LIBRARY) or
-            platform.compile("libloam-checking.so", source, *LIBRARY, "-DLM_CHECKING=1"))
+    """As CMake builds it; what is said if that fails, else nothing."""
+    build = platform.path("cmake")
+    environment = {**os.environ, "CC": platform.cc[0], "CFLAGS": " ".join(platform.cc[1:])}
+    what = ["loam_relocatable"] if platform.is_static else ["loam_shared", "loam-checking_shared"]
+    for command in (["cmake", "-S", ROOT, "-B", build, "-DCMAKE_BUILD_TYPE=Release",
+                     "-DCMAKE_C_COMPILER_WORKS=TRUE"],
+                    ["cmake", "--build", build, "--target", *what]):
+        result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        if result.returncode != 0:
+            return result.stdout + result.stderr
+    return ""
 
 
 def build_modules(platform):
@@ -144,7 +148,7 @@ def environment_of(platform, source, build):
     """What a test is run with, as ctest runs it."""
     environment = dict(entry.split("=", 1) for entry in header(source, "environment", []))
     environment["LOAM_TEST_BUILD"] = "static" if platform.is_static else build
-    library = platform.path({"fast": "libloam.so", "checking": "libloam-checking.so"}[build])
+    library = platform.path({"fast": "lib/libloam.so", "checking": "lib/libloam-checking.so"}[build])
     preload = [library] if header(source, "preloaded", ["yes"]) == ["yes"] else []
     for key, at in (("preload-before", 0), ("preload-after", 1)):
         for module in header(source, key, []):
@@ -233,7 +237,7 @@ def check_one(platform, folder, name, source, counts):
         return
     program, flags = f"{folder}.{name}", ["-O0"] if folder == "misuse" else []
     if folder in ("unit", "fuzz"):
-        flags = ["-fwhole-program", *INSIDE]
+        flags = ["-Og", "-fwhole-program", *INSIDE]
     elif platform.is_static:
         flags += ["-static", "FIRST"]
     if folder in ("unit", "fuzz") and platform.is_static:
