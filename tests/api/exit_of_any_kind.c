@@ -6,7 +6,7 @@
 
 #include <sys/wait.h>
 
-enum { STATUS = 7, TIMES = 25 };
+enum { STATUS = 7, TIMES = 10 };
 static char *of_program;
 
 static void use_heap(void) {
