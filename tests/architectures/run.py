@@ -113,6 +113,7 @@ class Platform:
 def build_loam(platform):
     """As CMake builds it; what is said if that fails, else nothing."""
     build = platform.path("cmake")
+    shutil.rmtree(build, ignore_errors=True)
     environment = {**os.environ, "CC": platform.cc[0], "CFLAGS": " ".join(platform.cc[1:])}
     what = ["loam_relocatable"] if platform.is_static else ["loam_shared", "loam-checking_shared"]
     for command in (["cmake", "-S", ROOT, "-B", build, "-DCMAKE_BUILD_TYPE=Release",
