@@ -434,7 +434,8 @@ int lm_os_move_pages(void *from, void *to, size_t size) {
   if (!move_leaves_zeros() || !may_split_maps()) return ENOSYS;
   long flags = MOVE_FLAGS;
   long result = -ENOMEM;
-  if (lm_fault_here()) lm_os_release(to, size); /* the worst that a kernel does */
+  if (lm_fault_here()) /* the worst that a kernel does */
+    lm_syscall6(SYS_munmap, (long)to, (long)size, 0, 0, 0, 0);
   else result = lm_syscall6(SYS_mremap, (long)from, (long)size, (long)size, flags, (long)to, 0);
   if (!is_error(result)) return 0;
   /* Kernels unmap the target before they find that the source has parts with different flags (as

@@ -95,12 +95,10 @@ class Platform:
         command, own = [self.path(program), *arguments], dict(os.environ)
         for name in ("LD_PRELOAD", "LOAM_OPTIONS"):
             own.pop(name, None)
-        if self.runner:
-            for name, value in environment.items():
-                command[0:0] = ["-E", f"{name}={value}"]
-            command[0:0] = self.runner
-        else:
-            own.update(environment)
+        own.update(environment)
+        if self.runner: # the emulator itself runs without loam
+            preload = own.pop("LD_PRELOAD", "")
+            command[0:0] = [*self.runner, *(["-E", f"LD_PRELOAD={preload}"] if preload else [])]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                    errors="replace", env=own, start_new_session=True)
         try:
