@@ -4,7 +4,8 @@
  * before constructors and in the child of a fork) and must work in any thread, which rules out
  * frameworks that longjmp out of a failed assertion or build their reports on the heap.
  *
- * Nothing here allocates. A failed check prints one line and ends the program with status 1.
+ * Nothing here allocates. A failed check prints one line and ends the program with status 1, or as
+ * CHECK_FAILED_END says.
  */
 #ifndef LOAM_TESTS_CHECK_H
 #define LOAM_TESTS_CHECK_H
@@ -33,6 +34,10 @@
 #define MIB (KIB * KIB)
 #define TEST_UNUSED __attribute__((unused))
 
+#if !defined(CHECK_FAILED_END)
+#define CHECK_FAILED_END() _exit(1)
+#endif
+
 static void check_failed(const char *file, int line, const char *what, long long actual,
                          long long expected) TEST_UNUSED;
 static void check_failed(const char *file, int line, const char *what, long long actual,
@@ -42,7 +47,7 @@ static void check_failed(const char *file, int line, const char *what, long long
                         file, line, what, actual, expected, errno);
   if (length > (int)sizeof text - 1) length = (int)sizeof text - 1;
   if (write(STDERR_FILENO, text, (size_t)length) < 0) _exit(2);
-  _exit(1);
+  CHECK_FAILED_END();
 }
 
 #define CHECK(condition) \

@@ -295,9 +295,20 @@ size_t lm_raw_usable_bytes(const void *address) {
   return lm_large_usable_bytes(address);
 }
 
+/* Whether realloc has ever left a block where it was since there was no memory to shrink it into:
+ * then one may be longer by any amount. Written and read by any thread. */
+static _Atomic(uint32_t) has_left_long;
+
+/* realloc could not shrink the block, which stays: errno must not tell. */
+static LM_COLD void *leave_long(void *block) {
+  lm_store_relaxed(&has_left_long, 1);
+  return block;
+}
+
 void lm_compare_size(const void *address, size_t size, bool aligned, void *caller) {
   size_t bytes = lm_raw_usable_bytes(address);
   if (bytes == 0 || (size <= bytes && (aligned || bytes - size <= lm_size_slack(bytes)))) return;
+  if (size <= bytes && lm_load_relaxed(&has_left_long) != 0) return;
   if (lm_options.mismatch == LM_MISMATCH_ABORT) lm_misuse_wrong_size(address, size, caller);
 }
 
@@ -321,9 +332,8 @@ LM_INLINE size_t room_for(size_t old_bytes, size_t size) {
 }
 
 LM_INLINE void *move(void *block, size_t old_bytes, size_t size, size_t room) {
-  /* A block that cannot shrink stays: errno must not tell. */
   void *copy = size > old_bytes ? lm_raw_malloc(room) : take_any(size, false);
-  if (LM_UNLIKELY(copy == NULL)) return size > old_bytes ? NULL : block;
+  if (LM_UNLIKELY(copy == NULL)) return size > old_bytes ? NULL : leave_long(block);
   memcpy(copy, block, lm_min(size, old_bytes));
   lm_raw_free(block);
   return copy;
@@ -337,12 +347,13 @@ static LM_COLD void *realloc_freed(void *block, void *caller) {
 /* A guarded block becomes shorter where it is; what moves to grow is guarded no longer. */
 static void *realloc_guarded(void *block, size_t size, void *caller) {
   size_t old_bytes = lm_guarded_size(block, "realloc", caller);
-  if (size <= old_bytes && size > old_bytes / 2) {
+  bool stays = size <= old_bytes && size > old_bytes / 2;
+  void *copy = stays ? NULL : take_any(room_for(old_bytes, size), false);
+  if (copy == NULL) {
+    if (size > old_bytes) return NULL;
     lm_guarded_shorten(block, size);
     return block;
   }
-  void *copy = take_any(room_for(old_bytes, size), false);
-  if (copy == NULL) return size > old_bytes ? NULL : block;
   memcpy(copy, block, lm_min(size, old_bytes));
   lm_raw_free(lm_guarded_end(block, caller));
   return copy;

@@ -72,8 +72,12 @@ LM_EXPORT void *loam_aligned_alloc(size_t alignment, size_t size) {
 
 LM_EXPORT int loam_posix_memalign(void **result, size_t alignment, size_t size) {
   if (!lm_is_power_of_two(alignment) || alignment % sizeof(void *) != 0) return EINVAL;
+  int errno_before = errno;
   void *block = lm_checked_memalign(alignment, size);
-  if (block == NULL) return ENOMEM;
+  if (block == NULL) {
+    errno = errno_before;
+    return ENOMEM;
+  }
   *result = block;
   return 0;
 }

@@ -20,10 +20,7 @@
 struct guard {
   _Atomic(uint32_t) state; /* written by whoever takes or frees the block */
   uint32_t size;
-  uintptr_t seal; /* of the block's address */
-#if !LM_BITS_64
-  uint32_t unused;
-#endif
+  uint64_t seal; /* of the block's address; up to the block, so that no byte before it is spared */
 };
 _Static_assert(sizeof(struct guard) == LM_GRANULE_BYTES, "blocks are aligned");
 enum { NO_BLOCK, LIVE = 0x10ca1, FREE = 0x0ff };
@@ -41,7 +38,9 @@ static struct guard *guard_of(const void *block) {
   return (struct guard *)((uintptr_t)block - sizeof(struct guard));
 }
 
-static uintptr_t seal_of(const void *block) { return (uintptr_t)block * 0x9e3779b1u ^ 0x5ea1ed; }
+static uint64_t seal_of(const void *block) {
+  return (uint64_t)(uintptr_t)block * 0x9e3779b1u ^ 0x5ea1ed;
+}
 
 static size_t guarded_bytes(size_t size) {
   return sizeof(struct guard) + lm_align_up(size, LM_GRANULE_BYTES) + BEHIND_BYTES;

@@ -1,5 +1,6 @@
 #include "config/options.h"
 
+#include "base/bits.h"
 #include "base/format.h"
 #include "os/os.h"
 
@@ -86,13 +87,21 @@ static void print_table(void) {
   lm_os_write(2, text.bytes, text.length);
 }
 
-/* Prints "loam: LOAM_OPTIONS: <before>'<what>'<after>\n"; what is cut if it is long. */
+/* In one line, and without a terminal's commands; cut if it is long. */
+static void print_what(struct lm_text *text, const char *what, size_t length) {
+  for (size_t i = 0; i < lm_min(length, 100); i++) {
+    bool is_control = (unsigned char)what[i] < ' ' || what[i] == 127;
+    lm_text_char(text, is_control ? '?' : what[i]);
+  }
+}
+
+/* Prints "loam: LOAM_OPTIONS: <before>'<what>'<after>\n". */
 static void complain(const char *before, const char *what, size_t length, struct lm_text *after) {
   LM_TEXT(text, 512);
   lm_text_string(&text, "loam: LOAM_OPTIONS: ");
   lm_text_string(&text, before);
   lm_text_string(&text, "'");
-  lm_text_span(&text, what, length < 100 ? length : 100);
+  print_what(&text, what, length);
   lm_text_string(&text, "'");
   lm_text_span(&text, after->bytes, after->length);
   lm_text_string(&text, "\n");

@@ -155,9 +155,18 @@ static void *resize_or_move(struct lm_heap *heap, void *block, size_t size) {
   return move_block(heap, block, old_bytes, size);
 }
 
+/* A first-class heap's block that realloc moves leaves it, whether it is copied or its pages move;
+ * one that its heap moves stays. */
+static bool leaves_owner(const struct lm_heap *heap, const void *block, const void *moved) {
+  bool by_its_heap = lm_tag_is_shared(heap->tag) && !lm_heap_is_empty(heap);
+  return moved != NULL && moved != block && !by_its_heap;
+}
+
 void *lm_large_resize(struct lm_heap *heap, void *block, size_t size) {
   struct lm_owned *owned = lm_owned_remove(block); /* as for huge blocks: the address may change */
   void *moved = resize_or_move(heap, block, size);
-  if (LM_UNLIKELY(owned != NULL)) lm_owned_insert(owned, moved != NULL ? moved : block);
+  if (LM_LIKELY(owned == NULL)) return moved;
+  if (leaves_owner(heap, block, moved)) lm_owned_end(owned);
+  else lm_owned_insert(owned, moved != NULL ? moved : block);
   return moved;
 }

@@ -168,7 +168,7 @@ static struct {
 static _Atomic(uint32_t) left_count; /* a hint that there are any: changed with the entries */
 
 static bool unmap(uintptr_t address, size_t size) {
-  return !is_error(lm_syscall6(SYS_munmap, (long)address, (long)size, 0, 0, 0, 0));
+  return !is_error(call_or_fault(SYS_munmap, (long)address, (long)size, 0, 0, 0, 0));
 }
 
 /* If there is no room for one more, the address space is lost, but not the memory. */
@@ -326,7 +326,7 @@ static bool purge_clears(void) {
 }
 
 int lm_os_uncommit(void *address, size_t size) {
-  return (int)-lm_syscall6(SYS_mprotect, (long)address, (long)size, PROT_NONE, 0, 0, 0);
+  return (int)-call_or_fault(SYS_mprotect, (long)address, (long)size, PROT_NONE, 0, 0, 0);
 }
 
 int lm_os_purge(void *address, size_t size) {
@@ -369,7 +369,8 @@ int lm_os_remap(void *address, size_t size, size_t new_size, void **result) {
 #if LM_BITS_64
 #define MOVE_FLAGS (MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP)
 
-/* An emulator that does not know the last flag may unmap the source. */
+/* An emulator that does not know the last flag may unmap the source, or think that it has: then its
+ * system calls do not write there any more, nor some instructions. */
 static enum trial try_move(void) {
   volatile char *pages = map_trial(), *target = pages + lm_os.page_bytes;
   long size = (long)lm_os.page_bytes;
@@ -377,7 +378,9 @@ static enum trial try_move(void) {
   pages[0] = 1;
   long result = lm_syscall6(SYS_mremap, (long)pages, size, size, MOVE_FLAGS, (long)target, 0);
   bool moved = result == (long)target && target[0] == 1;
-  bool is_mapped = lm_syscall6(SYS_madvise, (long)pages, size, MADV_NORMAL, 0, 0, 0) == 0;
+  long unused_part = (long)pages + size / 2;
+  bool is_mapped =
+      lm_syscall6(LM_SYS_CLOCK_GETTIME, CLOCK_MONOTONIC_COARSE, unused_part, 0, 0, 0, 0) == 0;
   enum trial outcome = moved && is_mapped && pages[0] == 0 ? WORKS : FAILS;
   lm_os_release((void *)pages, 2 * lm_os.page_bytes);
   return outcome;
@@ -431,7 +434,8 @@ int lm_os_move_pages(void *from, void *to, size_t size) {
   if (!move_leaves_zeros() || !may_split_maps()) return ENOSYS;
   long flags = MOVE_FLAGS;
   long result = -ENOMEM;
-  if (lm_fault_here()) lm_os_release(to, size); /* the worst that a kernel does */
+  if (lm_fault_here()) /* the worst that a kernel does */
+    lm_syscall6(SYS_munmap, (long)to, (long)size, 0, 0, 0, 0);
   else result = lm_syscall6(SYS_mremap, (long)from, (long)size, (long)size, flags, (long)to, 0);
   if (!is_error(result)) return 0;
   /* Kernels unmap the target before they find that the source has parts with different flags (as
@@ -552,6 +556,7 @@ void lm_os_thread_end_start(void (*callback)(void *value)) {
 }
 
 bool lm_os_thread_end_arm(void *value) {
+  if (lm_fault_here()) return false;
   return !thread_end_key_valid || pthread_setspecific(thread_end_key, value) == 0;
 }
 

@@ -55,7 +55,12 @@ LM_INLINE long lm_syscall6(long n, long a, long b, long c, long d, long e, long 
 #include <unistd.h>
 LM_INLINE long lm_syscall6(long n, long a, long b, long c, long d, long e, long f) {
   int saved = errno;
+#if defined(__s390x__) /* whose mmap takes its arguments in memory */
+  long arguments[] = {a, b, c, d, e, f};
+  long result = n == SYS_mmap ? syscall(n, arguments) : syscall(n, a, b, c, d, e, f);
+#else
   long result = syscall(n, a, b, c, d, e, f);
+#endif
   if (result == -1) result = -errno;
   errno = saved;
   return result;

@@ -12,11 +12,12 @@ static struct lm_block *read_link(struct lm_block *const *link) {
 
 /* ---- Bins, chains and messages. The lock of tags is held ---- */
 
-/* The class of the span in which the address is; LM_CLASS_COUNT or more if there is none. */
+/* The class of the span in which the address is, be it that of chunks; LM_CLASS_LIMIT if there is
+ * none. */
 static size_t class_at(const void *address) {
-  if (!lm_region_holds((uintptr_t)address)) return LM_CLASS_COUNT;
+  if (!lm_region_holds((uintptr_t)address)) return LM_CLASS_LIMIT;
   uint32_t tag = lm_load_relaxed(&lm_span_record_of(address)->tag);
-  return tag >> LM_TAG_OWNER_SHIFT <= LM_OWNER_LARGE ? LM_CLASS_COUNT : tag & LM_TAG_CLASS_MASK;
+  return tag >> LM_TAG_OWNER_SHIFT <= LM_OWNER_LARGE ? LM_CLASS_LIMIT : tag & LM_TAG_CLASS_MASK;
 }
 
 /* Whether a block's words may be read. The calling thread's lists are whole. */
@@ -72,7 +73,7 @@ static void sum_chains(const struct lm_heap *heap, struct lm_class_figures *clas
 static void sum_messages(const struct lm_message *message, bool own,
                          struct lm_class_figures *classes) {
   for (size_t left = MESSAGES_MAX; left > 0 && message != NULL; left--) {
-    if ((uintptr_t)message % LM_GRANULE_BYTES != 0 || class_at(message) > LM_CLASS_MIDDLE) return;
+    if ((uintptr_t)message % LM_GRANULE_BYTES != 0 || class_at(message) == LM_CLASS_LIMIT) return;
     if (!is_readable(message, own)) return;
     size_t count;
     const struct lm_message *next = lm_message_read(message, &count);

@@ -1,9 +1,13 @@
 // windows: yes
-/* A thousand threads at once, each with blocks of its own: bounded memory per thread. */
+/* A thousand threads or two at once, each with blocks of its own: bounded memory per thread. */
 #include "threads.h"
 
 /* In 32 bit the stacks must find room: Windows reserves at least what the program's file says. */
+#if defined(_WIN32)
 enum { COUNT = sizeof(void *) == 8 ? 1000 : 250 };
+#else
+enum { COUNT = sizeof(void *) == 8 ? 2000 : 250 };
+#endif
 static pthread_barrier_t all_allocated, all_may_free;
 
 static void *allocate_and_wait(void *seed) {

@@ -12,9 +12,12 @@ int main(void) {
   }
   void *result = &result;
   errno = 77;
-  CHECK_EQ(posix_memalign(&result, 64, opaque_size(SIZE_MAX - 64)), ENOMEM);
-  CHECK(result == &result);
-  CHECK_EQ(errno, 77);
+  for (size_t alignment = sizeof(void *); alignment <= 1 << 20; alignment *= 2) {
+    CHECK_EQ(posix_memalign(&result, alignment, opaque_size(SIZE_MAX - 64)), ENOMEM);
+    CHECK_EQ(posix_memalign(&result, alignment, opaque_size(PTRDIFF_MAX)), ENOMEM);
+    CHECK(result == &result);
+    CHECK_EQ(errno, 77);
+  }
   CHECK_EQ(posix_memalign(&result, sizeof(void *), 64), 0);
   CHECK(result != &result);
   free(opaque(result));

@@ -50,7 +50,7 @@ static int refuse(void) {
       REFUSE(SYS_prlimit64),
       REFUSE(SYS_sched_getaffinity),
       REFUSE(SYS_getrandom),
-#if defined(SYS_statx)
+#if defined(SYS_statx) && __SIZEOF_LONG__ == 8 /* else the loader cannot do without it */
       REFUSE(SYS_statx),
 #endif
       ALLOW,

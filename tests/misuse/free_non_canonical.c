@@ -6,6 +6,6 @@
 
 int main(void) {
   char *block = malloc(100);
-  free(announce((void *)((uintptr_t)block ^ ((uintptr_t)0x5a5a << 48))));
+  free(announce((void *)((uintptr_t)block ^ ((uintptr_t)0x5a5a << (sizeof block * 8 - 16)))));
   return 0;
 }

@@ -105,6 +105,11 @@ static void long_rubbish_is_cut(void) {
   CHECK_EQ(printed[strlen(printed) - 1], '\n');
 }
 
+static void what_is_complained_about_stays_in_its_line(void) {
+  read_and_collect("a\nloam: b\033[2J");
+  check_printed("loam: LOAM_OPTIONS: no value in 'a?loam: b?[2J': write NAME=VALUE\n");
+}
+
 static void help_lists_every_option(void) {
   read_and_collect("help=1");
   for (size_t i = 0; i < OPTION_COUNT; i++) {
@@ -123,6 +128,7 @@ int main(void) {
   RUN(a_choice_must_match_whole);
   RUN(an_entry_without_a_value_is_complained_about);
   RUN(long_rubbish_is_cut);
+  RUN(what_is_complained_about_stays_in_its_line);
   RUN(help_lists_every_option);
   return UNIT_RESULT();
 }

@@ -1,0 +1,151 @@
+// builds: fast
+// arguments: 1
+/* Differential fuzzing of what reads LOAM_OPTIONS: a second reader, made of the C library's
+ * functions, says what each option must be and how many complaints there are. */
+#define CHECK_FAILED_END() abort()
+#include "../tests/unit/unit.h"
+
+#include "bytes.h"
+#include "drive.h"
+
+#include <sys/mman.h>
+
+enum { TEXT_MAX = 8192 };
+static char text[TEXT_MAX + 1];
+
+/* ---- The input as a text: half of it words that mean something ---- */
+
+static const char *const words[] = {
+    "help", "stats", "stats_fd", "stats_file", "stats_signal", "purge_delay_ms", "foreign",
+    "deepbind", "mismatch", "huge_pages", "=", "=", "=", ",", ",", "0", "1", "off", "on", "text",
+    "json", "abort", "ignore", "drop", "keep", "2", "64", "65", "3600000", "3600001", "1048576",
+    "18446744073709551615", "18446744073709551616", "/tmp/%p", "|", "off|text",
+};
+
+static void make_text(struct bytes *input) {
+  size_t length = 0;
+  while (input->left > 0 && length < TEXT_MAX) {
+    unsigned byte = take_byte(input);
+    if (byte < 160) {
+      const char *word = words[byte % COUNT_OF(words)];
+      for (; *word != 0 && length < TEXT_MAX; word++) text[length++] = *word;
+    } else if (byte < 165) {
+      for (unsigned i = take_byte(input) * 6; i > 0 && length < TEXT_MAX; i--) text[length++] = 'x';
+    } else {
+      text[length++] = (char)take_byte(input);
+    }
+  }
+  text[length] = 0;
+}
+
+/* ---- The second reader ---- */
+
+struct expected {
+  uint64_t numbers[OPTION_COUNT];
+  char texts[OPTION_COUNT][LM_STATS_FILE_BYTES];
+  unsigned complaints;
+};
+static struct expected expected;
+
+static bool number_of(const char *value, uint64_t *number) {
+  if (value[0] == 0 || strspn(value, "0123456789") != strlen(value)) return false;
+  errno = 0;
+  *number = strtoull(value, NULL, 10);
+  return errno == 0;
+}
+
+static bool choice_of(const char *value, const char *choices, uint64_t *number) {
+  char copy[256], *rest = copy, *choice;
+  strcpy(copy, choices);
+  for (*number = 0; (choice = strsep(&rest, "|")) != NULL; ++*number)
+    if (strcmp(choice, value) == 0) return true;
+  return false;
+}
+
+static void expect_value(size_t i, const char *value) {
+  const struct option *option = &option_table[i];
+  uint64_t number = option->default_value;
+  bool good;
+  if (option->text != NULL) {
+    good = value[0] != 0 && strlen(value) < LM_STATS_FILE_BYTES;
+    strcpy(expected.texts[i], good ? value : "");
+  } else {
+    if (option->choices != NULL) good = choice_of(value, option->choices, &number);
+    else
+      good = number_of(value, &number) && number >= option->minimum && number <= option->maximum;
+    expected.numbers[i] = good ? number : option->default_value;
+  }
+  expected.complaints += !good;
+}
+
+static void expect_entry(char *entry) {
+  if (entry[0] == 0) return;
+  char *value = strchr(entry, '=');
+  if (value != NULL) {
+    *value++ = 0;
+    for (size_t i = 0; i < OPTION_COUNT; i++) {
+      if (strcmp(entry, option_table[i].name) != 0) continue;
+      expect_value(i, value);
+      return;
+    }
+  }
+  expected.complaints++;
+}
+
+static void expect_defaults(void) {
+  memset(&expected, 0, sizeof expected);
+  for (size_t i = 0; i < OPTION_COUNT; i++) expected.numbers[i] = option_table[i].default_value;
+}
+
+static void expect(void) {
+  static char copy[TEXT_MAX + 1];
+  char *rest = copy, *entry;
+  strcpy(copy, text);
+  while ((entry = strsep(&rest, ",")) != NULL) expect_entry(entry);
+}
+
+/* ---- What is printed ---- */
+
+static FILE *printed_to;
+
+/* Reads the options with what they print in a file. */
+static void read_printing(void) {
+  if (printed_to == NULL) printed_to = tmpfile();
+  CHECK(printed_to != NULL);
+  CHECK_EQ(ftruncate(fileno(printed_to), 0), 0);
+  CHECK_EQ(lseek(fileno(printed_to), 0, SEEK_SET), 0);
+  int saved = dup(2);
+  CHECK_EQ(dup2(fileno(printed_to), 2), 2);
+  lm_options_read(text);
+  CHECK_EQ(dup2(saved, 2), 2);
+  close(saved);
+}
+
+/* One line for each complaint, without control characters. */
+static void check_complaints(void) {
+  char line[1024];
+  unsigned complaints = 0;
+  rewind(printed_to);
+  while (fgets(line, sizeof line, printed_to) != NULL) {
+    size_t length = strlen(line);
+    complaints += strncmp(line, "loam: LOAM_OPTIONS: ", 20) == 0;
+    CHECK(length > 1 && line[length - 1] == '\n');
+    for (size_t i = 0; i + 1 < length; i++) CHECK((unsigned char)line[i] >= ' ' && line[i] != 127);
+  }
+  CHECK_EQ(complaints, expected.complaints);
+}
+
+void fuzz_one(const uint8_t *bytes, size_t size) {
+  struct bytes input = {bytes, size};
+  make_text(&input);
+  drive_tell("%s", text);
+  for (size_t i = 0; i < OPTION_COUNT; i++) use_default(&option_table[i]);
+  expect_defaults();
+  expect();
+  read_printing();
+  for (size_t i = 0; i < OPTION_COUNT; i++) {
+    if (option_table[i].text != NULL) CHECK_EQ(strcmp(option_table[i].text, expected.texts[i]), 0);
+    else CHECK_EQ(*option_table[i].value, expected.numbers[i]);
+  }
+  check_complaints();
+}
