@@ -202,7 +202,8 @@ size_t loam_stats_of_classes(struct loam_class_stats *classes, size_t count) LOA
  * where there are no profiles (not Linux). Blocks of first-class heaps are in no profile. */
 int loam_profile_start(size_t bytes) LOAM_NOEXCEPT;
 
-/* Looks at no more calls of malloc. Blocks that were sampled are still noticed when they are freed. */
+/* Looks at no more calls of malloc. Blocks that were sampled are still noticed when they are
+ * freed. */
 void loam_profile_stop(void) LOAM_NOEXCEPT;
 
 /* Writes what the profile has come to into a file, for `loam prof`; NULL: into the one that the

@@ -108,14 +108,17 @@ static void *take_any(size_t size, bool clear) {
   if (LM_UNLIKELY(size > LM_REQUEST_MAX_BYTES)) return NULL;
   struct lm_heap *heap = this_heap();
   if (LM_UNLIKELY(heap == NULL)) return take_after_end(size, clear);
-  if (LM_UNLIKELY(LM_THREAD(lm_malloc_heap) != heap) || LM_UNLIKELY(lm_profile_is_on()))
-    return take_elsewhere(heap, size, clear);
+  if (LM_UNLIKELY(LM_THREAD(lm_malloc_heap) != heap)) return take_elsewhere(heap, size, clear);
   return lm_take(heap, size, clear);
 }
 
-/* One of the first blocks of the process, or NULL. */
+/* One of the first blocks of the process, or NULL. While a profile is taken there is none: then
+ * this is where threads begin to take part. */
 static LM_NOINLINE void *take_guarded(size_t size, bool clear) {
-  if (this_heap() == NULL || lm_load_relaxed(&lm_pools[0].provider) != NULL) return NULL;
+  struct lm_heap *heap = this_heap();
+  if (lm_profile_is_on())
+    return heap != NULL && size <= LM_REQUEST_MAX_BYTES ? take_elsewhere(heap, size, clear) : NULL;
+  if (heap == NULL || lm_load_relaxed(&lm_pools[0].provider) != NULL) return NULL;
   void *block = lm_guarded_take(size);
   size_t run_bytes = lm_guarded_run_bytes(size);
   if (block != NULL || run_bytes == 0) return block;
@@ -140,7 +143,9 @@ static LM_NOINLINE void *malloc_any(size_t size) {
 
 /* Apart, so that malloc_slow need not save what calls change. */
 static LM_NOINLINE void *malloc_when_empty(struct lm_heap *heap, size_t class_index, size_t size) {
-  void *block = lm_heap_has_spans(heap) ? lm_heap_borrow(heap, class_index) : NULL;
+  void *block = NULL;
+  if (LM_LIKELY(lm_heap_has_spans(heap))) block = lm_heap_borrow(heap, class_index);
+  else if (!lm_heap_is_empty(heap)) block = lm_profile_refill(heap, class_index);
   return block != NULL ? block : malloc_any(size);
 }
 

@@ -23,7 +23,7 @@ _Atomic(struct loam_heap *) lm_profile_heap;
 /* So much of a class is in a window at most: more would spoil the caches, which the block that was
  * freed last is in. */
 #define BATCH_BYTES (8 * LM_KIB)
-#define BATCH_COUNT 32
+#define BATCH_COUNT 64
 
 /* lm_profile_bytes while the last profile was taken, or 0; and how often that has begun. The second
  * is stored with a release, which pairs with the acquire of a thread that begins to take part. */
@@ -32,11 +32,13 @@ static _Atomic(uint32_t) last_bytes, round_number;
 /* Of one heap, and used by its thread. Only the bins of `heap` ever have anything. */
 struct lm_profile_window {
   struct lm_heap heap; /* first: what malloc looks into */
+  struct lm_heap *owner;
   uint64_t random;
   uint32_t round;       /* the profile that what follows is for */
   double bytes;         /* of which the mean distance of samples is */
   double distance;      /* to the next sample of blocks without a class, in bytes */
   uint32_t left[LM_CLASS_COUNT]; /* calls to the next sample, with it; 0: not known yet */
+  uint32_t batch_counts[LM_CLASS_COUNT]; /* how many blocks the window takes at a time */
 };
 
 /* ---- The window ---- */
@@ -46,6 +48,11 @@ static struct lm_profile_window *make_window(struct lm_heap *heap) {
   if (window == NULL) return NULL;
   lm_heap_empty_bins(&window->heap);
   window->heap.tag = LM_TAG_NO_HEAP;
+  window->owner = heap;
+  for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
+    size_t count = BATCH_BYTES / lm_classes[i].block_bytes + 1;
+    window->batch_counts[i] = (uint32_t)lm_min(count, BATCH_COUNT);
+  }
   window->random = (lm_os_random() ^ heap->tag) | 1;
   heap->window = window;
   return window;
@@ -157,20 +164,36 @@ static void *sample_large(struct lm_profile_window *window, struct lm_heap *heap
 
 /* ---- Taking ---- */
 
-/* A block with a class that is no sample; fills the window up to the next one. */
-static void *take_unsampled(struct lm_profile_window *window, struct lm_heap *heap, size_t size,
-                            size_t class_index, bool clear) {
-  void *block = lm_take(heap, size, clear);
-  size_t room = lm_min(BATCH_BYTES / lm_classes[class_index].block_bytes, BATCH_COUNT);
-  size_t most = lm_min(window->left[class_index] - 1, room);
-  struct lm_block *first = heap->bins[class_index], *last = first;
-  if (most == 0 || !lm_is_block(first)) return block;
-  size_t count = 1;
+/* One block more than the heap's bin had, so that the window is filled with more the next time:
+ * what is freed meanwhile goes to the heap. */
+static LM_NOINLINE void add_one(struct lm_profile_window *window, size_t class_index) {
+  struct lm_block *more = lm_take(window->owner, lm_classes[class_index].block_bytes, false);
+  if (more == NULL) return;
+  window->left[class_index]--;
+  lm_heap_push(&window->heap, class_index, more);
+}
+
+void *lm_profile_refill(struct lm_heap *bins, size_t class_index) {
+  struct lm_profile_window *window = (struct lm_profile_window *)bins;
+  struct lm_block **bin = &window->owner->bins[class_index], *first = *bin, *last = first;
+  uint32_t left = window->left[class_index], count = 1;
+  if (left <= 1 || !lm_is_block(first)) return NULL;
+  if (!lm_profile_is_on() || window->round != lm_load_relaxed(&round_number)) return NULL;
+  uint32_t most = (uint32_t)lm_min(left - 1, window->batch_counts[class_index]);
   for (; count < most && lm_is_block(last->next); count++) last = last->next;
-  window->heap.bins[class_index] = first;
-  heap->bins[class_index] = last->next;
+  *bin = last->next;
   last->next = LM_NO_BLOCK;
-  window->left[class_index] -= (uint32_t)count;
+  window->heap.bins[class_index] = first->next;
+  window->left[class_index] = left - count;
+  if (LM_UNLIKELY(count < most)) add_one(window, class_index);
+  return first;
+}
+
+/* A block with a class that is no sample. */
+static void *take_unsampled(struct lm_profile_window *window, size_t size, size_t class_index,
+                            bool clear) {
+  void *block = lm_take(window->owner, size, clear);
+  if (block != NULL && --window->left[class_index] > 1) add_one(window, class_index);
   return block;
 }
 
@@ -185,7 +208,8 @@ void *lm_profile_take(struct lm_heap *heap, size_t size, bool clear) {
   if (block != NULL) return clear ? memset(block, 0, size) : block; /* counted already */
   uint32_t *left = &window->left[class_index];
   if (*left == 0) *left = lm_chance_count(&window->random, (double)bytes / window->bytes);
-  if (LM_LIKELY(--*left != 0)) return take_unsampled(window, heap, size, class_index, clear);
+  if (LM_LIKELY(*left > 1)) return take_unsampled(window, size, class_index, clear);
+  *left = 0;
   return sample_small(window, heap, size, bytes, clear);
 }
 
@@ -259,10 +283,10 @@ void lm_profile_end(void) {
 static int start(uint64_t bytes) {
   if (bytes < LM_PROFILE_MIN_BYTES || bytes > LM_PROFILE_MAX_BYTES) return EINVAL;
   lm_profile_begin();
-  lm_store_relaxed(&lm_guarded_calls_left, 0); /* what is guarded is no sample */
   lm_store_relaxed(&last_bytes, (uint32_t)bytes);
   lm_store_relaxed(&lm_profile_bytes, (uint32_t)bytes);
   lm_store_release(&round_number, lm_load_relaxed(&round_number) + 1);
+  lm_store_relaxed(&lm_guarded_calls_left, LM_GUARDED_NONE);
   return 0;
 }
 
@@ -275,7 +299,9 @@ LM_EXPORT int loam_profile_start(size_t bytes) {
   return start(bytes != 0 ? bytes : lm_options.profile_bytes);
 }
 
-LM_EXPORT void loam_profile_stop(void) { lm_store_relaxed(&lm_profile_bytes, 0); }
+LM_EXPORT void loam_profile_stop(void) {
+  if (lm_exchange_acquire(&lm_profile_bytes, 0) != 0) lm_store_relaxed(&lm_guarded_calls_left, 0);
+}
 
 LM_EXPORT int loam_profile_write(const char *path) {
   lm_process_start();

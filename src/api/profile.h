@@ -19,6 +19,10 @@ LM_INLINE bool lm_profile_is_on(void) { return lm_load_relaxed(&lm_profile_bytes
 #define LM_PROFILE_MIN_BYTES 16
 #define LM_PROFILE_MAX_BYTES ((uint64_t)1 << 28)
 
+/* A block of the class that is no sample, and others in the window's bin, which malloc has found
+ * empty; NULL if it takes more than that. */
+void *lm_profile_refill(struct lm_heap *bins, size_t class_index);
+
 /* While a profile is taken: a block for the thread that has the heap, sampled or not. */
 void *lm_profile_take(struct lm_heap *heap, size_t size, bool clear);
 /* The same of one that has no class, by its alignment. */

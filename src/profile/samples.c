@@ -30,7 +30,8 @@ static struct lm_profile_site **site_bucket(const uintptr_t *callers, size_t dep
 static struct lm_profile_site *make_site(struct lm_profile_site **bucket,
                                          const uintptr_t *callers, size_t depth) {
   struct lm_profile_site *site = NULL;
-  if (site_count < LM_PROFILE_SITES_MAX) site = lm_meta_take(sizeof *site + depth * sizeof *callers);
+  size_t bytes = sizeof *site + depth * sizeof *callers;
+  if (site_count < LM_PROFILE_SITES_MAX) site = lm_meta_take(bytes);
   if (site == NULL) return NULL;
   site->number = (uint32_t)++site_count;
   site->depth = (uint32_t)depth;
