@@ -31,27 +31,26 @@ pub fn chosen(sums: &Sums, by: ProfFigure) -> Sum {
     }
 }
 
+/// Before a call of the program's there are so many of loam's at most.
+const OWN_DEPTH: usize = 12;
+
 pub fn named(profile: &Profile, symbols: &mut Symbols) -> Vec<Stack> {
-    let stack = |site: &Site, symbols: &mut Symbols| {
-        let own = site.callers.iter().take_while(|place| is_loams(place)).count();
-        let mut places = &site.callers[own.min(site.callers.len().saturating_sub(1))..];
-        let mut frames = Vec::new();
-        for (at, place) in places.iter().enumerate() {
-            let found = symbols.frames(place);
-            // Linked in, or compiled in, loam is known by its names alone.
-            if frames.is_empty() && found.iter().all(|frame| is_allocation(&frame.function)) {
-                if at + 1 < places.len() {
-                    continue;
-                }
-            }
-            if frames.is_empty() {
-                places = &places[at..];
-            }
-            frames.extend(found.iter().cloned());
-        }
-        Stack { frames, places: places.to_vec(), sums: site.sums }
+    profile.sites.iter().map(|site| named_stack(site, symbols)).collect()
+}
+
+fn named_stack(site: &Site, symbols: &mut Symbols) -> Stack {
+    let mut is_allocation = |place: &Place| {
+        // Linked in, loam is known by the names that programs call alone.
+        is_loams(place) || symbols.frames(place).iter().all(|frame| is_entry_point(&frame.function))
     };
-    profile.sites.iter().map(|site| stack(site, symbols)).collect()
+    let own = site.callers.iter().take(OWN_DEPTH).rposition(&mut is_allocation);
+    let begin = own.map_or(0, |last| last + 1);
+    let places = match &site.callers[begin..] {
+        [] => &site.callers[..],
+        places => places,
+    };
+    let frames = places.iter().flat_map(|place| symbols.frames(place).to_vec());
+    Stack { frames: frames.collect(), places: places.to_vec(), sums: site.sums }
 }
 
 fn is_loams(place: &Place) -> bool {
@@ -59,7 +58,7 @@ fn is_loams(place: &Place) -> bool {
     name.is_some_and(|name| name.to_string_lossy().starts_with("libloam"))
 }
 
-fn is_allocation(function: &str) -> bool {
+fn is_entry_point(function: &str) -> bool {
     const NAMES: [&str; 16] = [
         "malloc",
         "calloc",
@@ -78,11 +77,8 @@ fn is_allocation(function: &str) -> bool {
         "__libc_memalign",
         "__libc_malloc_impl",
     ];
-    const STATICS: [&str; 5] =
-        ["take_any", "take_elsewhere", "malloc_any", "malloc_when_empty", "begin_sample"];
     let name = function.split('(').next().unwrap_or(function);
-    let is_ours = name.starts_with("lm_") || name.starts_with("loam_");
-    is_ours || NAMES.contains(&name) || STATICS.contains(&name) || name.starts_with("sample_")
+    name.starts_with("lm_") || name.starts_with("loam_") || NAMES.contains(&name)
 }
 
 /// Containers and strings of languages' libraries take memory for whoever uses them.
@@ -150,9 +146,9 @@ mod tests {
     }
 
     #[test]
-    fn allocation_functions_are_known() {
-        assert!(is_allocation("operator new(unsigned long)"));
-        assert!(is_allocation("lm_malloc_slow"));
-        assert!(!is_allocation("malloc_report"));
+    fn what_programs_call_is_known() {
+        assert!(is_entry_point("operator new(unsigned long)"));
+        assert!(is_entry_point("loam_malloc"));
+        assert!(!is_entry_point("malloc_report"));
     }
 }

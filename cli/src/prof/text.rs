@@ -57,6 +57,9 @@ fn name_of(view: &View) -> &'static str {
 }
 
 fn size(sum: Sum) -> String {
+    if sum.bytes == 0 {
+        return "0 B".to_owned();
+    }
     let sign = if sum.bytes < 0 { "-" } else { "" };
     sign.to_owned() + &numbers::bytes(sum.bytes.unsigned_abs())
 }
@@ -70,7 +73,11 @@ fn write_line(out: &mut String, profile: &Profile, line: &Line, view: &View) -> 
     let whole = size(sum);
     write!(out, "{whole:>11}{share:>7}{:>11}{taken:>11}  ", sum.count)?;
     write_frame(out, &line.frame)?;
-    for caller in line.callers.iter().take(CALLERS) {
+    let is_start = |frame: &&Frame| frame.function == "main" || frame.function == "_start";
+    let from_main = line.callers.iter().position(|frame| is_start(&frame));
+    let known =
+        if line.frame.function == "main" { 0 } else { from_main.map_or(CALLERS, |at| at + 1) };
+    for caller in line.callers.iter().take(CALLERS.min(known)) {
         write!(out, "{:42}from ", "")?;
         write_frame(out, caller)?;
     }
