@@ -280,7 +280,7 @@ void lm_profile_end(void) {
 
 /* ---- On and off ---- */
 
-static int start(uint64_t bytes) {
+static int start_profile(uint64_t bytes) {
   if (bytes < LM_PROFILE_MIN_BYTES || bytes > LM_PROFILE_MAX_BYTES) return EINVAL;
   lm_profile_begin();
   lm_store_relaxed(&last_bytes, (uint32_t)bytes);
@@ -291,12 +291,12 @@ static int start(uint64_t bytes) {
 }
 
 void lm_profile_start_by_options(void) {
-  if (lm_options.profile == LM_PROFILE_ON) start(lm_options.profile_bytes);
+  if (lm_options.profile == LM_PROFILE_ON) start_profile(lm_options.profile_bytes);
 }
 
 LM_EXPORT int loam_profile_start(size_t bytes) {
   lm_process_start();
-  return start(bytes != 0 ? bytes : lm_options.profile_bytes);
+  return start_profile(bytes != 0 ? bytes : lm_options.profile_bytes);
 }
 
 LM_EXPORT void loam_profile_stop(void) {

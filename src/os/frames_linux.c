@@ -25,13 +25,13 @@ struct bytes {
   bool bad;          /* there were not enough */
 };
 
-static struct bytes copy(uintptr_t address, void *buffer, size_t capacity) {
+static struct bytes copy_bytes(uintptr_t address, void *buffer, size_t capacity) {
   size_t length = lm_os_read_memory((const void *)address, buffer, capacity);
   return (struct bytes){buffer, (const uint8_t *)buffer + length, address, false};
 }
 
 /* An integer of so many bytes, in the machine's order. */
-static uint64_t take(struct bytes *bytes, size_t count) {
+static uint64_t take_number(struct bytes *bytes, size_t count) {
   uint64_t value = 0;
   if ((size_t)(bytes->end - bytes->at) < count) {
     bytes->bad = true;
@@ -44,7 +44,7 @@ static uint64_t take(struct bytes *bytes, size_t count) {
   return value;
 }
 
-static void skip(struct bytes *bytes, uint64_t count) {
+static void skip_bytes(struct bytes *bytes, uint64_t count) {
   uint64_t left = (uint64_t)(bytes->end - bytes->at);
   bytes->bad |= count > left;
   bytes->at += count > left ? left : count;
@@ -54,7 +54,7 @@ static void skip(struct bytes *bytes, uint64_t count) {
 static uint64_t take_unsigned(struct bytes *bytes) {
   uint64_t value = 0;
   for (unsigned shift = 0; !bytes->bad; shift += 7) {
-    uint64_t byte = take(bytes, 1);
+    uint64_t byte = take_number(bytes, 1);
     if (shift < 64) value |= (byte & 0x7f) << shift;
     if ((byte & 0x80) == 0) break;
   }
@@ -65,7 +65,7 @@ static int64_t take_signed(struct bytes *bytes) {
   uint64_t value = 0, byte = 0;
   unsigned shift = 0;
   do {
-    byte = take(bytes, 1);
+    byte = take_number(bytes, 1);
     if (shift < 64) value |= (byte & 0x7f) << shift;
     shift += 7;
   } while ((byte & 0x80) != 0 && !bytes->bad);
@@ -84,12 +84,12 @@ static uintptr_t take_pointer(struct bytes *bytes, unsigned encoding, uintptr_t 
   if ((encoding & POINTER_RELATIVE) == POINTER_TO_TABLE) base = table;
   switch (encoding & POINTER_FORMAT) {
   case 0x1: value = (uintptr_t)take_unsigned(bytes); break;
-  case 0x2: value = (uintptr_t)take(bytes, 2); break;
-  case 0x3: value = (uintptr_t)take(bytes, 4); break;
+  case 0x2: value = (uintptr_t)take_number(bytes, 2); break;
+  case 0x3: value = (uintptr_t)take_number(bytes, 4); break;
   case 0x9: value = (uintptr_t)take_signed(bytes); break;
-  case 0xa: value = (uintptr_t)(intptr_t)(int16_t)take(bytes, 2); break;
-  case 0xb: value = (uintptr_t)(intptr_t)(int32_t)take(bytes, 4); break;
-  default: value = (uintptr_t)take(bytes, sizeof value);
+  case 0xa: value = (uintptr_t)(intptr_t)(int16_t)take_number(bytes, 2); break;
+  case 0xb: value = (uintptr_t)(intptr_t)(int32_t)take_number(bytes, 4); break;
+  default: value = (uintptr_t)take_number(bytes, sizeof value);
   }
   return value + base;
 }
@@ -131,9 +131,10 @@ struct function {
  * `pc`. Returns the description's address, or 0. */
 static uintptr_t search_table(uintptr_t table, uintptr_t pc) {
   uint8_t buffer[32];
-  struct bytes head = copy(table, buffer, sizeof buffer);
-  unsigned version = (unsigned)take(&head, 1), frame = (unsigned)take(&head, 1);
-  unsigned count_encoding = (unsigned)take(&head, 1), entries = (unsigned)take(&head, 1);
+  struct bytes head = copy_bytes(table, buffer, sizeof buffer);
+  unsigned version = (unsigned)take_number(&head, 1), frame = (unsigned)take_number(&head, 1);
+  unsigned count_encoding = (unsigned)take_number(&head, 1);
+  unsigned entries = (unsigned)take_number(&head, 1);
   take_pointer(&head, frame, table);
   size_t low = 0, high = take_pointer(&head, count_encoding, table);
   if (head.bad || version != 1 || entries != (POINTER_TO_TABLE | 0xb)) return 0;
@@ -154,24 +155,24 @@ static uintptr_t search_table(uintptr_t table, uintptr_t pc) {
 
 /* What the functions of a compilation have in common (a CIE). */
 static bool read_common(struct function *function, struct bytes bytes) {
-  uint64_t length = take(&bytes, 4);
+  uint64_t length = take_number(&bytes, 4);
   if (length > (uint64_t)(bytes.end - bytes.at)) return false; /* longer ones do not occur */
   bytes.end = bytes.at + length;
-  take(&bytes, 4);
-  uint64_t version = take(&bytes, 1);
+  take_number(&bytes, 4);
+  uint64_t version = take_number(&bytes, 1);
   const char *letters = (const char *)bytes.at;
-  while (take(&bytes, 1) != 0) {}
+  while (take_number(&bytes, 1) != 0) {}
   function->code_factor = take_unsigned(&bytes);
   function->data_factor = take_signed(&bytes);
-  uint64_t return_register = version == 1 ? take(&bytes, 1) : take_unsigned(&bytes);
+  uint64_t return_register = version == 1 ? take_number(&bytes, 1) : take_unsigned(&bytes);
   if (bytes.bad || return_register != REGISTER_RETURN || *letters != 'z') return false;
   struct bytes more = bytes; /* what the letters stand for, so many bytes */
-  skip(&bytes, take_unsigned(&bytes));
+  skip_bytes(&bytes, take_unsigned(&bytes));
   take_unsigned(&more);
   for (letters++; *letters != 0; letters++) {
-    if (*letters == 'R') function->pointer_encoding = (unsigned)take(&more, 1);
-    else if (*letters == 'L') take(&more, 1);
-    else if (*letters == 'P') take_pointer(&more, (unsigned)take(&more, 1), 0);
+    if (*letters == 'R') function->pointer_encoding = (unsigned)take_number(&more, 1);
+    else if (*letters == 'L') take_number(&more, 1);
+    else if (*letters == 'P') take_pointer(&more, (unsigned)take_number(&more, 1), 0);
     else if (*letters == 'S') function->is_signal = true;
     else if (*letters != 'B' && *letters != 'G') return false;
   }
@@ -185,16 +186,16 @@ static bool read_common(struct function *function, struct bytes bytes) {
 /* The function (an FDE) whose description is at `address`, if `pc` is in it. */
 static bool read_function(struct function *function, uintptr_t address, uintptr_t pc,
                           uint8_t *common, uint8_t *own) {
-  struct bytes bytes = copy(address, own, OWN_BYTES);
-  uint64_t length = take(&bytes, 4);
+  struct bytes bytes = copy_bytes(address, own, OWN_BYTES);
+  uint64_t length = take_number(&bytes, 4);
   if (length < (uint64_t)(bytes.end - bytes.at)) bytes.end = bytes.at + length;
   uintptr_t here = bytes.address;
+  uintptr_t of_common = here - (uint32_t)take_number(&bytes, 4);
   *function = (struct function){.pointer_encoding = 0};
-  if (!read_common(function, copy(here - (uint32_t)take(&bytes, 4), common, COMMON_BYTES)))
-    return false;
+  if (!read_common(function, copy_bytes(of_common, common, COMMON_BYTES))) return false;
   function->start = take_pointer(&bytes, function->pointer_encoding, 0);
   uintptr_t size = take_pointer(&bytes, function->pointer_encoding & POINTER_FORMAT, 0);
-  skip(&bytes, take_unsigned(&bytes));
+  skip_bytes(&bytes, take_unsigned(&bytes));
   function->own = bytes;
   return !bytes.bad && pc - function->start < size;
 }
@@ -234,12 +235,12 @@ static int64_t factored(const struct machine *machine, int64_t offset) {
 static int64_t take_frame_expression(struct bytes *bytes, bool dereferenced) {
   uint64_t length = take_unsigned(bytes);
   struct bytes block = *bytes;
-  skip(bytes, length);
+  skip_bytes(bytes, length);
   if (bytes->bad) return LM_FRAME_SAME;
   block.end = bytes->at;
-  bool frame = take(&block, 1) == 0x70 + REGISTER_FRAME;
+  bool frame = take_number(&block, 1) == 0x70 + REGISTER_FRAME;
   int64_t offset = take_signed(&block);
-  if (dereferenced && take(&block, 1) != 0x06) frame = false;
+  if (dereferenced && take_number(&block, 1) != 0x06) frame = false;
   return frame && !block.bad && block.at == block.end ? offset : LM_FRAME_SAME;
 }
 
@@ -274,13 +275,13 @@ static void set_expression(struct machine *machine, struct bytes *bytes) {
   else if (number == REGISTER_RETURN) machine->rules.unusual = true;
 }
 
-static bool advance(struct machine *machine, uint64_t count, uintptr_t pc) {
+static bool move_location(struct machine *machine, uint64_t count, uintptr_t pc) {
   machine->location += count * machine->function->code_factor;
   return machine->location <= pc;
 }
 
 /* An instruction with its operands in the bytes behind. False: the place has been reached. */
-static bool step_extended(struct machine *machine, struct bytes *bytes, unsigned code,
+static bool run_extended(struct machine *machine, struct bytes *bytes, unsigned code,
                           uintptr_t pc) {
   uint64_t number;
   switch (code) {
@@ -288,9 +289,9 @@ static bool step_extended(struct machine *machine, struct bytes *bytes, unsigned
   case 0x01:
     machine->location = take_pointer(bytes, machine->function->pointer_encoding, 0);
     return machine->location <= pc;
-  case 0x02: return advance(machine, take(bytes, 1), pc);
-  case 0x03: return advance(machine, take(bytes, 2), pc);
-  case 0x04: return advance(machine, take(bytes, 4), pc);
+  case 0x02: return move_location(machine, take_number(bytes, 1), pc);
+  case 0x03: return move_location(machine, take_number(bytes, 2), pc);
+  case 0x04: return move_location(machine, take_number(bytes, 4), pc);
   case 0x05:
     number = take_unsigned(bytes);
     set_rule(machine, number, factored(machine, (int64_t)take_unsigned(bytes)));
@@ -330,21 +331,21 @@ static bool step_extended(struct machine *machine, struct bytes *bytes, unsigned
   return true;
 }
 
-static bool step(struct machine *machine, struct bytes *bytes, uintptr_t pc) {
-  unsigned code = (unsigned)take(bytes, 1), operand = code & 0x3f;
+static bool run_instruction(struct machine *machine, struct bytes *bytes, uintptr_t pc) {
+  unsigned code = (unsigned)take_number(bytes, 1), operand = code & 0x3f;
   switch (code >> 6) {
-  case 1: return advance(machine, operand, pc);
+  case 1: return move_location(machine, operand, pc);
   case 2:
     set_rule(machine, operand, factored(machine, (int64_t)take_unsigned(bytes)));
     return true;
   case 3: restore_rule(machine, operand); return true;
-  default: return step_extended(machine, bytes, operand, pc);
+  default: return run_extended(machine, bytes, operand, pc);
   }
 }
 
-static void run(struct machine *machine, struct bytes bytes, uintptr_t pc) {
+static void run_instructions(struct machine *machine, struct bytes bytes, uintptr_t pc) {
   while (bytes.at < bytes.end && !bytes.bad && !machine->rules.unusual)
-    if (!step(machine, &bytes, pc)) break;
+    if (!run_instruction(machine, &bytes, pc)) break;
   machine->rules.unusual |= bytes.bad;
 }
 
@@ -377,10 +378,10 @@ struct lm_frame_row lm_frames_find(uintptr_t pc) {
   if (function.is_signal) return (struct lm_frame_row){.kind = LM_FRAME_LAST};
   struct machine machine = {.function = &function, .location = function.start};
   machine.rules.return_offset = machine.rules.pointer_offset = LM_FRAME_SAME;
-  run(&machine, function.common, UINTPTR_MAX);
+  run_instructions(&machine, function.common, UINTPTR_MAX);
   machine.initial = machine.rules;
   machine.location = function.start;
-  run(&machine, function.own, pc);
+  run_instructions(&machine, function.own, pc);
   return row_of(&machine.rules);
 }
 

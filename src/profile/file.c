@@ -10,45 +10,45 @@
 #define LINE_MAX_BYTES 2048 /* of any line: the longest are those of sites */
 _Static_assert(LINE_MAX_BYTES > 64 + LM_PROFILE_DEPTH * 19, "a line has room for its addresses");
 
-struct output {
+struct profile_output {
   struct lm_text text;
   int fd;
 };
 
-static void flush(struct output *output) {
+static void write_part(struct profile_output *output) {
   lm_os_write(output->fd, output->text.bytes, output->text.length);
   output->text.length = 0;
 }
 
-static void begin_text_line(struct output *output, const char *word) {
-  if (output->text.length > PART_BYTES - LINE_MAX_BYTES) flush(output);
+static void begin_text_line(struct profile_output *output, const char *word) {
+  if (output->text.length > PART_BYTES - LINE_MAX_BYTES) write_part(output);
   lm_text_string(&output->text, word);
 }
 
-static void print_number(struct output *output, uint64_t number) {
+static void print_number(struct profile_output *output, uint64_t number) {
   lm_text_char(&output->text, ' ');
   lm_text_number(&output->text, number);
 }
 
-static void print_address(struct output *output, uintptr_t address) {
+static void print_address(struct profile_output *output, uintptr_t address) {
   lm_text_char(&output->text, ' ');
   lm_text_address(&output->text, address);
 }
 
-static void end_text_line(struct output *output) { lm_text_char(&output->text, '\n'); }
+static void end_text_line(struct profile_output *output) { lm_text_char(&output->text, '\n'); }
 
-static void print_profile_sum(struct output *output, const struct lm_profile_sum *sum) {
+static void print_profile_sum(struct profile_output *output, const struct lm_profile_sum *sum) {
   print_number(output, (sum->count + LM_PROFILE_COUNT_UNIT / 2) / LM_PROFILE_COUNT_UNIT);
   print_number(output, sum->bytes);
 }
 
-static void print_line_of_number(struct output *output, const char *word, uint64_t number) {
+static void print_line_of_number(struct profile_output *output, const char *word, uint64_t number) {
   begin_text_line(output, word);
   print_number(output, number);
   end_text_line(output);
 }
 
-static void print_profile_head(struct output *output, uint64_t bytes) {
+static void print_profile_head(struct profile_output *output, uint64_t bytes) {
   char name[64];
   lm_os_process_name(name, sizeof name);
   print_line_of_number(output, "loam-profile", 1);
@@ -60,7 +60,7 @@ static void print_profile_head(struct output *output, uint64_t bytes) {
   print_line_of_number(output, "sample_bytes", bytes);
 }
 
-static void print_build_id(struct output *output, const struct lm_os_module *module) {
+static void print_build_id(struct profile_output *output, const struct lm_os_module *module) {
   lm_text_char(&output->text, ' ');
   if (module->build_id_bytes == 0) lm_text_char(&output->text, '-');
   for (size_t i = 0; i < module->build_id_bytes; i++) {
@@ -70,7 +70,7 @@ static void print_build_id(struct output *output, const struct lm_os_module *mod
 }
 
 static bool print_module(void *context, const struct lm_os_mapping *mapping) {
-  struct output *output = context;
+  struct profile_output *output = context;
   struct lm_os_module module;
   if (mapping->path[0] == 0 || !lm_os_read_module(mapping->module_start, &module)) return true;
   begin_text_line(output, "module");
@@ -84,7 +84,7 @@ static bool print_module(void *context, const struct lm_os_mapping *mapping) {
   return true;
 }
 
-static void print_totals(struct output *output) {
+static void print_totals(struct profile_output *output) {
   begin_text_line(output, "total");
   print_profile_sum(output, &lm_profile_totals.taken);
   print_profile_sum(output, &lm_profile_totals.live);
@@ -94,7 +94,7 @@ static void print_totals(struct output *output) {
   end_text_line(output);
 }
 
-static void print_site(struct output *output, const struct lm_profile_site *site) {
+static void print_site(struct profile_output *output, const struct lm_profile_site *site) {
   struct lm_profile_sum peak = lm_profile_at_peak(site);
   begin_text_line(output, "site");
   print_number(output, site->number);
@@ -107,13 +107,13 @@ static void print_site(struct output *output, const struct lm_profile_site *site
 }
 
 struct block_printer {
-  struct output *output;
+  struct profile_output *output;
   uint64_t now_ms;
 };
 
 static void print_block(void *context, const struct lm_profile_sample *sample) {
   const struct block_printer *printer = context;
-  struct output *output = printer->output;
+  struct profile_output *output = printer->output;
   begin_text_line(output, "block");
   print_number(output, sample->site->number);
   print_address(output, (uintptr_t)sample->block);
@@ -125,7 +125,7 @@ static void print_block(void *context, const struct lm_profile_sample *sample) {
 
 void lm_profile_print(int fd, uint64_t bytes) {
   char part[PART_BYTES];
-  struct output output = {{part, sizeof part, 0}, fd};
+  struct profile_output output = {{part, sizeof part, 0}, fd};
   struct block_printer printer = {&output, lm_os_clock_ms()};
   print_profile_head(&output, bytes);
   lm_os_visit_code(print_module, &output);
@@ -137,7 +137,7 @@ void lm_profile_print(int fd, uint64_t bytes) {
   lm_profile_visit(print_block, &printer);
   lm_lock_free(&lm_profile_lock);
   lm_text_string(&output.text, "end\n");
-  flush(&output);
+  write_part(&output);
 }
 
 #endif

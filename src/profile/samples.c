@@ -14,8 +14,8 @@ struct lm_lock lm_profile_lock = LM_LOCK_INIT(LM_RANK_PROFILE);
 struct lm_profile_totals lm_profile_totals;
 _Atomic(struct lm_profile_site *) lm_profile_sites;
 _Atomic(size_t) lm_profile_large_count;
-static struct lm_profile_sample *samples[1 << SAMPLE_BUCKET_BITS]; /* by address */
-static struct lm_profile_site *sites[1 << SITE_BUCKET_BITS];
+static struct lm_profile_sample *samples_by_address[1 << SAMPLE_BUCKET_BITS]; /* by address */
+static struct lm_profile_site *sites_by_callers[1 << SITE_BUCKET_BITS];
 static struct lm_profile_sample *unused_samples;
 static size_t made_sample_count, site_count;
 
@@ -24,7 +24,7 @@ static size_t made_sample_count, site_count;
 static struct lm_profile_site **site_bucket(const uintptr_t *callers, size_t depth) {
   uint64_t mixed = depth;
   for (size_t i = 0; i < depth; i++) mixed = (mixed ^ callers[i]) * 0x9e3779b97f4a7c15u;
-  return &sites[lm_hash(mixed, SITE_BUCKET_BITS)];
+  return &sites_by_callers[lm_hash(mixed, SITE_BUCKET_BITS)];
 }
 
 static struct lm_profile_site *make_site(struct lm_profile_site **bucket,
@@ -53,12 +53,12 @@ static struct lm_profile_site *find_site(const uintptr_t *callers, size_t depth)
 
 /* ---- Sums ---- */
 
-static void add(struct lm_profile_sum *sum, const struct lm_profile_sample *sample) {
+static void add_sample(struct lm_profile_sum *sum, const struct lm_profile_sample *sample) {
   sum->count += sample->count;
   sum->bytes += sample->weighted_bytes;
 }
 
-static void subtract(struct lm_profile_sum *sum, const struct lm_profile_sample *sample) {
+static void subtract_sample(struct lm_profile_sum *sum, const struct lm_profile_sample *sample) {
   sum->count -= sample->count;
   sum->bytes -= sample->weighted_bytes;
 }
@@ -96,7 +96,7 @@ void lm_profile_begin(void) {
 /* ---- Samples ---- */
 
 static struct lm_profile_sample **sample_bucket(const void *block) {
-  return &samples[lm_hash((uintptr_t)block >> 4, SAMPLE_BUCKET_BITS)];
+  return &samples_by_address[lm_hash((uintptr_t)block >> 4, SAMPLE_BUCKET_BITS)];
 }
 
 static void make_samples(void) {
@@ -145,12 +145,12 @@ void lm_profile_insert(struct lm_profile_sample *sample) {
   *bucket = sample;
   count_large(sample, 1);
   keep_peak(site);
-  add(&site->taken, sample);
-  add(&site->live, sample);
+  add_sample(&site->taken, sample);
+  add_sample(&site->live, sample);
   site->sample_count++;
   site->live_sample_count++;
-  add(&lm_profile_totals.taken, sample);
-  add(&lm_profile_totals.live, sample);
+  add_sample(&lm_profile_totals.taken, sample);
+  add_sample(&lm_profile_totals.live, sample);
   lm_profile_totals.sample_count++;
   note_peak();
   lm_lock_free(&lm_profile_lock);
@@ -172,9 +172,9 @@ bool lm_profile_remove(const void *block, void **shadow) {
     *shadow = sample->shadow;
     count_large(sample, (size_t)-1);
     keep_peak(sample->site);
-    subtract(&sample->site->live, sample);
+    subtract_sample(&sample->site->live, sample);
     sample->site->live_sample_count--;
-    subtract(&lm_profile_totals.live, sample);
+    subtract_sample(&lm_profile_totals.live, sample);
     sample->next = unused_samples;
     unused_samples = sample;
   }
@@ -183,8 +183,8 @@ bool lm_profile_remove(const void *block, void **shadow) {
 }
 
 void lm_profile_visit(lm_profile_visitor *visit, void *context) {
-  for (size_t i = 0; i < sizeof samples / sizeof *samples; i++)
-    for (const struct lm_profile_sample *sample = samples[i]; sample != NULL;
+  for (size_t i = 0; i < sizeof samples_by_address / sizeof *samples_by_address; i++)
+    for (const struct lm_profile_sample *sample = samples_by_address[i]; sample != NULL;
          sample = sample->next)
       visit(context, sample);
 }
