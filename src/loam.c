@@ -14,9 +14,11 @@
 #include "os/os_windows.c"
 #else
 #include "os/fork_linux.c"
+#include "os/frames_linux.c"
 #include "os/group_linux.c"
 #include "os/os_linux.c"
 #include "os/process_linux.c"
+#include "os/unwind_linux.c"
 #endif
 #include "os/misuse.c"
 #include "os/panic.c"
@@ -58,6 +60,10 @@
 #include "large/large.c"
 #include "large/owned.c"
 
+#include "profile/chance.c"
+#include "profile/file.c"
+#include "profile/samples.c"
+
 #include "report/figures.c"
 #include "report/lists.c"
 #include "report/people.c"
@@ -82,4 +88,5 @@
 #include "api/layout.c"
 #include "api/note.c"
 #include "api/process.c"
+#include "api/profile.c"
 #include "api/statistics.c"

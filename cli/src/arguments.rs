@@ -19,6 +19,7 @@ Examples:
   loam verify python3                     would python3 run on loam, all of it?
   loam verify 4711                        does the running process 4711?
   loam explain 4711                       where is its memory?
+  loam prof --leaks -- ./program          which places in it never free what they take?
   loam graft libc.a                       put loam into a C library for static programs
   loam bench -- make -j8                  compare allocators on it";
 
@@ -65,6 +66,16 @@ Examples:
 
 Exit status: 0, or 2 if a process cannot be read, or has ended.";
 
+const PROF_EXAMPLES: &str = "\
+Examples:
+  loam prof --leaks -- ./program       which places take memory that is never freed?
+  loam prof -- ./program               which places hold memory, and held it at the peak?
+  loam prof --pprof heap.pb.gz -- ./program
+  loam prof loam.4711.profile          a file that a program has written (docs/profile.md)
+  loam prof --since before.profile after.profile
+
+Exit status: that of PROGRAM; 0 for a file; 2 if there is no profile.";
+
 const GRAFT_EXAMPLES: &str = "\
 Examples:
   loam graft --dry-run /usr/lib/x86_64-linux-musl/libc.a    what would change?
@@ -106,6 +117,7 @@ pub enum Verb {
     Explain(ExplainArguments),
     Stats(StatsArguments),
     Top(TopArguments),
+    Prof(ProfArguments),
     Graft(GraftArguments),
     Bench(Box<BenchArguments>),
     Man(ManArguments),
@@ -228,6 +240,78 @@ pub struct TopArguments {
     #[arg(long, value_name = "DURATION", default_value = "1s")]
     #[arg(value_parser = humantime::parse_duration)]
     pub every: Duration,
+}
+
+/// Say which places in a program take memory, and which keep it
+///
+/// Runs PROGRAM with loam's malloc preloaded, which looks at samples of what it takes, and prints at
+/// its end the places that hold most. Or reads a FILE that a program has written itself, with the
+/// option profile=on. What is estimated from samples is right on average; how far it may be off is
+/// printed, too.
+#[derive(Debug, Args)]
+#[command(after_help = PROF_EXAMPLES)]
+pub struct ProfArguments {
+    /// A profile that a program has written
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(required_unless_present = "command", conflicts_with = "command")]
+    #[arg(value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    pub file: Option<PathBuf>,
+
+    /// Only what is never freed, from closer samples
+    #[arg(long)]
+    pub leaks: bool,
+
+    /// What the places are ordered by, and files show [default: live]
+    #[arg(long, value_name = "FIGURE", value_enum, conflicts_with = "leaks")]
+    pub by: Option<ProfFigure>,
+
+    /// How many places are printed
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub top: usize,
+
+    /// How far apart samples are on average, in bytes: 16 looks at almost every block
+    /// [default: 524288, with --leaks 512]
+    #[arg(long, value_name = "BYTES", requires = "command")]
+    #[arg(value_parser = clap::value_parser!(u64).range(16..=268435456))]
+    pub every: Option<u64>,
+
+    /// What has changed since an earlier profile of the same program
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub since: Option<PathBuf>,
+
+    /// Write the profile as pprof reads it
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub pprof: Option<PathBuf>,
+
+    /// Write one line for each stack, with its bytes
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub folded: Option<PathBuf>,
+
+    /// Draw the stacks: a picture for a browser
+    #[arg(long, value_name = "FILE.svg", value_hint = ValueHint::FilePath)]
+    pub flamegraph: Option<PathBuf>,
+
+    /// Keep the profiles of PROGRAM and of all that it starts in this folder
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath, requires = "command")]
+    pub keep: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub library: LibraryArguments,
+
+    /// The program and its arguments
+    #[arg(last = true)]
+    #[arg(value_name = "PROGRAM", value_hint = ValueHint::CommandWithArguments)]
+    pub command: Vec<OsString>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ProfFigure {
+    /// What the program has at the end
+    Live,
+    /// What it had when that was most
+    Peak,
+    /// All that it has ever taken
+    Taken,
 }
 
 /// Put loam into a C library for static linking: a libc.a, an SDK, a toolchain

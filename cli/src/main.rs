@@ -1,5 +1,5 @@
-//! The `loam` command. Verbs: `run`, `verify`, `explain`, `stats`, `top`, `graft`, `bench`; each
-//! has a folder of its own.
+//! The `loam` command. Verbs: `run`, `verify`, `explain`, `stats`, `top`, `prof`, `graft`, `bench`;
+//! each has a folder of its own.
 
 mod arguments; // the command line: every verb, option and help text
 mod bench; // verb: compare allocators
@@ -12,6 +12,7 @@ mod heap; // the heaps of another process, from outside
 mod man; // verb: man pages
 mod numbers; // numbers as people read them
 mod process; // programs that run, or are to
+mod prof; // verb: say which places in a program take memory
 mod run; // verb: run a program on loam
 mod stats; // verb: figures of a process
 mod top; // verb: the same, live
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         Verb::Explain(arguments) => explain::explain(&arguments),
         Verb::Stats(arguments) => stats::stats(&arguments),
         Verb::Top(arguments) => top::top(&arguments),
+        Verb::Prof(arguments) => prof::prof(&arguments),
         Verb::Graft(arguments) => graft::graft(&arguments),
         Verb::Bench(arguments) => bench::bench(*arguments),
         Verb::Man(arguments) => man::write(&arguments),

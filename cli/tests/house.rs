@@ -9,7 +9,7 @@ type Module = Vec<String>;
 /// From each module to those that it uses.
 type Graph = BTreeMap<Module, BTreeSet<Module>>;
 
-const VERBS: [&str; 7] = ["run", "verify", "explain", "stats", "top", "graft", "bench"];
+const VERBS: [&str; 8] = ["run", "verify", "explain", "stats", "top", "prof", "graft", "bench"];
 
 /// What files of tests alone are called.
 const TESTS: [&str; 2] = ["_tests", "synthetic"];

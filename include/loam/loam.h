@@ -192,6 +192,25 @@ struct loam_class_stats {
  * are. */
 size_t loam_stats_of_classes(struct loam_class_stats *classes, size_t count) LOAM_NOEXCEPT;
 
+/* ---- Heap profiles -------------------------------------------------------------------------- */
+
+/* Takes a profile from here on: which places in the program take memory, and which keep it. Of
+ * what is taken, samples are looked at, `bytes` apart on average (0: as the option profile_bytes
+ * says, 512 KiB if it does not); what that costs, docs/profile.md says. Threads take part from
+ * their next call on that is not of the quickest. A profile that was being taken ends; blocks of it
+ * that are in use count in the new one. Returns 0; EINVAL if `bytes` is not 16 to 268435456; ENOSYS
+ * where there are no profiles (not Linux). Blocks of first-class heaps are in no profile. */
+int loam_profile_start(size_t bytes) LOAM_NOEXCEPT;
+
+/* Looks at no more calls of malloc. Blocks that were sampled are still noticed when they are
+ * freed. */
+void loam_profile_stop(void) LOAM_NOEXCEPT;
+
+/* Writes what the profile has come to into a file, for `loam prof`; NULL: into the one that the
+ * option profile_file names. Returns 0 or an errno; EINVAL if none has been started. Does not
+ * allocate. */
+int loam_profile_write(const char *path) LOAM_NOEXCEPT;
+
 /* ---- Memory from elsewhere ------------------------------------------------------------------ */
 
 /* Where the memory for blocks comes from, if not from the system: callbacks for a first-class heap

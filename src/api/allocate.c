@@ -6,6 +6,7 @@
 #include "api/background.h"
 #include "api/foreign.h"
 #include "api/guarded.h"
+#include "api/profile.h"
 #include "config/options.h"
 #include "heap/inspect.h"
 #include "heap/middle.h"
@@ -34,6 +35,7 @@ static void set_heap(struct lm_heap *heap) {
 #define INSPECTED_AT_THREAD_END 64
 
 void lm_thread_end(void *heap) {
+  lm_profile_leave(heap);
   set_heap(&lm_empty_heap);
   LM_THREAD(lm_thread_ended) = true;
   lm_heap_enter(heap);
@@ -90,21 +92,33 @@ static LM_COLD void *take_after_end(size_t size, bool clear) {
   return block;
 }
 
-static void *take_any(size_t size, bool clear) {
-  if (LM_UNLIKELY(size > LM_REQUEST_MAX_BYTES)) return NULL;
-  struct lm_heap *heap = this_heap();
-  if (LM_UNLIKELY(heap == NULL)) return take_after_end(size, clear);
-  if (LM_UNLIKELY(LM_THREAD(lm_malloc_heap) != heap)) {
+/* While the heap watches the clock, or a profile is taken, or one was. */
+static LM_NOINLINE void *take_elsewhere(struct lm_heap *heap, size_t size, bool clear) {
+  if (lm_heap_is_empty(LM_THREAD(lm_malloc_heap))) {
     LM_THREAD(lm_malloc_heap) = heap;
     if (LM_UNLIKELY(lm_background_is_due)) lm_background_start();
     lm_watch_malloc(heap);
   }
+  if (lm_profile_is_on()) return lm_profile_take(heap, size, clear);
+  if (LM_THREAD(lm_malloc_heap) != heap) lm_profile_leave(heap);
   return lm_take(heap, size, clear);
 }
 
-/* One of the first blocks of the process, or NULL. */
+static void *take_any(size_t size, bool clear) {
+  if (LM_UNLIKELY(size > LM_REQUEST_MAX_BYTES)) return NULL;
+  struct lm_heap *heap = this_heap();
+  if (LM_UNLIKELY(heap == NULL)) return take_after_end(size, clear);
+  if (LM_UNLIKELY(LM_THREAD(lm_malloc_heap) != heap)) return take_elsewhere(heap, size, clear);
+  return lm_take(heap, size, clear);
+}
+
+/* One of the first blocks of the process, or NULL. While a profile is taken there is none: then
+ * this is where threads begin to take part. */
 static LM_NOINLINE void *take_guarded(size_t size, bool clear) {
-  if (this_heap() == NULL || lm_load_relaxed(&lm_pools[0].provider) != NULL) return NULL;
+  struct lm_heap *heap = this_heap();
+  if (lm_profile_is_on())
+    return heap != NULL && size <= LM_REQUEST_MAX_BYTES ? take_elsewhere(heap, size, clear) : NULL;
+  if (heap == NULL || lm_load_relaxed(&lm_pools[0].provider) != NULL) return NULL;
   void *block = lm_guarded_take(size);
   size_t run_bytes = lm_guarded_run_bytes(size);
   if (block != NULL || run_bytes == 0) return block;
@@ -129,7 +143,9 @@ static LM_NOINLINE void *malloc_any(size_t size) {
 
 /* Apart, so that malloc_slow need not save what calls change. */
 static LM_NOINLINE void *malloc_when_empty(struct lm_heap *heap, size_t class_index, size_t size) {
-  void *block = lm_heap_is_empty(heap) ? NULL : lm_heap_borrow(heap, class_index);
+  void *block = NULL;
+  if (LM_LIKELY(lm_heap_has_spans(heap))) block = lm_heap_borrow(heap, class_index);
+  else if (!lm_heap_is_empty(heap)) block = lm_profile_refill(heap, class_index);
   return block != NULL ? block : malloc_any(size);
 }
 
@@ -156,6 +172,11 @@ void *lm_raw_calloc(size_t size) {
   return take_first_or_any(size, true);
 }
 
+static LM_NOINLINE void *take_aligned(size_t size) {
+  struct lm_heap *heap = lm_profile_is_on() ? this_heap() : NULL;
+  return heap != NULL ? take_elsewhere(heap, size, false) : take_any(size, false);
+}
+
 void *lm_raw_memalign(size_t alignment, size_t size) {
   if (alignment <= LM_GRANULE_BYTES) return lm_raw_malloc(size);
   if (size > LM_REQUEST_MAX_BYTES || alignment > PTRDIFF_MAX / 2) return NULL;
@@ -164,12 +185,14 @@ void *lm_raw_memalign(size_t alignment, size_t size) {
   size_t rounded = lm_align_up(size == 0 ? 1 : size, alignment);
   if (LM_LIKELY(rounded <= LM_SMALL_MAX_BYTES)) {
     void *block = lm_heap_pop(LM_THREAD(lm_malloc_heap), rounded / LM_GRANULE_BYTES);
-    return LM_LIKELY(block != NULL) ? block : take_any(rounded, false);
+    return LM_LIKELY(block != NULL) ? block : take_aligned(rounded);
   }
   size_t class_index = lm_sizeclass_of_aligned(alignment, size);
-  if (class_index != 0) return take_any(lm_classes[class_index].block_bytes, false);
+  if (class_index != 0) return take_aligned(lm_classes[class_index].block_bytes);
   struct lm_heap *heap = heap_or_empty();
-  return lm_large_take(heap, size, lm_max(alignment, lm_os.page_bytes), false);
+  alignment = lm_max(alignment, lm_os.page_bytes);
+  if (LM_UNLIKELY(lm_profile_is_on())) return lm_profile_take_large(heap, size, alignment, false);
+  return lm_large_take(heap, size, alignment, false);
 }
 
 /* ---- free ---- */
@@ -230,8 +253,10 @@ static LM_NOINLINE void free_other(void *address, void *caller) {
   if (LM_LIKELY(is_thread_span_tag(tag) && difference >= LM_TAG_OWN_LIMIT)) {
     free_remote(address, tag & LM_TAG_CLASS_MASK, caller);
   } else if (lm_tag_is_shared(tag)) {
+    lm_profile_freed_shared(address);
     if (!lm_shared_free(address, caller)) free_invalid(address, caller);
   } else if (difference >= LM_TAG_OWN_LIMIT) {
+    lm_profile_freed_large(address);
     if (!lm_large_give(heap, address)) free_invalid(address, caller);
   } else if (is_middle_tag(tag)) { /* this and the next only where there is no table of tags */
     free_own_middle(address, caller);
@@ -359,6 +384,24 @@ static void *realloc_guarded(void *block, size_t size, void *caller) {
   return copy;
 }
 
+/* While there are samples, a block that is resized is a new one to the profile. A middle one, of
+ * which free would not see that it was sampled, then moves. */
+static LM_NOINLINE void *resize_in_profile(void *block, size_t size) {
+  if (is_middle_tag(lm_tag_of(block))) return NULL;
+  struct lm_heap *heap = heap_or_empty();
+  lm_profile_freed_large(block);
+  void *resized = lm_large_resize(heap, block, size);
+  if (resized != NULL && lm_profile_is_on()) lm_profile_resized(heap, resized, size);
+  return resized;
+}
+
+static void *resize_large(void *block, size_t size) {
+  if (LM_UNLIKELY(lm_profile_is_on()) ||
+      LM_UNLIKELY(lm_load_relaxed(&lm_profile_large_count) != 0))
+    return resize_in_profile(block, size);
+  return lm_large_resize(heap_or_empty(), block, size);
+}
+
 /* A block of another heap, a middle or a large one, or no block. */
 static LM_NOINLINE void *realloc_other(void *block, size_t size, void *caller) {
   if (LM_UNLIKELY(lm_guarded_holds(block))) return realloc_guarded(block, size, caller);
@@ -369,7 +412,7 @@ static LM_NOINLINE void *realloc_other(void *block, size_t size, void *caller) {
     if (fits(old_bytes, size)) return block;
     room = room_for(old_bytes, size);
   } else if (size > lm_classed_max_bytes) {
-    void *resized = lm_large_resize(heap_or_empty(), block, size);
+    void *resized = resize_large(block, size);
     if (resized != NULL) return resized;
   }
   return move(block, old_bytes, size, room);

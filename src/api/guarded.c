@@ -56,10 +56,17 @@ static bool count_down(_Atomic(uint32_t) *count) {
   return left != 0;
 }
 
+/* The same, but that what another thread has stored meanwhile stays: one of many calls, no loop. */
+static void count_call(void) {
+  uint32_t left = lm_load_relaxed(&lm_guarded_calls_left);
+  if (left != 0 && left != LM_GUARDED_NONE)
+    lm_cas_acquire(&lm_guarded_calls_left, &left, left - 1);
+}
+
 /* ---- Small blocks ---- */
 
 void *lm_guarded_take(size_t size) {
-  count_down(&lm_guarded_calls_left);
+  count_call();
   if (size > LM_GUARDED_MAX_BYTES || !count_down(&small_left)) return NULL;
   size_t bytes = guarded_bytes(size);
   size_t offset = lm_add_relaxed(&used_bytes, (uint32_t)bytes);

@@ -7,6 +7,7 @@
 #include "api/guarded.h"
 #include "api/note.h"
 #include "api/process.h"
+#include "api/profile.h"
 #include "api/statistics.h"
 #include "config/options.h"
 #include "heap/inspect.h"
@@ -39,6 +40,7 @@ static void read_options(void) {
   if (options == NULL) return;
   lm_options_read(options);
   lm_statistics_start(options);
+  lm_profile_start_by_options();
 }
 
 /* Two that replace malloc cannot both have it, and the sanitizer's runtime calls it before it can
@@ -99,9 +101,13 @@ static void for_each_lock(void (*visit)(struct lm_lock *lock)) {
   visit(&lm_owned_lock);
   visit(&lm_huge_lock);
   for (size_t i = 0; i < LM_POOL_MAX; i++) visit(&lm_pools[i].lock);
+  visit(&lm_profile_lock);
   visit(&lm_meta_lock);
   visit(&lm_mappings_lock);
   visit(&lm_tags_lock);
+#if !defined(_WIN32)
+  visit(&lm_unwind_lock);
+#endif
 }
 
 /* Without the check of ranks: many of one rank are held here. */
@@ -189,4 +195,5 @@ __attribute__((destructor(101))) static void destruct(void) {
   lm_checked_end();
   inspect_this_heap();
   lm_statistics_end();
+  lm_profile_end();
 }

@@ -2,6 +2,7 @@
 
 #include "api/allocate.h"
 #include "api/process.h"
+#include "api/profile.h"
 #include "config/options.h"
 #include "loam/loam.h"
 #include "os/os.h"
@@ -19,23 +20,9 @@ static void write_to_fd(void *context, const char *bytes, size_t length) {
   lm_os_write(*(const int *)context, bytes, length);
 }
 
-/* stats_file with the process's number for each %p. */
-static void print_path(struct lm_text *path) {
-  for (const char *c = lm_options.stats_file; *c != 0; c++) {
-    if (c[0] == '%' && c[1] == 'p') {
-      lm_text_number(path, lm_os_process_id());
-      c++;
-    } else {
-      lm_text_char(path, *c);
-    }
-  }
-  path->bytes[path->length] = 0;
-}
-
 static void print_to_file(lm_report_print *print) {
-  LM_TEXT(path, 2 * LM_STATS_FILE_BYTES);
-  path.capacity--;
-  print_path(&path);
+  LM_TEXT(path, 2 * LM_PATH_BYTES);
+  lm_text_path(&path, lm_options.stats_file, lm_os_process_id());
   int fd = lm_os_open_to_append(path.bytes);
   if (fd < 0) return;
   lm_report_write(print, LM_THREAD(lm_this_heap), write_to_fd, &fd);
@@ -53,24 +40,31 @@ static void print_statistics(lm_report_print *print) {
 
 /* ---- When ---- */
 
-static _Atomic(uint32_t) asked_for; /* by a signal, and not printed yet */
+/* Asked for by a signal, and not printed yet. */
+enum { ASKED_STATISTICS = 1, ASKED_PROFILE = 2 };
+static _Atomic(uint32_t) asked_for; /* any thread */
 
 /* A thread that a signal interrupts may hold locks. So nothing is printed before all are free;
  * while one is not, whoever frees it goes on. */
 static void print_if_asked(void) {
   if (lm_process_call_when_unlocked(print_if_asked)) return;
-  if (lm_exchange_acquire(&asked_for, 0) == 0) return;
+  uint32_t asked = lm_exchange_acquire(&asked_for, 0);
+  if ((asked & ASKED_PROFILE) != 0) lm_profile_write_by_options();
+  if ((asked & ASKED_STATISTICS) == 0) return;
   print_statistics(lm_options.stats == LM_STATS_JSON ? lm_report_print_json
                                                      : lm_report_print_text);
 }
 
 static void on_signal(int signal) {
-  (void)signal;
-  lm_store_relaxed(&asked_for, 1);
+  uint32_t asked = 0;
+  if ((uint64_t)signal == lm_options.stats_signal) asked |= ASKED_STATISTICS;
+  if ((uint64_t)signal == lm_options.profile_signal) asked |= ASKED_PROFILE;
+  lm_or_release(&asked_for, asked);
   print_if_asked();
 }
 
 void lm_statistics_start(const char *options) {
+  if (lm_options.profile_signal != 0) lm_os_on_signal((int)lm_options.profile_signal, on_signal);
   if (lm_options.stats_file[0] != 0 && lm_options.stats == LM_STATS_OFF)
     lm_options.stats = LM_STATS_TEXT;
   if (lm_options.stats == LM_STATS_OFF && lm_options.stats_signal == 0) return;

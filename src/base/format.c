@@ -61,6 +61,19 @@ void lm_text_address(struct lm_text *text, uintptr_t address) {
   while (count > 0) lm_text_char(text, digits[--count]);
 }
 
+void lm_text_path(struct lm_text *text, const char *pattern, uint64_t number) {
+  text->capacity--;
+  for (const char *c = pattern; *c != 0; c++) {
+    if (c[0] == '%' && c[1] == 'p') {
+      lm_text_number(text, number);
+      c++;
+    } else {
+      lm_text_char(text, *c);
+    }
+  }
+  text->bytes[text->length] = 0;
+}
+
 bool lm_string_equal(const char *a, size_t a_length, const char *b) {
   size_t i = 0;
   while (i < a_length && b[i] != 0 && a[i] == b[i]) i++;

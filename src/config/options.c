@@ -42,10 +42,18 @@ static const struct option option_table[] = {
      "what delete does with a size, or with a block of malloc, that cannot be"},
     {"huge_pages", CHOICE(huge_pages, "off|on", LM_HUGE_PAGES_OFF),
      "whether the system is asked for huge pages (Linux)"},
+    {"profile", CHOICE(profile, "off|on", LM_PROFILE_OFF),
+     "take a heap profile, and write it at exit (Linux)"},
+    {"profile_bytes", NUMBER(profile_bytes, "bytes", 16, 268435456, 524288),
+     "how far apart its samples are on average"},
+    {"profile_file", WORDS(profile_file, "path"),
+     "where it is written to; %p is the process's number; loam.%p.profile if not given"},
+    {"profile_signal", NUMBER(profile_signal, "signal", 0, 64, 0),
+     "it is also written when this signal comes; 0: none does that"},
 };
 #define OPTION_COUNT (sizeof option_table / sizeof option_table[0])
 
-struct lm_options lm_options = {.stats_fd = 2, .purge_delay_ms = 500};
+struct lm_options lm_options = {.stats_fd = 2, .purge_delay_ms = 500, .profile_bytes = 524288};
 
 static void print_range(struct lm_text *text, const struct option *option) {
   if (option->choices != NULL) {
@@ -71,7 +79,7 @@ static void print_value(struct lm_text *text, const struct option *option, uint6
 }
 
 static void print_table(void) {
-  LM_TEXT(text, 2048);
+  LM_TEXT(text, 4096);
   lm_text_string(&text, "loam: options, as LOAM_OPTIONS=name=value,name=value\n");
   for (size_t i = 0; i < OPTION_COUNT; i++) {
     lm_text_string(&text, "  ");

@@ -191,6 +191,7 @@ struct lm_heap {
   size_t kept_bytes;    /* what it was kept with when its thread ended; 0: nothing */
   uint64_t kept_ms;     /* when that was */
   struct lm_heap *next_made; /* of all ever made; never changes */
+  struct lm_profile_window *window; /* what malloc takes from while a profile is; api/profile.h */
   uint32_t thread_id; /* as the system numbers the heap's thread; 0: it has none. For reports */
 
   /* Messages from other threads, newest first; LM_INBOX_CLOSED once the thread has ended.
@@ -211,6 +212,11 @@ LM_INLINE void lm_heap_empty_bins(struct lm_heap *heap) {
 }
 
 LM_INLINE bool lm_heap_is_empty(const struct lm_heap *heap) { return heap == &lm_empty_heap; }
+
+/* Whether it is neither that nor some bins that stand for a heap (api/profile.h). */
+LM_INLINE bool lm_heap_has_spans(const struct lm_heap *heap) {
+  return heap->tag != LM_TAG_NO_HEAP;
+}
 
 /* Pops a block of the class; NULL if the bin is empty. */
 LM_INLINE void *lm_heap_pop(struct lm_heap *heap, size_t class_index) {

@@ -21,9 +21,11 @@ enum lm_lock_rank {
   LM_RANK_OWNED,     /* the table of first-class heaps' large blocks */
   LM_RANK_HUGE,      /* the table of huge blocks */
   LM_RANK_POOL,      /* the regions of one pool */
+  LM_RANK_PROFILE,   /* the samples of a profile */
   LM_RANK_META,      /* memory for our own records */
   LM_RANK_MAPPINGS,  /* mappings kept for the next huge blocks */
   LM_RANK_TAGS,      /* which regions there are, against giving up the table of tags */
+  LM_RANK_UNWIND,    /* what is known of modules' frames */
 };
 
 struct LM_IS_LOCK lm_lock {

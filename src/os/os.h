@@ -178,6 +178,10 @@ struct lm_os_output lm_os_keep_open(int fd);
 int lm_os_kept_fd(const struct lm_os_output *output);
 /* A file to append to, made if there is none; negative if it cannot be opened. To be closed. */
 int lm_os_open_to_append(const char *path);
+#if !defined(_WIN32)
+/* The same of one that is empty from here on; minus an errno if it cannot be opened. */
+int lm_os_open_to_write(const char *path);
+#endif
 void lm_os_close(int fd);
 uint32_t lm_os_process_id(void);
 uint32_t lm_os_thread_id(void);
@@ -215,6 +219,32 @@ bool lm_os_find_mapping(uintptr_t address, struct lm_os_mapping *mapping);
 
 /* Whether a word of 8 bytes can be read there: one system call. */
 bool lm_os_is_readable(const void *address);
+
+#if !defined(_WIN32)
+/* Copies what can be read of so many bytes, from the first on; returns how many. */
+size_t lm_os_read_memory(const void *address, void *buffer, size_t size);
+
+/* A module: an ELF file that is loaded. */
+#define LM_OS_BUILD_ID_BYTES 32
+struct lm_os_module {
+  uintptr_t bias;        /* its addresses in memory less those in the file */
+  uintptr_t frame_table; /* .eh_frame_hdr, or 0 */
+  uint8_t build_id[LM_OS_BUILD_ID_BYTES];
+  size_t build_id_bytes; /* 0: it has none, or a longer one */
+};
+/* What is in the file's header, which is at `start`; false if none is. */
+bool lm_os_read_module(uintptr_t start, struct lm_os_module *module);
+/* Calls `visit` for each mapping with code, until it returns false. Slow. */
+typedef bool lm_os_mapping_visitor(void *context, const struct lm_os_mapping *mapping);
+void lm_os_visit_code(lm_os_mapping_visitor *visit, void *context);
+
+/* The return addresses on the calling thread's stack, the innermost first, which are loam's own:
+ * up to `count` of them. Returns how many. Does not allocate. By .eh_frame, where there is
+ * something for the code and the processor is x86-64 or ARM64; else by frame pointers. */
+size_t lm_os_unwind(uintptr_t *callers, size_t count);
+/* For fork. */
+extern struct lm_lock lm_unwind_lock;
+#endif
 
 /* A function of the C library's by its name, not replaced by ours; NULL if there is none. */
 void *lm_os_next_function(const char *name);

@@ -598,6 +598,11 @@ int lm_os_open_to_append(const char *path) {
   return is_error(fd) ? -1 : (int)fd;
 }
 
+int lm_os_open_to_write(const char *path) {
+  return (int)lm_syscall6(SYS_openat, AT_FDCWD, (long)path,
+                          O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666, 0, 0);
+}
+
 void lm_os_close(int fd) { lm_syscall6(SYS_close, fd, 0, 0, 0, 0, 0); }
 
 bool lm_os_on_signal(int signal, void (*handler)(int)) {

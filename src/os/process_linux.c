@@ -10,6 +10,8 @@
 #include <fcntl.h>
 #include <link.h>
 #include <signal.h>
+#include <string.h>
+#include <sys/uio.h>
 
 #include "base/bits.h"
 #include "os/lines_linux.h"
@@ -168,12 +170,87 @@ bool lm_os_find_mapping(uintptr_t address, struct lm_os_mapping *mapping) {
   return found;
 }
 
+void lm_os_visit_code(lm_os_mapping_visitor *visit, void *context) {
+  struct mapping_reader reader;
+  if (!begin_mappings(&reader)) return;
+  while (next_mapping(&reader))
+    if (reader.mapping.executable && !visit(context, &reader.mapping)) break;
+  end_mappings(&reader);
+}
+
 #define NO_SUCH_THING 0x7fffffff
 
 bool lm_os_is_readable(const void *address) {
   /* The kernel reads the set before it looks at what to do with it, and there is no such thing. */
   return address != NULL &&
          lm_syscall6(SYS_rt_sigprocmask, NO_SUCH_THING, (long)address, 0, 8, 0, 0) != -EFAULT;
+}
+
+/* Where the system call is forbidden: page by page. */
+static size_t read_pages(const char *from, char *to, size_t size) {
+  size_t done = 0;
+  while (done < size) {
+    size_t in_page = (uintptr_t)(from + done) & (lm_os.page_bytes - 1);
+    const char *page = from + done - in_page;
+    if (!lm_os_is_readable(page)) break;
+    size_t count = lm_min(lm_os.page_bytes - in_page, size - done);
+    memcpy(to + done, from + done, count);
+    done += count;
+  }
+  return done;
+}
+
+size_t lm_os_read_memory(const void *address, void *buffer, size_t size) {
+  struct iovec from = {(void *)address, size}, to = {buffer, size};
+  long self = lm_syscall6(SYS_getpid, 0, 0, 0, 0, 0, 0);
+  long count = lm_syscall6(SYS_process_vm_readv, self, (long)&to, 1, (long)&from, 1, 0);
+  if (count >= 0) return (size_t)count;
+  return count == -EFAULT ? 0 : read_pages(address, buffer, size);
+}
+
+/* ---- What an ELF file that is loaded says of itself ---- */
+
+#define HEADERS_MAX 32
+
+static void read_build_id(const char *notes, size_t size, struct lm_os_module *module) {
+  ElfW(Nhdr) note;
+  for (size_t at = 0; at + sizeof note <= size;) {
+    char name[4];
+    if (lm_os_read_memory(notes + at, &note, sizeof note) != sizeof note) return;
+    const char *owner = notes + at + sizeof note;
+    const char *description = owner + lm_align_up(note.n_namesz, 4);
+    bool is_id = note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof name &&
+                 lm_os_read_memory(owner, name, sizeof name) == sizeof name &&
+                 memcmp(name, "GNU", sizeof name) == 0 && note.n_descsz <= LM_OS_BUILD_ID_BYTES;
+    if (is_id) {
+      module->build_id_bytes =
+          lm_os_read_memory(description, module->build_id, note.n_descsz);
+      return;
+    }
+    at = (size_t)(description - notes) + lm_align_up(note.n_descsz, 4);
+  }
+}
+
+bool lm_os_read_module(uintptr_t start, struct lm_os_module *module) {
+  ElfW(Ehdr) file;
+  ElfW(Phdr) headers[HEADERS_MAX];
+  *module = (struct lm_os_module){.bias = 0};
+  if (lm_os_read_memory((const void *)start, &file, sizeof file) != sizeof file ||
+      memcmp(file.e_ident, ELFMAG, SELFMAG) != 0 || file.e_phentsize != sizeof *headers)
+    return false;
+  size_t count = lm_min((size_t)file.e_phnum, HEADERS_MAX), bytes = count * sizeof *headers;
+  if (lm_os_read_memory((const void *)(start + file.e_phoff), headers, bytes) != bytes)
+    return false;
+  for (size_t i = 0; i < count; i++)
+    if (headers[i].p_type == PT_LOAD && headers[i].p_offset == 0)
+      module->bias = start - (uintptr_t)headers[i].p_vaddr;
+  for (size_t i = 0; i < count; i++) {
+    uintptr_t address = module->bias + (uintptr_t)headers[i].p_vaddr;
+    if (headers[i].p_type == PT_GNU_EH_FRAME) module->frame_table = address;
+    if (headers[i].p_type == PT_NOTE && module->build_id_bytes == 0)
+      read_build_id((const char *)address, (size_t)headers[i].p_memsz, module);
+  }
+  return true;
 }
 
 #pragma weak dlsym

@@ -51,14 +51,14 @@ static void several_entries_are_taken_and_empty_ones_skipped(void) {
 }
 
 static void a_text_is_taken_as_it_is_and_no_longer_than_there_is_room(void) {
-  static char entry[LM_STATS_FILE_BYTES + 32] = "stats_file=";
+  static char entry[LM_PATH_BYTES + 32] = "stats_file=";
   read_and_collect("stats_file=/tmp/a b.%p=1");
   check_printed("");
   CHECK_EQ(strcmp(lm_options.stats_file, "/tmp/a b.%p=1"), 0);
-  memset(strchr(entry, 0), 'x', LM_STATS_FILE_BYTES - 1);
+  memset(strchr(entry, 0), 'x', LM_PATH_BYTES - 1);
   read_and_collect(entry);
   check_printed("");
-  CHECK_EQ(strlen(lm_options.stats_file), LM_STATS_FILE_BYTES - 1);
+  CHECK_EQ(strlen(lm_options.stats_file), LM_PATH_BYTES - 1);
   *strchr(entry, 0) = 'x';
   read_and_collect(entry);
   CHECK(strstr(printed, "for stats_file: expected 1 to 1023 bytes of a path; none is used\n") !=

@@ -1,0 +1,30 @@
+//! One line for each stack, the outermost function first; and the picture of them.
+
+use crate::arguments::ProfFigure;
+use crate::prof::stacks::{Stack, chosen};
+use anyhow::{Result, anyhow};
+use inferno::flamegraph;
+use std::collections::BTreeMap;
+
+pub fn lines(stacks: &[Stack], by: ProfFigure) -> Vec<String> {
+    let mut sums: BTreeMap<String, i64> = BTreeMap::new();
+    for stack in stacks {
+        let names = stack.frames.iter().rev().map(|frame| frame.function.replace(';', ":"));
+        let names = names.collect::<Vec<_>>().join(";");
+        *sums.entry(names).or_default() += chosen(&stack.sums, by).bytes;
+    }
+    sums.into_iter()
+        .filter(|(_, bytes)| *bytes > 0)
+        .map(|(names, bytes)| format!("{names} {bytes}"))
+        .collect()
+}
+
+pub fn draw(lines: &[String], title: &str) -> Result<Vec<u8>> {
+    let mut options = flamegraph::Options::default();
+    options.title = title.to_owned();
+    options.count_name = "bytes".to_owned();
+    let mut picture = Vec::new();
+    flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), &mut picture)
+        .map_err(|cause| anyhow!("cannot draw the stacks: {cause}"))?;
+    Ok(picture)
+}

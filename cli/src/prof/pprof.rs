@@ -1,0 +1,214 @@
+//! The format of pprof: a gzipped protocol buffer, profile.proto of google/pprof. Few of its fields
+//! are needed, and all of them are numbers, texts and messages of these.
+
+use crate::prof::profile::{Module, Place, Profile};
+use crate::prof::stacks::Stack;
+use crate::prof::symbols::{Frame, Symbols};
+use anyhow::{Context, Result};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::io::Write;
+use std::sync::Arc;
+
+/// A message as it is written.
+#[derive(Default)]
+struct Message(Vec<u8>);
+
+impl Message {
+    fn varint(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.0.push(value.to_le_bytes()[0] | 0x80);
+            value >>= 7;
+        }
+        self.0.push(value.to_le_bytes()[0]);
+    }
+
+    fn number(&mut self, field: u64, value: u64) {
+        self.varint(field << 3);
+        self.varint(value);
+    }
+
+    fn bytes(&mut self, field: u64, bytes: &[u8]) {
+        self.varint(field << 3 | 2);
+        self.varint(bytes.len() as u64);
+        self.0.extend_from_slice(bytes);
+    }
+
+    fn numbers(&mut self, field: u64, values: impl IntoIterator<Item = u64>) {
+        let mut packed = Message::default();
+        values.into_iter().for_each(|value| packed.varint(value));
+        self.bytes(field, &packed.0);
+    }
+}
+
+/// Things that are written once, and named by a number from 1 on.
+struct Table<Key> {
+    numbers: HashMap<Key, u64>,
+    messages: Vec<Message>,
+}
+
+impl<Key: Hash + Eq> Table<Key> {
+    fn new() -> Table<Key> {
+        Table { numbers: HashMap::new(), messages: Vec::new() }
+    }
+
+    /// The number, and whether it is a new one.
+    fn number(&mut self, key: Key) -> (u64, bool) {
+        let next = self.numbers.len() as u64 + 1;
+        let number = *self.numbers.entry(key).or_insert(next);
+        (number, number == next)
+    }
+}
+
+struct Writer {
+    texts: HashMap<String, u64>,
+    in_order: Vec<String>,
+    mappings: Table<Arc<Module>>,
+    functions: Table<(String, String)>,
+    locations: Table<Place>,
+    symbols: Symbols,
+}
+
+impl Writer {
+    /// The first text is the empty one.
+    fn text(&mut self, text: &str) -> u64 {
+        if let Some(number) = self.texts.get(text) {
+            return *number;
+        }
+        let number = self.in_order.len() as u64;
+        self.in_order.push(text.to_owned());
+        self.texts.insert(text.to_owned(), number);
+        number
+    }
+
+    fn mapping(&mut self, module: &Arc<Module>) -> u64 {
+        let (number, is_new) = self.mappings.number(module.clone());
+        if is_new {
+            let (path, build_id) = (module.path.display().to_string(), module.build_id.clone());
+            let mut message = Message::default();
+            message.number(1, number);
+            message.number(2, module.start);
+            message.number(3, module.end);
+            message.number(4, module.start.wrapping_sub(module.bias));
+            message.number(5, self.text(&path));
+            message.number(6, self.text(&build_id));
+            [7, 8, 9, 10].iter().for_each(|has| message.number(*has, 1));
+            self.mappings.messages.push(message);
+        }
+        number
+    }
+
+    fn function(&mut self, frame: &Frame) -> u64 {
+        let file = frame.line.as_ref().map(|(file, _)| file.clone()).unwrap_or_default();
+        let (number, is_new) = self.functions.number((frame.function.clone(), file.clone()));
+        if is_new {
+            let name = self.text(&frame.function);
+            let mut message = Message::default();
+            message.number(1, number);
+            message.number(2, name);
+            message.number(3, name);
+            message.number(4, self.text(&file));
+            self.functions.messages.push(message);
+        }
+        number
+    }
+
+    fn location(&mut self, place: &Place) -> u64 {
+        let (number, is_new) = self.locations.number(place.clone());
+        if is_new {
+            let bias = place.module.as_ref().map_or(0, |module| module.bias);
+            let mut message = Message::default();
+            message.number(1, number);
+            if let Some(module) = &place.module {
+                let mapping = self.mapping(module);
+                message.number(2, mapping);
+            }
+            message.number(3, place.address.wrapping_add(bias));
+            for frame in self.symbols.frames(place).iter() {
+                let mut line = Message::default();
+                line.number(1, self.function(frame));
+                line.number(2, frame.line.as_ref().map_or(0, |(_, line)| u64::from(*line)));
+                message.bytes(4, &line.0);
+            }
+            self.locations.messages.push(message);
+        }
+        number
+    }
+
+    fn value_type(&mut self, kind: &str, unit: &str) -> Message {
+        let mut message = Message::default();
+        message.number(1, self.text(kind));
+        message.number(2, self.text(unit));
+        message
+    }
+}
+
+/// Of each figure the blocks and the bytes, as Go and others call them.
+const KINDS: [(&str, &str); 6] = [
+    ("alloc_objects", "count"),
+    ("alloc_space", "bytes"),
+    ("peak_objects", "count"),
+    ("peak_space", "bytes"),
+    ("inuse_objects", "count"),
+    ("inuse_space", "bytes"),
+];
+
+pub fn encode(profile: &Profile, stacks: &[Stack], symbols: Symbols) -> Result<Vec<u8>> {
+    let mut writer = Writer {
+        texts: HashMap::new(),
+        in_order: Vec::new(),
+        mappings: Table::new(),
+        functions: Table::new(),
+        locations: Table::new(),
+        symbols,
+    };
+    let mut whole = Message::default();
+    writer.text("");
+    for (kind, unit) in KINDS {
+        let message = writer.value_type(kind, unit);
+        whole.bytes(1, &message.0);
+    }
+    for stack in stacks {
+        let mut sample = Message::default();
+        let places = stack.places.iter().map(|place| writer.location(place));
+        sample.numbers(1, places.collect::<Vec<_>>());
+        let sums = [stack.sums.taken, stack.sums.peak, stack.sums.live];
+        let values = sums.iter().flat_map(|sum| [sum.count, sum.bytes]);
+        sample.numbers(2, values.map(i64::cast_unsigned));
+        whole.bytes(2, &sample.0);
+    }
+    let period = writer.value_type("space", "bytes");
+    let default = writer.text("inuse_space");
+    let tables = [
+        (3, writer.mappings.messages),
+        (4, writer.locations.messages),
+        (5, writer.functions.messages),
+    ];
+    for (field, messages) in tables {
+        messages.iter().for_each(|message| whole.bytes(field, &message.0));
+    }
+    writer.in_order.iter().for_each(|text| whole.bytes(6, text.as_bytes()));
+    whole.bytes(11, &period.0);
+    whole.number(12, profile.sample_bytes);
+    whole.number(14, default);
+    let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+    packed.write_all(&whole.0).context("cannot pack the profile")?;
+    packed.finish().context("cannot pack the profile")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_as_the_format_has_them() {
+        let mut message = Message::default();
+        message.number(1, 150);
+        message.bytes(2, b"testing");
+        message.numbers(4, [3, 270, 86942]);
+        let expected = b"\x08\x96\x01\x12\x07testing\x22\x06\x03\x8e\x02\x9e\xa7\x05";
+        assert_eq!(message.0, expected);
+    }
+}

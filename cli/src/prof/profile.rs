@@ -1,0 +1,243 @@
+//! A profile as the library writes it; docs/profile.md has the format.
+
+use anyhow::{Context, Result, bail};
+use std::collections::HashMap;
+use std::ops::{AddAssign, Sub};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What samples stand for. Of a difference it may be less than nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sum {
+    pub count: i64,
+    pub bytes: i64,
+}
+
+impl AddAssign for Sum {
+    fn add_assign(&mut self, other: Sum) {
+        self.count += other.count;
+        self.bytes += other.bytes;
+    }
+}
+
+impl Sub for Sum {
+    type Output = Sum;
+    fn sub(self, other: Sum) -> Sum {
+        Sum { count: self.count - other.count, bytes: self.bytes - other.bytes }
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sums {
+    pub taken: Sum,
+    pub live: Sum,
+    pub peak: Sum,
+    pub samples: i64,
+}
+
+impl AddAssign for Sums {
+    fn add_assign(&mut self, other: Sums) {
+        self.taken += other.taken;
+        self.live += other.live;
+        self.peak += other.peak;
+        self.samples += other.samples;
+    }
+}
+
+impl Sub for Sums {
+    type Output = Sums;
+    fn sub(self, other: Sums) -> Sums {
+        Sums {
+            taken: self.taken - other.taken,
+            live: self.live - other.live,
+            peak: self.peak - other.peak,
+            samples: self.samples - other.samples,
+        }
+    }
+}
+
+/// Code of a file, in memory.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub struct Module {
+    pub start: u64,
+    pub end: u64,
+    /// Addresses in memory less those in the file.
+    pub bias: u64,
+    /// In hexadecimal; empty: it has none.
+    pub build_id: String,
+    pub path: PathBuf,
+}
+
+/// Where a function will go on, in the file that it is in, so that it is the same in every process.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Place {
+    pub module: Option<Arc<Module>>,
+    /// In the file, or in memory if it is in none.
+    pub address: u64,
+}
+
+#[derive(Debug, Clone)]
+pub struct Site {
+    /// The innermost first.
+    pub callers: Vec<Place>,
+    pub sums: Sums,
+}
+
+#[derive(Debug, Default)]
+pub struct Profile {
+    pub process: String,
+    pub sample_bytes: u64,
+    pub modules: Vec<Arc<Module>>,
+    pub total: Sums,
+    pub lost: u64,
+    pub sites: Vec<Site>,
+}
+
+impl Profile {
+    pub fn read(path: &Path) -> Result<Profile> {
+        let shown = path.display();
+        let text = std::fs::read(path).with_context(|| format!("cannot read {shown}"))?;
+        let text = String::from_utf8_lossy(&text);
+        if !text.starts_with("loam-profile 1\n") {
+            bail!("{shown} is not a profile of loam's");
+        }
+        if !text.ends_with("\nend\n") {
+            bail!("{shown} is cut off: the program has not written all of it");
+        }
+        Profile::parse(&text).with_context(|| format!("{shown} is damaged"))
+    }
+
+    fn parse(text: &str) -> Result<Profile> {
+        let mut profile = Profile::default();
+        for (number, line) in text.lines().enumerate() {
+            let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+            let known = match word {
+                "process" => {
+                    let (pid, name) = rest.split_once(' ').unwrap_or((rest, "?"));
+                    profile.process = format!("{name} ({pid})");
+                    Some(())
+                }
+                "sample_bytes" => rest.parse().ok().map(|bytes| profile.sample_bytes = bytes),
+                "module" => parse_module(rest).map(|one| profile.modules.push(Arc::new(one))),
+                "total" => profile.take_total(rest),
+                "site" => profile.take_site(rest),
+                // What is written for others, and what later versions write besides.
+                _ => Some(()),
+            };
+            known.with_context(|| format!("line {}", number + 1))?;
+        }
+        Ok(profile)
+    }
+
+    fn take_total(&mut self, text: &str) -> Option<()> {
+        let numbers: Vec<i64> =
+            text.split(' ').map(|word| word.parse().ok()).collect::<Option<_>>()?;
+        self.total = sums(numbers.get(..7)?);
+        self.lost = u64::try_from(*numbers.get(7)?).ok()?;
+        Some(())
+    }
+
+    fn take_site(&mut self, text: &str) -> Option<()> {
+        let words: Vec<&str> = text.split(' ').collect();
+        let numbers = words.get(1..8)?.iter().map(|word| word.parse().ok());
+        let sums = sums(&numbers.collect::<Option<Vec<i64>>>()?);
+        let callers = words.get(8..)?.iter().map(|word| Some(self.place(hex(word)?)));
+        let callers = callers.collect::<Option<_>>()?;
+        self.sites.push(Site { callers, sums });
+        Some(())
+    }
+
+    fn place(&self, address: u64) -> Place {
+        let holds = |module: &&Arc<Module>| (module.start..module.end).contains(&address);
+        match self.modules.iter().find(holds) {
+            Some(module) => {
+                Place { module: Some(module.clone()), address: address.wrapping_sub(module.bias) }
+            }
+            None => Place { module: None, address },
+        }
+    }
+
+    /// What is more than in an earlier profile, or less.
+    pub fn since(mut self, earlier: &Profile) -> Profile {
+        type Key = Vec<(Option<PathBuf>, u64)>;
+        let key = |site: &Site| -> Key {
+            let path = |place: &Place| place.module.as_ref().map(|module| module.path.clone());
+            site.callers.iter().map(|place| (path(place), place.address)).collect()
+        };
+        let mut before: HashMap<Key, Sums> = HashMap::new();
+        for site in &earlier.sites {
+            *before.entry(key(site)).or_default() += site.sums;
+        }
+        for site in &mut self.sites {
+            site.sums = site.sums - before.remove(&key(site)).unwrap_or_default();
+        }
+        let gone = earlier.sites.iter().filter_map(|site| {
+            let sums = Sums::default() - before.remove(&key(site))?;
+            Some(Site { callers: site.callers.clone(), sums })
+        });
+        self.sites.extend(gone);
+        self.total = self.total - earlier.total;
+        self
+    }
+}
+
+fn sums(numbers: &[i64]) -> Sums {
+    let sum = |at: usize| Sum { count: numbers[at], bytes: numbers[at + 1] };
+    Sums { taken: sum(0), live: sum(2), peak: sum(4), samples: numbers[6] }
+}
+
+fn hex(word: &str) -> Option<u64> {
+    u64::from_str_radix(word.strip_prefix("0x")?, 16).ok()
+}
+
+/// `START END BIAS BUILD_ID PATH`; a path may have blanks.
+fn parse_module(text: &str) -> Option<Module> {
+    let words: Vec<&str> = text.splitn(5, ' ').collect();
+    let [start, end, bias, build_id, path] = words[..] else { return None };
+    let build_id = if build_id == "-" { String::new() } else { build_id.to_owned() };
+    Some(Module {
+        start: hex(start)?,
+        end: hex(end)?,
+        bias: hex(bias)?,
+        build_id,
+        path: path.into(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "loam-profile 1\nprocess 12 a b\nsample_bytes 1000\n\
+        module 0x5000 0x6000 0x4000 ab12 /usr/bin/a b\n\
+        total 10 1000 5 500 6 600 7 0\nsite 1 10 1000 5 500 6 600 7 0x5010 0x9000\n\
+        block 1 0x77 8 100 5\nend\n";
+
+    #[test]
+    fn lines_become_what_they_say() {
+        let profile = Profile::parse(TEXT).unwrap();
+        assert_eq!(profile.process, "a b (12)");
+        assert_eq!(profile.modules[0].path, Path::new("/usr/bin/a b"));
+        let site = &profile.sites[0];
+        assert_eq!(site.sums.live, Sum { count: 5, bytes: 500 });
+        assert_eq!(site.callers[0].address, 0x1010);
+        assert_eq!(site.callers[1], Place { module: None, address: 0x9000 });
+    }
+
+    #[test]
+    fn a_line_that_is_cut_is_named() {
+        let text = TEXT.replace("site 1 10", "site 1");
+        assert_eq!(Profile::parse(&text).unwrap_err().to_string(), "line 6");
+    }
+
+    #[test]
+    fn a_difference_has_what_came_and_what_went() {
+        let before = Profile::parse(TEXT).unwrap();
+        let other = TEXT.replace("0x5010", "0x5020").replace("5 500", "1 100");
+        let after = Profile::parse(&other).unwrap().since(&before);
+        let live: Vec<i64> = after.sites.iter().map(|site| site.sums.live.bytes).collect();
+        assert_eq!(live, [100, -500]);
+        let same = Profile::parse(TEXT).unwrap().since(&before);
+        assert_eq!(same.sites[0].sums, Sums::default());
+    }
+}

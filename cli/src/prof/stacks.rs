@@ -1,0 +1,154 @@
+//! The sites of a profile with names, without what is loam's own, and by the place in the program
+//! that they are about.
+
+use crate::arguments::ProfFigure;
+use crate::prof::profile::{Place, Profile, Site, Sum, Sums};
+use crate::prof::symbols::{Frame, Symbols};
+use std::collections::HashMap;
+
+/// Who has called whom for a block.
+pub struct Stack {
+    /// The innermost first.
+    pub frames: Vec<Frame>,
+    /// Beginning with those of them that are the program's.
+    pub places: Vec<Place>,
+    pub sums: Sums,
+}
+
+/// A line of the program with all that is taken there.
+pub struct Line {
+    pub frame: Frame,
+    /// Of the stack that has most.
+    pub callers: Vec<Frame>,
+    pub sums: Sums,
+}
+
+pub fn chosen(sums: &Sums, by: ProfFigure) -> Sum {
+    match by {
+        ProfFigure::Live => sums.live,
+        ProfFigure::Peak => sums.peak,
+        ProfFigure::Taken => sums.taken,
+    }
+}
+
+/// Before a call of the program's there are so many of loam's at most.
+const OWN_DEPTH: usize = 12;
+
+pub fn named(profile: &Profile, symbols: &mut Symbols) -> Vec<Stack> {
+    profile.sites.iter().map(|site| named_stack(site, symbols)).collect()
+}
+
+fn named_stack(site: &Site, symbols: &mut Symbols) -> Stack {
+    let mut is_allocation = |place: &Place| {
+        // Linked in, loam is known by the names that programs call alone.
+        is_loams(place) || symbols.frames(place).iter().all(|frame| is_entry_point(&frame.function))
+    };
+    let own = site.callers.iter().take(OWN_DEPTH).rposition(&mut is_allocation);
+    let begin = own.map_or(0, |last| last + 1);
+    let places = match &site.callers[begin..] {
+        [] => &site.callers[..],
+        places => places,
+    };
+    let frames = places.iter().flat_map(|place| symbols.frames(place).to_vec());
+    Stack { frames: frames.collect(), places: places.to_vec(), sums: site.sums }
+}
+
+fn is_loams(place: &Place) -> bool {
+    let name = place.module.as_ref().and_then(|module| module.path.file_name());
+    name.is_some_and(|name| name.to_string_lossy().starts_with("libloam"))
+}
+
+fn is_entry_point(function: &str) -> bool {
+    const NAMES: [&str; 16] = [
+        "malloc",
+        "calloc",
+        "realloc",
+        "reallocarray",
+        "aligned_alloc",
+        "posix_memalign",
+        "memalign",
+        "valloc",
+        "pvalloc",
+        "operator new",
+        "operator new[]",
+        "__libc_malloc",
+        "__libc_calloc",
+        "__libc_realloc",
+        "__libc_memalign",
+        "__libc_malloc_impl",
+    ];
+    let name = function.split('(').next().unwrap_or(function);
+    name.starts_with("lm_") || name.starts_with("loam_") || NAMES.contains(&name)
+}
+
+/// Containers and strings of languages' libraries take memory for whoever uses them.
+fn is_of_a_library(frame: &Frame) -> bool {
+    let Some((file, _)) = &frame.line else { return true };
+    const FOLDERS: [&str; 4] = ["/include/c++/", "/rustc/", "/lib/rustlib/", "/library/alloc/"];
+    FOLDERS.iter().any(|folder| file.contains(folder))
+}
+
+/// By the innermost frame that has a line of the program's own, or the innermost if none has.
+pub fn lines(stacks: &[Stack], by: ProfFigure) -> Vec<Line> {
+    let mut all: Vec<(Line, i64)> = Vec::new();
+    let mut known: HashMap<Frame, usize> = HashMap::new();
+    for stack in stacks {
+        let at = stack.frames.iter().position(|frame| !is_of_a_library(frame)).unwrap_or(0);
+        let Some(frame) = stack.frames.get(at) else { continue };
+        let callers = || stack.frames[at + 1..].to_vec();
+        let size = chosen(&stack.sums, by).bytes.abs();
+        let index = *known.entry(frame.clone()).or_insert_with(|| {
+            let line = Line { frame: frame.clone(), callers: callers(), sums: Sums::default() };
+            all.push((line, -1));
+            all.len() - 1
+        });
+        let (line, largest) = &mut all[index];
+        line.sums += stack.sums;
+        if size > *largest {
+            (line.callers, *largest) = (callers(), size);
+        }
+    }
+    let mut lines: Vec<Line> = all.into_iter().map(|(line, _)| line).collect();
+    lines.retain(|line| chosen(&line.sums, by) != Sum::default());
+    lines.sort_by_key(|line| std::cmp::Reverse(chosen(&line.sums, by).bytes.abs()));
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(function: &str, file: &str) -> Frame {
+        let line = (!file.is_empty()).then(|| (file.to_owned(), 7));
+        Frame { function: function.to_owned(), line }
+    }
+
+    fn stack(frames: &[(&str, &str)], live: i64) -> Stack {
+        let sums = Sums { live: Sum { count: 1, bytes: live }, ..Sums::default() };
+        let frames = frames.iter().map(|(function, file)| frame(function, file)).collect();
+        Stack { frames, places: Vec::new(), sums }
+    }
+
+    #[test]
+    fn a_container_is_counted_for_who_uses_it() {
+        let vector = ("std::vector::push_back", "/usr/include/c++/12/bits/vector.tcc");
+        let stacks = [
+            stack(&[vector, ("fill", "main.cc"), ("main", "main.cc")], 10),
+            stack(&[("fill", "main.cc"), ("other", "main.cc")], 30),
+            stack(&[("strdup", ""), ("read", "")], 5),
+        ];
+        let lines = lines(&stacks, ProfFigure::Live);
+        assert_eq!(lines.len(), 2);
+        assert_eq!(lines[0].frame.function, "fill");
+        assert_eq!(lines[0].sums.live.bytes, 40);
+        assert_eq!(lines[0].callers[0].function, "other");
+        assert_eq!(lines[1].frame.function, "strdup");
+    }
+
+    #[test]
+    fn what_programs_call_is_known() {
+        assert!(is_entry_point("operator new(unsigned long)"));
+        assert!(is_entry_point("loam_malloc"));
+        assert!(!is_entry_point("malloc_report"));
+    }
+}

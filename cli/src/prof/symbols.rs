@@ -1,0 +1,81 @@
+//! Names for addresses: functions, also those compiled into others, with files and lines.
+
+use crate::prof::profile::{Module, Place};
+use addr2line::{Loader, demangle_auto};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Frame {
+    pub function: String,
+    pub line: Option<(String, u32)>,
+}
+
+/// Knows each module's names once it has been asked for one.
+#[derive(Default)]
+pub struct Symbols {
+    modules: HashMap<PathBuf, Option<Loader>>,
+    frames: HashMap<(PathBuf, u64), Arc<[Frame]>>,
+}
+
+impl Symbols {
+    /// The functions at a place, the innermost first: one, and those that it was compiled into.
+    pub fn frames(&mut self, place: &Place) -> Arc<[Frame]> {
+        let Some(module) = &place.module else {
+            return [unnamed(&format!("{:#x}", place.address))].into();
+        };
+        let key = (module.path.clone(), place.address);
+        if let Some(known) = self.frames.get(&key) {
+            return known.clone();
+        }
+        let loader =
+            self.modules.entry(module.path.clone()).or_insert_with(|| load(module)).as_ref();
+        // The call is before the address that it returns to.
+        let frames = loader.and_then(|loader| find(loader, place.address.wrapping_sub(1)));
+        let frames: Arc<[Frame]> = match frames {
+            Some(frames) => frames.into(),
+            None => [unnamed(&in_file(module, place.address))].into(),
+        };
+        self.frames.insert(key, frames.clone());
+        frames
+    }
+}
+
+fn unnamed(text: &str) -> Frame {
+    Frame { function: text.to_owned(), line: None }
+}
+
+fn in_file(module: &Module, address: u64) -> String {
+    let name = module.path.file_name().unwrap_or(module.path.as_os_str());
+    format!("{}+{address:#x}", name.display())
+}
+
+/// What was stripped off the file, where distributions put it, or else the file.
+fn load(module: &Module) -> Option<Loader> {
+    let stripped_off = module.build_id.get(2..).map(|rest| {
+        let folder = &module.build_id[..2];
+        PathBuf::from(format!("/usr/lib/debug/.build-id/{folder}/{rest}.debug"))
+    });
+    let candidates = stripped_off.iter().map(PathBuf::as_path).chain([module.path.as_path()]);
+    candidates.filter(|path| path.is_file()).find_map(|path: &Path| Loader::new(path).ok())
+}
+
+fn find(loader: &Loader, address: u64) -> Option<Vec<Frame>> {
+    let mut found = Vec::new();
+    if let Ok(mut frames) = loader.find_frames(address) {
+        while let Ok(Some(frame)) = frames.next() {
+            let Some(function) = frame.function else { continue };
+            let line = frame.location.and_then(|place| Some((place.file?.to_owned(), place.line?)));
+            let Ok(name) = function.demangle() else { continue };
+            found.push(Frame { function: name.into_owned(), line });
+        }
+    }
+    if found.is_empty() {
+        let symbol = loader.find_symbol(address)?;
+        let name = demangle_auto(Cow::Borrowed(symbol), None);
+        found.push(Frame { function: name.into_owned(), line: None });
+    }
+    Some(found)
+}

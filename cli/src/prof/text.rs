@@ -1,0 +1,116 @@
+//! The lines of a program that have most, as text.
+
+use crate::arguments::ProfFigure;
+use crate::numbers;
+use crate::prof::profile::{Profile, Sum};
+use crate::prof::stacks::{Line, chosen};
+use crate::prof::symbols::Frame;
+use std::fmt::Write;
+
+/// What is to be shown of a profile.
+pub struct View {
+    pub by: ProfFigure,
+    pub top: usize,
+    pub leaks: bool,
+    pub difference: bool,
+}
+
+const CALLERS: usize = 2;
+
+pub fn render(profile: &Profile, lines: &[Line], view: &View) -> String {
+    let mut out = String::new();
+    // Writing to a String cannot fail.
+    let _ = write(&mut out, profile, lines, view);
+    out
+}
+
+fn write(out: &mut String, profile: &Profile, lines: &[Line], view: &View) -> std::fmt::Result {
+    let total = &profile.total;
+    let (live, peak, taken) = (size(total.live), size(total.peak), size(total.taken));
+    write!(out, "{}: ", profile.process)?;
+    match (view.difference, view.leaks) {
+        (true, _) => writeln!(out, "{live} live, {taken} taken since the earlier profile")?,
+        (_, true) => writeln!(out, "{live} in {} blocks were never freed", total.live.count)?,
+        _ => writeln!(out, "{live} live, {peak} at the peak, {taken} taken in all")?,
+    }
+    if lines.is_empty() {
+        return writeln!(out, "\n  No sample is of that.");
+    }
+    writeln!(out, "\n{:>11}{:>7}{:>11}{:>11}  where", name_of(view), "", "blocks", "taken")?;
+    for line in lines.iter().take(view.top) {
+        write_line(out, profile, line, view)?;
+    }
+    if lines.len() > view.top {
+        let rest = lines[view.top..].iter().map(|line| chosen(&line.sums, view.by).bytes).sum();
+        let rest = size(Sum { count: 0, bytes: rest });
+        writeln!(out, "{rest:>11}  in {} more places", lines.len() - view.top)?;
+    }
+    write_accuracy(out, profile)
+}
+
+fn name_of(view: &View) -> &'static str {
+    match view.by {
+        ProfFigure::Live => "live",
+        ProfFigure::Peak => "peak",
+        ProfFigure::Taken => "taken",
+    }
+}
+
+fn size(sum: Sum) -> String {
+    if sum.bytes == 0 {
+        return "0 B".to_owned();
+    }
+    let sign = if sum.bytes < 0 { "-" } else { "" };
+    sign.to_owned() + &numbers::bytes(sum.bytes.unsigned_abs())
+}
+
+fn write_line(out: &mut String, profile: &Profile, line: &Line, view: &View) -> std::fmt::Result {
+    let sum = chosen(&line.sums, view.by);
+    let all = chosen(&profile.total, view.by).bytes;
+    let share = numbers::percent(sum.bytes as f64 / (all as f64).abs().max(1.0));
+    let share = if view.difference { String::new() } else { share };
+    let taken = size(line.sums.taken);
+    let whole = size(sum);
+    write!(out, "{whole:>11}{share:>7}{:>11}{taken:>11}  ", sum.count)?;
+    write_frame(out, &line.frame)?;
+    let is_start = |frame: &&Frame| frame.function == "main" || frame.function == "_start";
+    let from_main = line.callers.iter().position(|frame| is_start(&frame));
+    let known =
+        if line.frame.function == "main" { 0 } else { from_main.map_or(CALLERS, |at| at + 1) };
+    for caller in line.callers.iter().take(CALLERS.min(known)) {
+        write!(out, "{:42}from ", "")?;
+        write_frame(out, caller)?;
+    }
+    Ok(())
+}
+
+fn write_frame(out: &mut String, frame: &Frame) -> std::fmt::Result {
+    const LONGEST: usize = 60;
+    let mut function: String = frame.function.chars().take(LONGEST).collect();
+    if function.len() < frame.function.len() {
+        function.push('…');
+    }
+    match &frame.line {
+        Some((file, line)) => writeln!(out, "{function}  {}:{line}", shortened(file)),
+        None => writeln!(out, "{function}"),
+    }
+}
+
+/// The last two parts of a path: enough to find the file.
+fn shortened(file: &str) -> String {
+    let parts: Vec<&str> = file.rsplit('/').take(2).collect();
+    parts.into_iter().rev().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/")
+}
+
+fn write_accuracy(out: &mut String, profile: &Profile) -> std::fmt::Result {
+    let between = numbers::bytes(profile.sample_bytes);
+    writeln!(out)?;
+    writeln!(
+        out,
+        "Estimated from a sample each {between}: what comes from n of them may be off by 1/√n.",
+    )?;
+    if profile.lost != 0 {
+        writeln!(out, "{} samples were lost: there were too many to keep.", profile.lost)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,340 @@
+#include "api/profile.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "api/allocate.h"
+#include "api/guarded.h"
+#include "config/options.h"
+#include "heap/middle.h"
+#include "heap/shared.h"
+#include "large/large.h"
+#include "loam/loam.h"
+#include "os/os.h"
+#include "pages/meta.h"
+#include "profile/chance.h"
+#include "profile/file.h"
+
+_Atomic(uint32_t) lm_profile_bytes;
+_Atomic(struct loam_heap *) lm_profile_heap;
+
+#if !defined(_WIN32)
+
+/* So much of a class is in a window at most: more would spoil the caches, which the block that was
+ * freed last is in. */
+#define BATCH_BYTES (8 * LM_KIB)
+#define BATCH_COUNT 64
+
+/* lm_profile_bytes while the last profile was taken, or 0; and how often that has begun. The second
+ * is stored with a release, which pairs with the acquire of a thread that begins to take part. */
+static _Atomic(uint32_t) last_bytes, round_number;
+
+/* Of one heap, and used by its thread. Only the bins of `heap` ever have anything. */
+struct lm_profile_window {
+  struct lm_heap heap; /* first: what malloc looks into */
+  struct lm_heap *owner;
+  uint64_t random;
+  uint32_t round;       /* the profile that what follows is for */
+  double bytes;         /* of which the mean distance of samples is */
+  double distance;      /* to the next sample of blocks without a class, in bytes */
+  uint32_t left[LM_CLASS_COUNT]; /* calls to the next sample, with it; 0: not known yet */
+  uint32_t batch_counts[LM_CLASS_COUNT]; /* how many blocks the window takes at a time */
+};
+
+/* ---- The window ---- */
+
+static struct lm_profile_window *make_window(struct lm_heap *heap) {
+  struct lm_profile_window *window = lm_meta_take(sizeof *window);
+  if (window == NULL) return NULL;
+  lm_heap_empty_bins(&window->heap);
+  window->heap.tag = LM_TAG_NO_HEAP;
+  window->owner = heap;
+  for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
+    size_t count = BATCH_BYTES / lm_classes[i].block_bytes + 1;
+    window->batch_counts[i] = (uint32_t)lm_min(count, BATCH_COUNT);
+  }
+  window->random = (lm_os_random() ^ heap->tag) | 1;
+  heap->window = window;
+  return window;
+}
+
+static void begin_round(struct lm_profile_window *window, uint32_t round) {
+  window->round = round;
+  window->bytes = lm_load_relaxed(&last_bytes);
+  window->distance = lm_chance_distance(&window->random) * window->bytes;
+  memset(window->left, 0, sizeof window->left);
+}
+
+/* The heap's window, where its thread's malloc looks from here on; NULL if out of memory. */
+static struct lm_profile_window *enter_window(struct lm_heap *heap) {
+  struct lm_profile_window *window = heap->window;
+  uint32_t round = lm_load_acquire(&round_number);
+  if (LM_UNLIKELY(window == NULL)) window = make_window(heap);
+  if (LM_UNLIKELY(window == NULL)) return NULL;
+  LM_THREAD(lm_malloc_heap) = &window->heap;
+  if (LM_UNLIKELY(window->round != round)) begin_round(window, round);
+  return window;
+}
+
+void lm_profile_leave(struct lm_heap *heap) {
+  struct lm_profile_window *window = heap->window;
+  if (window == NULL) return;
+  LM_THREAD(lm_malloc_heap) = heap;
+  for (size_t i = 1; i < LM_CLASS_COUNT; i++)
+    for (void *block; (block = lm_heap_pop(&window->heap, i)) != NULL;) lm_raw_free(block);
+}
+
+/* ---- Samples ---- */
+
+/* Made by the first thread that needs it. NULL if out of memory. */
+static struct loam_heap *profile_heap(void) {
+  struct loam_heap *heap = lm_load_acquire(&lm_profile_heap), *none = NULL;
+  if (LM_LIKELY(heap != NULL)) return heap;
+  heap = lm_shared_begin(NULL);
+  if (heap == NULL || lm_cas_release(&lm_profile_heap, &none, heap)) return heap;
+  lm_shared_end(heap);
+  return lm_load_acquire(&lm_profile_heap);
+}
+
+/* A block in the profile's heap; NULL if there is none to be had there. */
+static void *take_in_profile(size_t size, bool clear) {
+  struct loam_heap *profile = profile_heap();
+  if (profile == NULL) return NULL;
+  lm_lock_take(&profile->lock);
+  void *block = lm_take(&profile->heap, size, clear);
+  lm_lock_free(&profile->lock);
+  if (block == NULL || lm_tag_is_shared(lm_tag_of(block))) return block;
+  lm_large_give(&lm_empty_heap, block); /* the pool's, since no chunk has room */
+  return NULL;
+}
+
+static LM_NOINLINE struct lm_profile_sample *begin_sample(const struct lm_profile_window *window,
+                                                          size_t bytes) {
+  uintptr_t callers[LM_PROFILE_DEPTH];
+  size_t depth = lm_os_unwind(callers, LM_PROFILE_DEPTH);
+  struct lm_profile_sample *sample = lm_profile_new_sample(callers, depth);
+  if (sample == NULL) return NULL;
+  double weight = lm_chance_weight((double)bytes / window->bytes);
+  sample->bytes = bytes;
+  sample->count = (uint64_t)(weight * LM_PROFILE_COUNT_UNIT + 0.5);
+  sample->weighted_bytes = (uint64_t)(weight * (double)bytes + 0.5);
+  sample->taken_ms = lm_os_clock_ms();
+  sample->shadow = NULL;
+  sample->large = false;
+  return sample;
+}
+
+/* What an ordinary block would have been keeps its place, so that one sees on which page that
+ * is: the sample itself stands somewhere else. */
+static void *sample_small(struct lm_profile_window *window, struct lm_heap *heap, size_t size,
+                          size_t bytes, bool clear) {
+  struct lm_profile_sample *sample = begin_sample(window, bytes);
+  void *shadow = lm_take(heap, bytes, clear);
+  void *block = sample != NULL && shadow != NULL ? take_in_profile(bytes, false) : NULL;
+  if (block == NULL) {
+    if (sample != NULL) lm_profile_drop_sample(sample);
+    return shadow;
+  }
+  sample->shadow = shadow;
+  sample->block = block;
+  lm_profile_insert(sample);
+  return clear ? memset(block, 0, size) : block;
+}
+
+static void *sample_large(struct lm_profile_window *window, struct lm_heap *heap, size_t size,
+                          size_t alignment, bool clear) {
+  size_t bytes = lm_align_up(lm_max(size, 1), lm_os.page_bytes);
+  struct lm_profile_sample *sample = begin_sample(window, bytes);
+  bool middle = bytes <= LM_MIDDLE_MAX_BYTES && alignment <= lm_os.page_bytes;
+  void *block = middle && sample != NULL ? take_in_profile(bytes, clear) : NULL;
+  bool in_profile = block != NULL;
+  if (!in_profile) block = lm_large_take(heap, size, alignment, clear);
+  /* In a chunk of the thread's own it would not be found when it is freed. */
+  bool found = block != NULL && (in_profile || (lm_tag_of(block) & ~LM_TAG_LARGE) == 0);
+  if (sample == NULL) return block;
+  if (!found) {
+    lm_profile_drop_sample(sample);
+    return block;
+  }
+  sample->large = !in_profile;
+  sample->block = block;
+  lm_profile_insert(sample);
+  return block;
+}
+
+/* ---- Taking ---- */
+
+/* One block more than the heap's bin had, so that the window is filled with more the next time:
+ * what is freed meanwhile goes to the heap. */
+static LM_NOINLINE void add_one(struct lm_profile_window *window, size_t class_index) {
+  struct lm_block *more = lm_take(window->owner, lm_classes[class_index].block_bytes, false);
+  if (more == NULL) return;
+  window->left[class_index]--;
+  lm_heap_push(&window->heap, class_index, more);
+}
+
+void *lm_profile_refill(struct lm_heap *bins, size_t class_index) {
+  struct lm_profile_window *window = (struct lm_profile_window *)bins;
+  struct lm_block **bin = &window->owner->bins[class_index], *first = *bin, *last = first;
+  uint32_t left = window->left[class_index], count = 1;
+  if (left <= 1 || !lm_is_block(first)) return NULL;
+  if (!lm_profile_is_on() || window->round != lm_load_relaxed(&round_number)) return NULL;
+  uint32_t most = (uint32_t)lm_min(left - 1, window->batch_counts[class_index]);
+  for (; count < most && lm_is_block(last->next); count++) last = last->next;
+  *bin = last->next;
+  last->next = LM_NO_BLOCK;
+  window->heap.bins[class_index] = first->next;
+  window->left[class_index] = left - count;
+  if (LM_UNLIKELY(count < most)) add_one(window, class_index);
+  return first;
+}
+
+/* A block with a class that is no sample. */
+static void *take_unsampled(struct lm_profile_window *window, size_t size, size_t class_index,
+                            bool clear) {
+  void *block = lm_take(window->owner, size, clear);
+  if (block != NULL && --window->left[class_index] > 1) add_one(window, class_index);
+  return block;
+}
+
+void *lm_profile_take(struct lm_heap *heap, size_t size, bool clear) {
+  if (size > lm_classed_max_bytes)
+    return lm_profile_take_large(heap, size, lm_os.page_bytes, clear);
+  struct lm_profile_window *window = enter_window(heap);
+  if (LM_UNLIKELY(window == NULL)) return lm_take(heap, size, clear);
+  size_t class_index = lm_sizeclass_of(size == 0 ? 1 : size);
+  size_t bytes = lm_classes[class_index].block_bytes;
+  void *block = lm_heap_pop(&window->heap, class_index);
+  if (block != NULL) return clear ? memset(block, 0, size) : block; /* counted already */
+  uint32_t *left = &window->left[class_index];
+  if (*left == 0) *left = lm_chance_count(&window->random, (double)bytes / window->bytes);
+  if (LM_LIKELY(*left > 1)) return take_unsampled(window, size, class_index, clear);
+  *left = 0;
+  return sample_small(window, heap, size, bytes, clear);
+}
+
+/* Whether a point is in the next block without a class, of so many bytes. */
+static bool has_point(struct lm_profile_window *window, size_t size) {
+  double bytes = (double)lm_align_up(lm_max(size, 1), lm_os.page_bytes);
+  if (bytes <= window->distance) {
+    window->distance -= bytes;
+    return false;
+  }
+  window->distance = lm_chance_distance(&window->random) * window->bytes;
+  return true;
+}
+
+void *lm_profile_take_large(struct lm_heap *heap, size_t size, size_t alignment, bool clear) {
+  struct lm_profile_window *window = lm_heap_is_empty(heap) ? NULL : enter_window(heap);
+  if (window == NULL || LM_LIKELY(!has_point(window, size)))
+    return lm_large_take(heap, size, alignment, clear);
+  return sample_large(window, heap, size, alignment, clear);
+}
+
+void lm_profile_resized(struct lm_heap *heap, void *block, size_t size) {
+  struct lm_profile_window *window = lm_heap_is_empty(heap) ? NULL : enter_window(heap);
+  if (window == NULL || LM_LIKELY(!has_point(window, size))) return;
+  size_t bytes = lm_align_up(size, lm_os.page_bytes);
+  struct lm_profile_sample *sample = begin_sample(window, bytes);
+  if (sample == NULL) return;
+  sample->block = block;
+  sample->large = true;
+  lm_profile_insert(sample);
+}
+
+/* ---- Freeing ---- */
+
+void lm_profile_freed_slow(void *block) {
+  void *shadow;
+  if (lm_profile_remove(block, &shadow) && shadow != NULL) lm_raw_free(shadow);
+}
+
+void lm_profile_freed_shared(void *block) {
+  if (lm_shared_of(block) == lm_load_relaxed(&lm_profile_heap)) lm_profile_freed_slow(block);
+}
+
+/* ---- The file ---- */
+
+static int write_to(const char *path) {
+  int fd = lm_os_open_to_write(path);
+  if (fd < 0) return -fd;
+  lm_profile_print(fd, lm_load_relaxed(&last_bytes));
+  lm_os_close(fd);
+  return 0;
+}
+
+static int write_by_options(void) {
+  LM_TEXT(path, 2 * LM_PATH_BYTES);
+  const char *pattern = lm_options.profile_file;
+  lm_text_path(&path, pattern[0] != 0 ? pattern : "loam.%p.profile", lm_os_process_id());
+  return write_to(path.bytes);
+}
+
+void lm_profile_write_by_options(void) {
+  if (lm_load_relaxed(&last_bytes) != 0) write_by_options();
+}
+
+void lm_profile_end(void) {
+  if (lm_options.profile == LM_PROFILE_ON) lm_profile_write_by_options();
+}
+
+/* ---- On and off ---- */
+
+static int start_profile(uint64_t bytes) {
+  if (bytes < LM_PROFILE_MIN_BYTES || bytes > LM_PROFILE_MAX_BYTES) return EINVAL;
+  lm_profile_begin();
+  lm_store_relaxed(&last_bytes, (uint32_t)bytes);
+  lm_store_relaxed(&lm_profile_bytes, (uint32_t)bytes);
+  lm_store_release(&round_number, lm_load_relaxed(&round_number) + 1);
+  lm_store_relaxed(&lm_guarded_calls_left, LM_GUARDED_NONE);
+  return 0;
+}
+
+void lm_profile_start_by_options(void) {
+  if (lm_options.profile == LM_PROFILE_ON) start_profile(lm_options.profile_bytes);
+}
+
+LM_EXPORT int loam_profile_start(size_t bytes) {
+  lm_process_start();
+  return start_profile(bytes != 0 ? bytes : lm_options.profile_bytes);
+}
+
+LM_EXPORT void loam_profile_stop(void) {
+  if (lm_exchange_acquire(&lm_profile_bytes, 0) != 0) lm_store_relaxed(&lm_guarded_calls_left, 0);
+}
+
+LM_EXPORT int loam_profile_write(const char *path) {
+  lm_process_start();
+  if (lm_load_relaxed(&last_bytes) == 0) return EINVAL;
+  return path != NULL ? write_to(path) : write_by_options();
+}
+
+#else
+
+void *lm_profile_take(struct lm_heap *heap, size_t size, bool clear) {
+  return lm_take(heap, size, clear);
+}
+void *lm_profile_take_large(struct lm_heap *heap, size_t size, size_t alignment, bool clear) {
+  return lm_large_take(heap, size, alignment, clear);
+}
+void lm_profile_leave(struct lm_heap *heap) { (void)heap; }
+void lm_profile_freed_slow(void *block) { (void)block; }
+void lm_profile_freed_shared(void *block) { (void)block; }
+void lm_profile_resized(struct lm_heap *heap, void *block, size_t size) {
+  (void)heap, (void)block, (void)size;
+}
+void lm_profile_start_by_options(void) {}
+void lm_profile_end(void) {}
+void lm_profile_write_by_options(void) {}
+
+LM_EXPORT int loam_profile_start(size_t bytes) {
+  (void)bytes;
+  return ENOSYS;
+}
+LM_EXPORT void loam_profile_stop(void) {}
+LM_EXPORT int loam_profile_write(const char *path) {
+  (void)path;
+  return ENOSYS;
+}
+
+#endif

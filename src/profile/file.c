@@ -1,0 +1,143 @@
+#include "profile/file.h"
+
+#include "base/format.h"
+#include "os/os.h"
+#include "profile/samples.h"
+
+#if !defined(_WIN32)
+
+#define PART_BYTES 4096
+#define LINE_MAX_BYTES 2048 /* of any line: the longest are those of sites */
+_Static_assert(LINE_MAX_BYTES > 64 + LM_PROFILE_DEPTH * 19, "a line has room for its addresses");
+
+struct profile_output {
+  struct lm_text text;
+  int fd;
+};
+
+static void write_part(struct profile_output *output) {
+  lm_os_write(output->fd, output->text.bytes, output->text.length);
+  output->text.length = 0;
+}
+
+static void begin_text_line(struct profile_output *output, const char *word) {
+  if (output->text.length > PART_BYTES - LINE_MAX_BYTES) write_part(output);
+  lm_text_string(&output->text, word);
+}
+
+static void print_number(struct profile_output *output, uint64_t number) {
+  lm_text_char(&output->text, ' ');
+  lm_text_number(&output->text, number);
+}
+
+static void print_address(struct profile_output *output, uintptr_t address) {
+  lm_text_char(&output->text, ' ');
+  lm_text_address(&output->text, address);
+}
+
+static void end_text_line(struct profile_output *output) { lm_text_char(&output->text, '\n'); }
+
+static void print_profile_sum(struct profile_output *output, const struct lm_profile_sum *sum) {
+  print_number(output, (sum->count + LM_PROFILE_COUNT_UNIT / 2) / LM_PROFILE_COUNT_UNIT);
+  print_number(output, sum->bytes);
+}
+
+static void print_line_of_number(struct profile_output *output, const char *word, uint64_t number) {
+  begin_text_line(output, word);
+  print_number(output, number);
+  end_text_line(output);
+}
+
+static void print_profile_head(struct profile_output *output, uint64_t bytes) {
+  char name[64];
+  lm_os_process_name(name, sizeof name);
+  print_line_of_number(output, "loam-profile", 1);
+  begin_text_line(output, "process");
+  print_number(output, lm_os_process_id());
+  lm_text_char(&output->text, ' ');
+  lm_text_string(&output->text, name);
+  end_text_line(output);
+  print_line_of_number(output, "sample_bytes", bytes);
+}
+
+static void print_build_id(struct profile_output *output, const struct lm_os_module *module) {
+  lm_text_char(&output->text, ' ');
+  if (module->build_id_bytes == 0) lm_text_char(&output->text, '-');
+  for (size_t i = 0; i < module->build_id_bytes; i++) {
+    lm_text_char(&output->text, "0123456789abcdef"[module->build_id[i] >> 4]);
+    lm_text_char(&output->text, "0123456789abcdef"[module->build_id[i] & 15]);
+  }
+}
+
+static bool print_module(void *context, const struct lm_os_mapping *mapping) {
+  struct profile_output *output = context;
+  struct lm_os_module module;
+  if (mapping->path[0] == 0 || !lm_os_read_module(mapping->module_start, &module)) return true;
+  begin_text_line(output, "module");
+  print_address(output, mapping->start);
+  print_address(output, mapping->end);
+  print_address(output, module.bias);
+  print_build_id(output, &module);
+  lm_text_char(&output->text, ' ');
+  lm_text_string(&output->text, mapping->path);
+  end_text_line(output);
+  return true;
+}
+
+static void print_totals(struct profile_output *output) {
+  begin_text_line(output, "total");
+  print_profile_sum(output, &lm_profile_totals.taken);
+  print_profile_sum(output, &lm_profile_totals.live);
+  print_profile_sum(output, &lm_profile_totals.peak);
+  print_number(output, lm_profile_totals.sample_count);
+  print_number(output, lm_profile_totals.lost_count);
+  end_text_line(output);
+}
+
+static void print_site(struct profile_output *output, const struct lm_profile_site *site) {
+  struct lm_profile_sum peak = lm_profile_at_peak(site);
+  begin_text_line(output, "site");
+  print_number(output, site->number);
+  print_profile_sum(output, &site->taken);
+  print_profile_sum(output, &site->live);
+  print_profile_sum(output, &peak);
+  print_number(output, site->sample_count);
+  for (size_t i = 0; i < site->depth; i++) print_address(output, site->callers[i]);
+  end_text_line(output);
+}
+
+struct block_printer {
+  struct profile_output *output;
+  uint64_t now_ms;
+};
+
+static void print_block(void *context, const struct lm_profile_sample *sample) {
+  const struct block_printer *printer = context;
+  struct profile_output *output = printer->output;
+  begin_text_line(output, "block");
+  print_number(output, sample->site->number);
+  print_address(output, (uintptr_t)sample->block);
+  print_number(output, sample->bytes);
+  print_number(output, sample->weighted_bytes);
+  print_number(output, printer->now_ms - sample->taken_ms);
+  end_text_line(output);
+}
+
+void lm_profile_print(int fd, uint64_t bytes) {
+  char part[PART_BYTES];
+  struct profile_output output = {{part, sizeof part, 0}, fd};
+  struct block_printer printer = {&output, lm_os_clock_ms()};
+  print_profile_head(&output, bytes);
+  lm_os_visit_code(print_module, &output);
+  lm_lock_take(&lm_profile_lock);
+  print_totals(&output);
+  for (const struct lm_profile_site *site = lm_load_relaxed(&lm_profile_sites); site != NULL;
+       site = site->next_made)
+    print_site(&output, site);
+  lm_profile_visit(print_block, &printer);
+  lm_lock_free(&lm_profile_lock);
+  lm_text_string(&output.text, "end\n");
+  write_part(&output);
+}
+
+#endif

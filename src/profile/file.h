@@ -1,0 +1,10 @@
+/* A profile as a file; docs/profile.md has the format. Written without allocating. */
+#ifndef LM_PROFILE_FILE_H
+#define LM_PROFILE_FILE_H
+
+#include "base/compiler.h"
+
+/* Writes the profile to the file that is open as `fd`; `bytes` is the mean distance of samples. */
+void lm_profile_print(int fd, uint64_t bytes);
+
+#endif
