@@ -160,7 +160,7 @@ def strip(root, architecture):
               *glob.glob(root + "/usr/lib/*/*.[ao]"))
 
 
-def make(root, output, architecture):
+def make(root, output, architecture, compression="-z6"):
     """The package's path."""
     if not os.path.exists(os.path.join(root, "usr/bin/loam")):
         raise Failure(f"{root}/usr/bin/loam: there is no command to pack")
@@ -170,7 +170,8 @@ def make(root, output, architecture):
     set_modes(root)
     os.makedirs(output, exist_ok=True)
     package = os.path.join(output, f"loam_{dist.version()}_{architecture}.deb")
-    output_of("dpkg-deb", "--root-owner-group", "-Zxz", "--build", root, package)
+    output_of("dpkg-deb", "--root-owner-group", "-Zxz", compression,
+              "--build", root, package)
     return package
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The Debian package: unpacks into an empty root, works there, and lintian finds nothing in it."""
+"""The Debian package: unpacks into an empty root, and works there."""
 import glob
 import os
 import re
@@ -24,7 +24,6 @@ class Debian(VendoringTest):
         packages = glob.glob(os.path.join(build, "packages", "*.deb"))
         self.assertEqual(len(packages), 1, packages)
         self.check_installation(packages[0])
-        self.check_lintian(packages[0])
 
     def check_installation(self, package):
         root = self.path("root")
@@ -56,10 +55,6 @@ class Debian(VendoringTest):
         self.assertGreater(len(links), 10)
         is_missing = [link for link in links if not os.path.exists(os.path.join(folder, link))]
         self.assertEqual(is_missing, [])
-
-    def check_lintian(self, package):
-        result = run("lintian", "--allow-root", "--fail-on", "error,warning", package)
-        self.assertEqual((result.returncode, result.stdout), (0, ""), result.stderr)
 
 
 if __name__ == "__main__":

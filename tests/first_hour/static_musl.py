@@ -1,0 +1,34 @@
+#!/usr/bin/env python3
+"""Someone ships a static program of musl: loam's object, from the released command, first on the link
+line; and the command says before and after what malloc the program has."""
+from support import expect, released, run, walk
+
+PROGRAM = """#include <stdio.h>
+#include <stdlib.h>
+int main(void) {
+  void *block = malloc(100);
+  puts(block ? "hello" : "no memory");
+  free(block);
+  return 0;
+}
+"""
+
+
+def main(release, folder):
+    run("tar", "-xf", released(release, "loam-*-ARCH-linux.tar.gz"), folder=folder)
+    command = released(folder, "loam-*-ARCH-linux") + "/bin/loam"
+    with open(folder + "/hello.c", "w", encoding="utf-8") as file:
+        file.write(PROGRAM)
+    run("musl-gcc", "-static", "hello.c", "-o", "before", folder=folder)
+    said = run(command, "verify", "./before", folder=folder, status=1)
+    expect("NOT on loam" in said, said)
+    run(command, "graft", "--object", "--output", "loam.o", folder=folder)
+    run("musl-gcc", "-static", "loam.o", "hello.c", "-o", "after", folder=folder)
+    said = run(command, "verify", "./after", folder=folder)
+    expect("every malloc function in it is loam's" in said, said)
+    said = run("./after", folder=folder)
+    expect(said == "hello\n", said)
+
+
+if __name__ == "__main__":
+    walk(main)
