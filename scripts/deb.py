@@ -3,8 +3,8 @@
 
     scripts/deb.py ROOT OUTPUT [ARCHITECTURE]
 
-ROOT is arranged as Debian's policy wants it; OUTPUT gets loam_VERSION_ARCHITECTURE.deb. The times in
-it are SOURCE_DATE_EPOCH's, where that is set, so that the same files give the same package.
+ROOT is arranged as Debian's policy wants it; OUTPUT gets loam_VERSION_ARCHITECTURE.deb. The times
+in it are SOURCE_DATE_EPOCH's, where that is set, so that the same files give the same package.
 """
 import email.utils
 import glob
@@ -47,7 +47,8 @@ loam is under the MIT license or the Apache License, version 2.0, as you choose.
 
 {licence}"""
 # What documents link to, and the file that Debian has instead.
-RENAMED = {"CHANGELOG.md": "changelog.gz", "LICENSE-MIT": "copyright", "LICENSE-APACHE": "copyright"}
+RENAMED = {"CHANGELOG.md": "changelog.gz",
+           "LICENSE-MIT": "copyright", "LICENSE-APACHE": "copyright"}
 # Why what lintian takes for a mistake is meant.
 OVERRIDES = """# Linked into static programs of other processors: that is what `loam graft` is for.
 loam: binary-from-other-architecture [usr/lib/loam/graft/*]
@@ -170,8 +171,7 @@ def make(root, output, architecture, compression="-z6"):
     set_modes(root)
     os.makedirs(output, exist_ok=True)
     package = os.path.join(output, f"loam_{dist.version()}_{architecture}.deb")
-    output_of("dpkg-deb", "--root-owner-group", "-Zxz", compression,
-              "--build", root, package)
+    output_of("dpkg-deb", "--root-owner-group", "-Zxz", compression, "--build", root, package)
     return package
 
 

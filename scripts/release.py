@@ -4,8 +4,9 @@
     scripts/release.py OUTPUT [--arch ARCH]... [--build FOLDER] [--objects FOLDER] [--soon]
 
 For each processor: a tarball with the static command, the libraries, the objects, documents, man
-pages and completions; a Debian package; a Python wheel; what the command is made of (CycloneDX). For
-all: the sources (scripts/dist.py), both crates, SHA256SUMS. The same commit gives the same bytes.
+pages and completions; a Debian package; a Python wheel; what the command is made of (CycloneDX).
+For all: the sources (scripts/dist.py), both crates, SHA256SUMS. The same commit gives the same
+bytes.
 """
 import argparse
 import glob
@@ -23,8 +24,13 @@ from releasing.process import output_of
 THIRD_PARTY = "share/doc/loam/third-party.txt"
 
 
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        self.exit(2, f"release: {message}\n")
+
+
 def arguments():
-    parser = argparse.ArgumentParser(description="Writes what the page of a release carries.")
+    parser = Parser(description="Writes what the page of a release carries.")
     parser.add_argument("output")
     parser.add_argument("--arch", action="append", choices=list(processors.ALL),
                         help="a processor; again for others (all)")
@@ -89,16 +95,19 @@ def write_checksums(output):
     lines = []
     for path in sorted(glob.glob(output + "/*")):
         name = os.path.basename(path)
-        if name != "SHA256SUMS":
-            with open(path, "rb") as file:
-                lines.append(f"{hashlib.sha256(file.read()).hexdigest()}  {name}\n")
+        with open(path, "rb") as file:
+            lines.append(f"{hashlib.sha256(file.read()).hexdigest()}  {name}\n")
     dist.write(output, "SHA256SUMS", "".join(lines).encode())
 
 
-def clear(output):
-    """Of what another release has left; nothing else that is there."""
+def publish(staged, output):
+    """In the place of what another release has left there; nothing else is touched."""
+    os.makedirs(output, exist_ok=True)
     for path in glob.glob(output + "/loam*") + glob.glob(output + "/SHA256SUMS"):
         os.remove(path)
+    for name in sorted(os.listdir(staged)):
+        shutil.move(os.path.join(staged, name), output)
+        print(f"release: {os.path.join(output, name)}")
 
 
 def check_tools(chosen):
@@ -115,22 +124,21 @@ def release(options):
     set_time()
     chosen = [processors.ALL[name] for name in options.arch or processors.ALL]
     check_tools(chosen)
-    output = os.path.abspath(options.output)
     options.build = os.path.abspath(options.build)
-    clear(output)
-    dist.write_all(output)
-    crates.write(output, options.build + "/crates")
+    staged = options.build + "/staged"
+    shutil.rmtree(staged, ignore_errors=True)
+    dist.write_all(staged)
+    crates.write(staged, options.build + "/crates")
     if options.objects is None:
         options.objects = options.build + "/graft"
         library.compile_objects(options.objects, options.build + "/objects")
     for processor in chosen:
         place = f"{options.build}/{processor.name}"
         compile_all(processor, place, options)
-        write_packages(processor, place, output, options.soon)
-        sbom.write(processor, output)
-    write_checksums(output)
-    for path in sorted(os.listdir(output)):
-        print(f"release: {os.path.join(options.output, path)}")
+        write_packages(processor, place, staged, options.soon)
+        sbom.write(processor, staged)
+    write_checksums(staged)
+    publish(staged, options.output)
 
 
 def main():

@@ -39,8 +39,8 @@ def wrapper(path, arguments):
 
 
 def rust_for(target):
-    """The compiler, and cargo's arguments: the standard library is installed for the target, or built
-    from the compiler's own sources (Debian: rustc-web, rust-web-src)."""
+    """The compiler, and cargo's arguments: the standard library is installed for the target, or
+    built from the compiler's own sources (Debian: rustc-web, rust-web-src)."""
     for rustc in filter(shutil.which, ("rustc", "/usr/bin/rustc")):
         if os.path.isdir(output_of(rustc, "--print", "target-libdir", "--target", target).strip()):
             return rustc, []

@@ -15,7 +15,8 @@ def configure(processor, build, prefix, library_folder, *others):
     output_of("cmake", "-S", ROOT, "-B", build + "/cmake", "-DCMAKE_BUILD_TYPE=Release",
               "-DCMAKE_C_FLAGS_RELEASE=" + FLAGS, "-DCMAKE_C_COMPILER=" + processor.c_compiler(),
               *cross, "-DCMAKE_INSTALL_PREFIX=" + prefix,
-              "-DCMAKE_INSTALL_LIBDIR=" + library_folder, *others, what=f"the library for {processor.name}")
+              "-DCMAKE_INSTALL_LIBDIR=" + library_folder, *others,
+              what=f"the library for {processor.name}")
 
 
 def compile_library(processor, build, is_soon):

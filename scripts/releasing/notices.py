@@ -4,9 +4,10 @@ import os
 
 from releasing import packages
 
-HEADING = """The command `loam` is linked with the packages below, from Rust's registry, and with Rust's standard
-library, musl, libunwind and compiler-rt. loam itself is under the MIT license or the Apache License,
-version 2.0.
+HEADING = """The command `loam` is linked with the packages below, from Rust's registry, and with
+Rust's standard library, musl, libunwind and compiler-rt. loam itself is under the MIT license or the
+Apache License, version 2.0.
+
 """
 NAMES = ("LICEN[CS]E*", "COPYING*", "UNLICENSE*", "NOTICE*")
 

@@ -43,8 +43,9 @@ def toolchain(processor):
     yield {"type": "library", "bom-ref": "rust-std", "name": "rust-std", "version": version,
            "licenses": [{"expression": "MIT OR Apache-2.0"}]}
     version = output_of(*zig().split(), "version").strip()
-    yield {"type": "library", "bom-ref": "zig-libc", "name": "musl, libunwind and compiler-rt of Zig",
-           "version": version, "licenses": [{"expression": "MIT AND Apache-2.0 WITH LLVM-exception"}]}
+    yield {"type": "library", "bom-ref": "zig-libc", "version": version,
+           "name": "musl, libunwind and compiler-rt of Zig",
+           "licenses": [{"expression": "MIT AND Apache-2.0 WITH LLVM-exception"}]}
 
 
 def document(processor):

@@ -8,9 +8,9 @@ from support import (NO_ROOTS, Clean, expect, expect_on_loam, expect_statistics,
 
 
 def install(root, package):
-    for name in ("status", "available", "updates/0"):
-        root.put("/dev/null", "/var/lib/dpkg/" + name)
-    os.remove(root.path("/var/lib/dpkg/updates/0"))
+    for name in ("status", "available"):
+        root.put_empty("/var/lib/dpkg/" + name)
+    os.mkdir(root.path("/var/lib/dpkg/updates"))
     run("dpkg", "--root=" + root.folder, "--force-script-chrootless", "--install", package)
     status = run("dpkg-query", "--admindir=" + root.path("/var/lib/dpkg"), "-W", "-f", "${Status}",
                  "loam")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A C developer takes the released sources by CMake's FetchContent, and the build proves with the
 released command that the program is on loam."""
-from support import expect, released, run, walk
+from support import HELLO, expect, released, run, walk, write
 
 PROJECT = """cmake_minimum_required(VERSION 3.20)
 project(first LANGUAGES C)
@@ -11,24 +11,14 @@ FetchContent_MakeAvailable(loam)
 add_executable(first first.c)
 loam_override(first)
 """
-PROGRAM = """#include <stdio.h>
-#include <stdlib.h>
-int main(void) {
-  void *block = malloc(100);
-  puts(block ? "hello" : "no memory");
-  free(block);
-  return 0;
-}
-"""
 
 
 def main(release, folder):
     run("tar", "-xf", released(release, "loam-*-ARCH-linux.tar.gz"), folder=folder)
     command = released(folder, "loam-*-ARCH-linux") + "/bin/loam"
-    for name, text in (("CMakeLists.txt", PROJECT), ("first.c", PROGRAM)):
-        with open(f"{folder}/{name}", "w", encoding="utf-8") as file:
-            file.write(text.format(sources=released(release, "loam-*[0-9].tar.gz"))
-                       if name == "CMakeLists.txt" else text)
+    write(folder + "/first.c", HELLO)
+    sources = released(release, "loam-*[0-9].tar.gz")
+    write(folder + "/CMakeLists.txt", PROJECT.format(sources=sources))
     # What is tested is how loam gets into the program, not how fast it is.
     said = run("cmake", "-S", ".", "-B", "build", "-G", "Ninja", "-DLOAM_OPTIMIZE=OFF",
                "-DLOAM_COMMAND=" + command, folder=folder)

@@ -3,27 +3,15 @@
 serves, and so does the command alone where nothing but /tmp can be written to."""
 import os
 
-from support import (NO_ROOTS, Clean, expect, expect_on_loam, expect_statistics, released, run,
-                     walk)
-
-PROGRAM = """#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-int main(void) {
-  char *text = strdup("hello");
-  puts(text);
-  free(text);
-  return 0;
-}
-"""
+from support import (HELLO, NO_ROOTS, Clean, expect, expect_on_loam, expect_statistics, released,
+                     run, walk, write)
 
 
 def main(release, folder):
     root = Clean(folder + "/root")
     if not root.is_possible():
         return NO_ROOTS
-    with open(folder + "/hello.c", "w", encoding="utf-8") as file:
-        file.write(PROGRAM)
+    write(folder + "/hello.c", HELLO)
     run("musl-gcc", "-fno-builtin", folder + "/hello.c", "-o", root.path("/bin/hello"))
     loader = f"/lib/ld-musl-{os.uname().machine}.so.1"
     root.put(loader)
@@ -36,13 +24,10 @@ def main(release, folder):
 
     root.put(root.path("/opt/loam/bin/loam"), "/usr/bin/loam")
     run("rm", "-r", root.path("/opt/loam"))
-    with open(root.path("/var"), "w", encoding="utf-8"):
-        pass # in the place of the cache's folder
+    root.put_empty("/var") # in the place of the cache's folder
     expect_on_loam(root.run("loam", "verify", "hello"), r"/tmp/loam-0/libloam-[-.\w]+\.so")
-    os.rmdir(root.path("/tmp")) if not os.listdir(root.path("/tmp")) else run(
-        "rm", "-r", root.path("/tmp"))
-    with open(root.path("/tmp"), "w", encoding="utf-8"):
-        pass
+    run("rm", "-r", root.path("/tmp"))
+    root.put_empty("/tmp")
     said = root.run("loam", "run", "--", "hello", status=125)
     expect(said == "loam: cannot write out the libloam.so that this command carries: cannot make "
            "/var/cache/loam: not a directory; cannot make /tmp/loam-0: not a directory; name one "

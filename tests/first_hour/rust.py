@@ -4,7 +4,7 @@ crate of the command compiles in from the C file that it carries."""
 import os
 import shutil
 
-from support import ROOT, expect, expect_on_loam, released, run, walk
+from support import ROOT, expect, expect_on_loam, released, run, walk, write
 
 MANIFEST = """[package]
 name = "{name}"
@@ -44,8 +44,7 @@ def project(folder, name, program, **manifest):
     os.makedirs(f"{folder}/{name}/src")
     for path, text in (("Cargo.toml", MANIFEST.format(name=name, **manifest)),
                        ("src/main.rs", program)):
-        with open(f"{folder}/{name}/{path}", "w", encoding="utf-8") as file:
-            file.write(text)
+        write(f"{folder}/{name}/{path}", text)
     shutil.copy(os.path.join(ROOT, "Cargo.lock"), f"{folder}/{name}") # versions that are there
     return f"{folder}/{name}"
 

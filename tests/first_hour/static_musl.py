@@ -1,24 +1,14 @@
 #!/usr/bin/env python3
-"""Someone ships a static program of musl: loam's object, from the released command, first on the link
-line; and the command says before and after what malloc the program has."""
-from support import expect, released, run, walk
+"""Someone ships a static program of musl: loam's object, from the released command, first on the
+link line; and the command says before and after what malloc the program has."""
+from support import HELLO, expect, released, run, walk, write
 
-PROGRAM = """#include <stdio.h>
-#include <stdlib.h>
-int main(void) {
-  void *block = malloc(100);
-  puts(block ? "hello" : "no memory");
-  free(block);
-  return 0;
-}
-"""
 
 
 def main(release, folder):
     run("tar", "-xf", released(release, "loam-*-ARCH-linux.tar.gz"), folder=folder)
     command = released(folder, "loam-*-ARCH-linux") + "/bin/loam"
-    with open(folder + "/hello.c", "w", encoding="utf-8") as file:
-        file.write(PROGRAM)
+    write(folder + "/hello.c", HELLO)
     run("musl-gcc", "-static", "hello.c", "-o", "before", folder=folder)
     said = run(command, "verify", "./before", folder=folder, status=1)
     expect("NOT on loam" in said, said)

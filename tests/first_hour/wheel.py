@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A Python developer: `pip install loam-malloc` into an environment of its own, without a network."""
+"""A Python developer: `pip install loam-malloc` into an environment of its own, without network."""
 import re
 import sys
 
@@ -13,7 +13,8 @@ def main(release, folder):
     place = folder + "/environment"
     run(sys.executable, "-m", "venv", place)
     python = place + "/bin/python"
-    run(python, "-m", "pip", "install", "--quiet", "--no-index", "--disable-pip-version-check", wheel)
+    run(python, "-m", "pip", "install", "--quiet", "--no-index", "--disable-pip-version-check",
+        wheel)
     library = re.escape(run(python, "-c", "import loam; print(loam.library())").strip())
 
     expect_on_loam(run(place + "/bin/loam", "verify", python), library)

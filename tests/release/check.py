@@ -7,41 +7,22 @@ tries what the walks of `make test` leave out.
 import os
 import re
 import shutil
-import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
-PROGRAM = """#include <stdio.h>
-#include <stdlib.h>
-int main(void) {
-  void *block = malloc(100);
-  puts(block ? "hello" : "no memory");
-  free(block);
-  return 0;
-}
-"""
+sys.path.insert(0, os.path.join(ROOT, "tests", "first_hour"))
+from support import HELLO, Wrong, expect, expect_on_loam, run as run_clean, write  # noqa: E402
+
 ARM = "aarch64-linux-gnu"
 
 
-class Wrong(Exception):
-    """What is not as it should be."""
-
-
-def run(*command, folder=None, **environment):
-    result = subprocess.run(command, cwd=folder, env={**os.environ, **environment},
-                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    if result.returncode != 0:
-        raise Wrong(f"{' '.join(command)}: status {result.returncode}\n{result.stdout}")
-    return result.stdout
-
-
-def expect(condition, text):
-    if not condition:
-        raise Wrong(text)
+def run(*command, **environment):
+    """With the machine's environment: what is called compiles."""
+    return run_clean(*command, environment={**os.environ, **environment})
 
 
 def release(work, name):
-    """Built in a folder of its own. What CARGO has fetched is all that two of them share."""
+    """Built in a folder of its own. What cargo has fetched is all that two of them share."""
     run(os.path.join(ROOT, "scripts/release.py"), f"{work}/{name}", "--build",
         f"{work}/build-{name}")
     with open(f"{work}/{name}/SHA256SUMS", encoding="utf-8") as file:
@@ -66,14 +47,13 @@ def crate_of_the_command(work, released, version):
     run("cargo", "install", "--quiet", "--locked", "--path", f"{work}/loam-{version}", "--root",
         work + "/cargo", "--target-dir", work + "/cargo-target")
     said = run(work + "/cargo/bin/loam", "verify", "true", XDG_CACHE_HOME=work + "/cache")
-    expect(re.search(rf"all of it is loam's.*\nloam: {work}/cache/loam/libloam-", said), said)
+    expect_on_loam(said, work + r"/cache/loam/libloam-[-.\w]+\.so")
 
 
 def aarch64(work, released, version):
     unpack(released, f"loam-{version}-aarch64-linux.tar.gz", work)
     place = f"{work}/loam-{version}-aarch64-linux"
-    with open(work + "/hello.c", "w", encoding="utf-8") as file:
-        file.write(PROGRAM)
+    write(work + "/hello.c", HELLO)
     emulated = ("qemu-aarch64", "-L", "/usr/" + ARM)
     run(*emulated, place + "/bin/loam", "graft", "--object", "--output", work + "/loam.o")
     run(ARM + "-gcc", "-static", work + "/loam.o", work + "/hello.c", "-o", work + "/static")

@@ -1,5 +1,5 @@
-"""What the walks share. Each is that of one person who has a release and nothing else of loam: it is
-called with the folder of the release, and with nothing of the machine's but what it asks for."""
+"""What the walks share. Each is that of one person who has a release and nothing else of loam: it
+is called with the folder of the release, and takes of the machine only what it asks for."""
 import glob
 import os
 import platform
@@ -13,6 +13,16 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.realpath(__file__)))))
 SKIPPED = 77
 ON_LOAM = re.compile(r": all of it is loam's: [0-9]+ references? in [0-9]+ modules?")
+HELLO = """#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+int main(void) {
+  char *text = strdup("hello");
+  puts(text);
+  free(text);
+  return 0;
+}
+"""
 
 
 class Wrong(Exception):
@@ -23,10 +33,16 @@ def run(*command, folder=None, environment=None, path="/usr/bin:/bin:/usr/sbin:/
     """What a command says that must end with the status, in an environment of its own."""
     clean = {"PATH": path, "HOME": folder or "/", "LANG": "C.UTF-8", **(environment or {})}
     result = subprocess.run(command, cwd=folder, env=clean, stdin=subprocess.DEVNULL,
-                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                            check=False)
     if result.returncode != status:
         raise Wrong(f"{' '.join(command)}: status {result.returncode}\n{result.stdout}")
     return result.stdout
+
+
+def write(path, text):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
 
 
 def expect(condition, text):
@@ -52,7 +68,7 @@ class Clean:
         self.folder = folder
         for name in ("bin", "dev", "proc", "root", "tmp", "usr"):
             os.makedirs(os.path.join(folder, name), exist_ok=True)
-        self.put("/dev/null", "/dev/null") # a file that is empty does as well
+        self.put_empty("/dev/null") # does as well
 
     def path(self, name):
         return self.folder + name
@@ -60,10 +76,11 @@ class Clean:
     def put(self, source, name=None):
         target = self.path(name or source)
         os.makedirs(os.path.dirname(target), exist_ok=True)
-        if source == "/dev/null":
-            open(target, "w", encoding="utf-8").close()
-        else:
-            shutil.copy(source, target)
+        shutil.copy(source, target)
+
+    def put_empty(self, name):
+        os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
+        write(self.path(name), "")
 
     def put_program(self, source, name=None):
         """With the libraries that it needs."""
