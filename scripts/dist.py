@@ -120,11 +120,11 @@ def tarball(name, generated):
     return packed(name, contents)
 
 
-def packed(name, contents):
+def packed(name, contents, level=9):
     """A tarball without times, users and the order of a folder. CONTENTS: for each path in it the
     bytes, and whether the file is executable."""
     stream = io.BytesIO()
-    with gzip.GzipFile(fileobj=stream, mode="wb", mtime=0, filename="") as file, \
+    with gzip.GzipFile("", "wb", level, stream, mtime=0) as file, \
             tarfile.open(fileobj=file, mode="w", format=tarfile.USTAR_FORMAT) as archive:
         for path, (data, is_executable) in sorted(contents.items()):
             entry = tarfile.TarInfo(f"{name}/{path}")

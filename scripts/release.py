@@ -84,7 +84,7 @@ def write_packages(processor, build, output, is_soon):
     tree = files(installed(build, "/usr/local", "lib", processor) + "/usr/local")
     tree[THIRD_PARTY] = (third_party, False)
     name = f"loam-{dist.version()}-{processor.name}-linux"
-    dist.write(output, name + ".tar.gz", dist.packed(name, tree))
+    dist.write(output, name + ".tar.gz", dist.packed(name, tree, 1 if is_soon else 9))
     wheel.write(processor, tree, output)
     root = installed(build, "/usr", "lib/" + processor.multiarch, processor)
     deb.put(f"{root}/usr/{THIRD_PARTY}", third_party)
