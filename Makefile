@@ -9,7 +9,7 @@ CONFIG  ?= RelWithDebInfo
 # Where other build systems and tests expect them.
 OBJECTS := $(BUILD)/lib/graft
 
-.PHONY: all lib objects cli test bench-limits run programs bench report peers dist crate deb demo-lld clean help
+.PHONY: all lib objects cli test test-release bench-limits run programs bench report peers dist release crate deb demo-lld clean help
 
 all: lib ## Build build/lib/libloam.so, libloam.a, loam.o and, where there is Rust, build/bin/loam
 	@if missing=$$(scripts/missing-rust.sh); then $(MAKE) --no-print-directory cli; \
@@ -19,7 +19,7 @@ lib: $(BUILD)/cmake/CMakeCache.txt ## Build the allocator only
 	$(CMAKE) --build $(BUILD)/cmake --parallel $(JOBS)
 
 objects: ## Build build/lib/graft/loam-ARCH.o for each processor that a compiler is installed for
-	scripts/objects.sh $(CURDIR)/$(OBJECTS) $(CURDIR)/$(BUILD)/objects
+	scripts/objects.sh $(abspath $(OBJECTS)) $(abspath $(BUILD)/objects)
 
 $(BUILD)/cmake/CMakeCache.txt: CMakeLists.txt
 	$(CMAKE) -S . -B $(BUILD)/cmake -G "$(GENERATOR)" -DCMAKE_BUILD_TYPE=$(CONFIG) \
@@ -40,6 +40,9 @@ run: lib cli ## Prove that CMD='program arguments' gets loam's malloc, and run i
 
 test: ## Install what the tests need and run all of them; TIMES=1: say what each folder costs
 	TIMES=$(TIMES) tests/run-all.sh
+
+test-release: ## Make a release twice, and check it for all processors; takes a quarter of an hour
+	tests/release/check.py $(BUILD)/test-release
 
 bench-limits: ## Check the limits that `loam bench` compares with: measured, so not a part of the tests
 	tests/run-all.sh -L measured
@@ -69,16 +72,27 @@ peers: lib cli ## Fetch and build all that is compared: other allocators and, as
 dist: ## Write dist/loam.c, dist/loam.h and a source tarball
 	scripts/dist.py dist
 
-crate: ## Package the Rust crate loam-malloc into target/package
-	scripts/dist.py $(BUILD)/dist
-	mkdir -p bindings/rust/vendor
-	cp $(BUILD)/dist/loam.c $(BUILD)/dist/loam.h bindings/rust/vendor/
-	cargo package --package loam-malloc --allow-dirty
+release: ## Write into dist/ what a page of a release carries, for each processor (ARCH=x86_64: that one)
+	scripts/release.py dist --build $(BUILD)/release $(addprefix --arch ,$(ARCH))
 
-deb: lib cli ## Write a Debian package into build/
-	rm -rf $(BUILD)/man && mkdir -p $(BUILD)/man && $(BUILD)/bin/loam man $(BUILD)/man
-	gzip -9n $(BUILD)/man/*.1
-	cd $(BUILD) && cpack --config cmake/CPackConfig.cmake -G DEB -B packages
+crate: ## Package the crates loam-malloc and loam into target/package
+	scripts/dist.py $(BUILD)/dist
+	for folder in bindings/rust cli; do mkdir -p $$folder/vendor && \
+	  cp $(BUILD)/dist/loam.c $(BUILD)/dist/loam.h $$folder/vendor/ || exit 1; done
+	cargo package --package loam-malloc --package loam --allow-dirty
+
+# A folder of its own: Debian has libraries in other places than `cmake --install`.
+deb: cli objects ## Write a Debian package into build/packages
+	mkdir -p $(BUILD)/deb/lib/graft $(BUILD)/deb/bin
+	install -m 755 $(BUILD)/bin/loam $(BUILD)/deb/bin/loam
+	install -m 644 $(OBJECTS)/*.o $(BUILD)/deb/lib/graft
+	scripts/share.sh $(BUILD)/deb $(BUILD)/bin/loam
+	$(CMAKE) -S . -B $(BUILD)/deb/cmake -G "$(GENERATOR)" -DCMAKE_BUILD_TYPE=$(CONFIG) \
+	  -DLOAM_OPTIMIZE=$(if $(filter Debug,$(CONFIG)),OFF,ON) -DCMAKE_INSTALL_PREFIX=/usr
+	$(CMAKE) --build $(BUILD)/deb/cmake --parallel $(JOBS)
+	rm -rf $(BUILD)/deb/root
+	DESTDIR=$(abspath $(BUILD))/deb/root $(CMAKE) --install $(BUILD)/deb/cmake > /dev/null
+	scripts/deb.py $(BUILD)/deb/root $(BUILD)/packages
 
 demo-lld: all ## Link lld with loam and with others, compare what they make and how long they take
 	integrations/llvm/demo_lld.py $(BUILD)/demo-lld

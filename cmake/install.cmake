@@ -10,9 +10,23 @@ install(TARGETS loam_static loam-checking_static ${loam_other_shared_libraries})
 install(FILES ${loam_lib_dir}/loam.o ${loam_lib_dir}/loam-checking.o
   DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY include/loam DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(FILES LICENSE-MIT LICENSE-APACHE CHANGELOG.md README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-# The command, if `make cli` has built it.
+install(FILES LICENSE-MIT LICENSE-APACHE CHANGELOG.md README.md CONTRIBUTING.md
+  DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# The command, if `make cli` has built it, with what scripts/share.sh has made it say, and the objects
+# of `make objects`, where the command looks for them.
 install(PROGRAMS ${loam_output_dir}/bin/loam DESTINATION ${CMAKE_INSTALL_BINDIR} OPTIONAL)
+install(DIRECTORY ${loam_lib_dir}/graft/ DESTINATION lib/loam/graft
+  OPTIONAL FILES_MATCHING PATTERN "loam-*.o")
+install(DIRECTORY ${loam_output_dir}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1
+  OPTIONAL FILES_MATCHING PATTERN "*.1")
+foreach(place bash-completion/completions/loam zsh/vendor-completions/_loam
+    fish/vendor_completions.d/loam.fish)
+  cmake_path(GET place PARENT_PATH folder)
+  cmake_path(GET place FILENAME script)
+  install(FILES ${loam_output_dir}/completions/${script}
+    DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/${folder} OPTIONAL)
+endforeach()
 install(CODE [[
   set(command "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/bin/loam")
   if(CMAKE_INSTALL_DO_STRIP AND EXISTS "${command}")
@@ -37,33 +51,3 @@ foreach(name loam loam-override)
   install(FILES ${CMAKE_CURRENT_BINARY_DIR}/package/${name}.pc
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endforeach()
-
-# ---- packages: `make deb` calls CPack ---
-set(CPACK_PACKAGE_CONTACT "loam contributors <loam@example.org>" CACHE STRING
-  "The maintainer named in packages")
-set(loam_packaging_dir ${CMAKE_CURRENT_BINARY_DIR}/packaging)
-file(READ LICENSE-MIT loam_licence)
-configure_file(cmake/copyright.in packaging/copyright @ONLY)
-install(FILES ${loam_packaging_dir}/copyright DESTINATION ${CMAKE_INSTALL_DOCDIR})
-# Debian wants a changelog of its own form, packed.
-configure_file(cmake/debian-changelog.in packaging/changelog @ONLY)
-find_program(LOAM_GZIP gzip DOC "Packs the Debian package's changelog")
-if(LOAM_GZIP)
-  execute_process(COMMAND ${LOAM_GZIP} -9nf ${loam_packaging_dir}/changelog)
-  install(FILES ${loam_packaging_dir}/changelog.gz DESTINATION ${CMAKE_INSTALL_DOCDIR} OPTIONAL)
-endif()
-install(DIRECTORY ${loam_output_dir}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1
-  OPTIONAL FILES_MATCHING PATTERN "*.1.gz")
-
-set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
-set(CPACK_STRIP_FILES ON)
-set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
-set(CPACK_DEBIAN_PACKAGE_NAME loam)
-set(CPACK_DEBIAN_PACKAGE_SECTION libdevel)
-set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-file(WRITE ${loam_packaging_dir}/triggers "activate-noawait ldconfig\n")
-set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${loam_packaging_dir}/triggers)
-set(CPACK_PACKAGE_DESCRIPTION "loam replaces the malloc of a program: preloaded, or linked in. The
- loam command runs programs on it and proves that the replacement took effect.")
-set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "general-purpose memory allocator and its command")
-include(CPack)

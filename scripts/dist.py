@@ -113,23 +113,25 @@ def repository_files():
 
 
 def tarball(name, generated):
-    """A tarball without times, users and the order of a folder."""
-    contents = {f"dist/{file}": text.encode() for file, text in generated.items()}
-    executable = set()
+    contents = {f"dist/{file}": (text.encode(), False) for file, text in generated.items()}
     for path in repository_files():
         with open(os.path.join(ROOT, path), "rb") as file:
-            contents[path] = file.read()
-        if os.access(os.path.join(ROOT, path), os.X_OK):
-            executable.add(path)
-    packed = io.BytesIO()
-    with gzip.GzipFile(fileobj=packed, mode="wb", mtime=0, filename="") as stream, \
-            tarfile.open(fileobj=stream, mode="w", format=tarfile.USTAR_FORMAT) as archive:
-        for path in sorted(contents):
+            contents[path] = (file.read(), os.access(os.path.join(ROOT, path), os.X_OK))
+    return packed(name, contents)
+
+
+def packed(name, contents, level=9):
+    """A tarball without times, users and the order of a folder. CONTENTS: for each path in it the
+    bytes, and whether the file is executable."""
+    stream = io.BytesIO()
+    with gzip.GzipFile("", "wb", level, stream, mtime=0) as file, \
+            tarfile.open(fileobj=file, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        for path, (data, is_executable) in sorted(contents.items()):
             entry = tarfile.TarInfo(f"{name}/{path}")
-            entry.size = len(contents[path])
-            entry.mode = 0o755 if path in executable else 0o644
-            archive.addfile(entry, io.BytesIO(contents[path]))
-    return packed.getvalue()
+            entry.size = len(data)
+            entry.mode = 0o755 if is_executable else 0o644
+            archive.addfile(entry, io.BytesIO(data))
+    return stream.getvalue()
 
 
 def write(folder, name, data):
@@ -145,19 +147,23 @@ def write(folder, name, data):
         raise Failure(f"{path}: cannot be written: {error.strerror}") from error
 
 
+def write_all(folder):
+    generated = {"loam.c": amalgamation(), "loam.h": read("include/" + PUBLIC_HEADER)}
+    name = f"loam-{version()}"
+    source = tarball(name, generated)
+    for file, text in generated.items():
+        write(folder, file, text.encode())
+    write(folder, f"{name}.tar.gz", source)
+    checksum = hashlib.sha256(source).hexdigest()
+    write(folder, "loam.wrap", WRAP.format(name=name, checksum=checksum).encode())
+
+
 def main():
     if len(sys.argv) != 2:
         print(f"usage: {sys.argv[0]} FOLDER", file=sys.stderr)
         return 2
     try:
-        generated = {"loam.c": amalgamation(), "loam.h": read("include/" + PUBLIC_HEADER)}
-        name = f"loam-{version()}"
-        packed = tarball(name, generated)
-        for file, text in generated.items():
-            write(sys.argv[1], file, text.encode())
-        write(sys.argv[1], f"{name}.tar.gz", packed)
-        checksum = hashlib.sha256(packed).hexdigest()
-        write(sys.argv[1], "loam.wrap", WRAP.format(name=name, checksum=checksum).encode())
+        write_all(sys.argv[1])
     except Failure as failure:
         print(f"dist: {failure}", file=sys.stderr)
         return 2

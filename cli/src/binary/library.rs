@@ -1,5 +1,6 @@
 //! Where libloam.so is, and whether it is loam.
 
+use crate::binary::carried;
 use crate::binary::elf::Image;
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
@@ -11,16 +12,24 @@ pub struct Library {
     pub image: Image,
 }
 
-/// Where the library lies beside the command, from the folder that holds the command.
-const PLACES: [&str; 3] = ["../lib/libloam.so", "../lib/loam/libloam.so", "libloam.so"];
+/// Where the library lies beside the command, from the folder that holds the command. ARCH is the
+/// processor: Debian's packages have a folder for each; lib64 is where other systems' are.
+const PLACES: [&str; 5] = [
+    "../lib/libloam.so",
+    "../lib/ARCH-linux-gnu/libloam.so",
+    "../lib64/libloam.so",
+    "../lib/loam/libloam.so",
+    "libloam.so",
+];
 
 impl Library {
-    /// The library that was asked for, or else the one installed with this command.
+    /// The library that was asked for, or else the one installed with this command, or else the one
+    /// that it carries.
     pub fn locate(asked_for: Option<&Path>) -> Result<Library> {
         // An empty LOAM_LIBRARY is one that is not set.
         match asked_for.filter(|path| !path.as_os_str().is_empty()) {
             Some(path) => Library::open(path),
-            None => Library::open(&beside_command()?),
+            None => Library::open(&installed()?),
         }
     }
 
@@ -34,7 +43,7 @@ impl Library {
         if !image.is_loam() {
             bail!("{shown} is not loam's library: it does not define loam_version");
         }
-        if path.as_os_str().as_encoded_bytes().iter().any(|byte| b" :\t\n".contains(byte)) {
+        if !carried::can_be_preloaded(&path) {
             bail!(
                 "cannot preload {}: LD_PRELOAD cannot hold a path with a space or colon; \
                  copy the library elsewhere and name it with --library",
@@ -45,15 +54,22 @@ impl Library {
     }
 }
 
-fn beside_command() -> Result<PathBuf> {
-    let command = crate::binary::itself::path()?;
-    let folder = command.parent().unwrap_or(Path::new("/"));
-    let candidates = PLACES.map(|place| folder.join(place));
-    match candidates.iter().find(|candidate| candidate.exists()) {
-        Some(path) => Ok(path.clone()),
+fn installed() -> Result<PathBuf> {
+    let candidates = beside_command()?;
+    if let Some(path) = candidates.iter().find(|candidate| candidate.exists()) {
+        return Ok(path.clone());
+    }
+    match carried::library()? {
+        Some(path) => Ok(path),
         None => bail!(
             "cannot find libloam.so: looked for {}; name it with --library PATH or LOAM_LIBRARY",
             candidates.map(|path| path.display().to_string()).join(", ")
         ),
     }
+}
+
+fn beside_command() -> Result<[PathBuf; PLACES.len()]> {
+    let command = crate::binary::itself::path()?;
+    let folder = command.parent().unwrap_or(Path::new("/"));
+    Ok(PLACES.map(|place| folder.join(place.replace("ARCH", std::env::consts::ARCH))))
 }

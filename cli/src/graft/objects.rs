@@ -113,8 +113,8 @@ fn beside_command() -> Result<PathBuf> {
     match candidates.iter().find(|candidate| candidate.is_dir()) {
         Some(path) => Ok(path.clone()),
         None => bail!(
-            "cannot find loam's objects: looked for {}; build them with 'make objects', or name \
-             their folder with --objects FOLDER or LOAM_OBJECTS",
+            "cannot find loam's objects: looked for {}; releases have them in lib/loam/graft, \
+             'make objects' builds them: name their folder with --objects FOLDER or LOAM_OBJECTS",
             candidates.map(|path| path.display().to_string()).join(", ")
         ),
     }

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 pub struct Process {
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))] // for calls that are counted
     pid: i32,
     pub executable: PathBuf,
     /// By address.
@@ -80,6 +81,7 @@ impl Process {
             .is_ok_and(|program| program.image.interpreter.is_none() && program.order.is_none())
     }
 
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))] // for calls that are counted
     pub fn thread_count(&self) -> Result<usize> {
         let folder = ProcessFolder::new(self.pid).map_err(|cause| not_readable(self.pid, cause))?;
         let tasks = folder.tasks().map_err(|cause| not_readable(self.pid, cause))?;

@@ -53,6 +53,7 @@ const LAUNCHER_LIMIT: Duration = Duration::from_secs(20);
 
 /// What stood at the entry point before the trap.
 #[derive(Clone, Copy)]
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))] // traps are set on x86-64 only
 struct Breakpoint {
     address: u64,
     bytes: [u8; TRAP_MAX_BYTES],

@@ -2,6 +2,7 @@
 
 use crate::bench::judge::known::{LOAM, SYSTEM};
 use crate::bench::judge::results::AllocatorRow;
+use crate::bench::measure::c_library;
 use crate::bench::measure::peers::{self, Found};
 use crate::binary::library::Library;
 use crate::failure::{in_one_line, reason};
@@ -134,7 +135,7 @@ fn loam(asked_for: Option<&Path>) -> Allocator {
 }
 
 fn system() -> Allocator {
-    let version = crate::bench::measure::machine::libc_version();
+    let version = c_library::version();
     let version = version.map(|text| text.trim_start_matches("glibc ").to_owned());
     Allocator { name: SYSTEM.into(), version, ..Allocator::default() }
 }
@@ -142,8 +143,7 @@ fn system() -> Allocator {
 /// The system's with settings; not there if its C library is another than glibc. With a problem if
 /// this glibc does not take all of them.
 fn system_tuned() -> Option<Allocator> {
-    crate::bench::measure::machine::libc_version()
-        .filter(|version| version.starts_with("glibc"))?;
+    c_library::version().filter(|version| version.starts_with("glibc"))?;
     let plain = system();
     let settings: Vec<String> =
         TUNABLES.iter().map(|(name, value)| format!("{name}={value}")).collect();
@@ -155,9 +155,7 @@ fn system_tuned() -> Option<Allocator> {
 /// Why the settings have no effect, as the loader tells which it knows and has taken.
 fn untaken_tunable(environment: &BTreeMap<String, String>) -> Option<anyhow::Error> {
     let listing = || -> Result<String> {
-        let itself = crate::binary::itself::path()?;
-        let image = crate::binary::elf::Image::read(&itself)?.context("not an ELF file")?;
-        let loader = image.interpreter.context("no loader")?;
+        let loader = c_library::loader().context("no loader")?;
         let output = Command::new(loader).arg("--list-tunables").envs(environment).output()?;
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     };

@@ -1,7 +1,7 @@
 //! What we measure on, and what others take of it meanwhile.
 
 use crate::bench::judge::results::Machine;
-use nix::libc;
+use crate::bench::measure::c_library;
 use std::fs;
 
 /// What is known about this machine; `taken_by_others` is for the end.
@@ -16,7 +16,7 @@ pub fn describe() -> Machine {
         memory_kib: memory_kib().unwrap_or(0),
         kernel: kernel.unwrap_or_default(),
         system: system().unwrap_or_else(|| "unknown".into()),
-        libc: libc_version().unwrap_or_else(|| "unknown".into()),
+        libc: c_library::version().unwrap_or_else(|| "unknown".into()),
         huge_pages: huge_pages(),
         taken_by_others: None,
     }
@@ -38,20 +38,6 @@ fn system() -> Option<String> {
     let text = fs::read_to_string("/etc/os-release").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="))?;
     Some(line.trim_matches('"').to_owned())
-}
-
-/// The C library of this command, which is that of the programs it starts, mostly.
-pub fn libc_version() -> Option<String> {
-    // SAFETY: with no buffer the call only gives the length, including the final zero byte.
-    let length = unsafe { libc::confstr(libc::_CS_GNU_LIBC_VERSION, std::ptr::null_mut(), 0) };
-    if length == 0 {
-        return None;
-    }
-    let mut buffer = vec![0u8; length];
-    // SAFETY: the buffer has the length that is given.
-    unsafe { libc::confstr(libc::_CS_GNU_LIBC_VERSION, buffer.as_mut_ptr().cast(), length) };
-    buffer.pop();
-    String::from_utf8(buffer).ok()
 }
 
 /// The word in brackets.

@@ -1,6 +1,7 @@
 //! What is run, under which allocators, and how it is measured.
 
 pub mod allocators; // the allocators there are
+pub mod c_library; // the system's C library
 pub mod command_line; // commands as text: words, placeholders
 pub mod effect; // does a program really get an allocator's malloc
 pub mod launcher; // the small process that starts a program and measures it

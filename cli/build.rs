@@ -1,0 +1,80 @@
+//! What the command carries in itself: a libloam.so, where the command is to work alone. A release
+//! names the library in LOAM_EMBED_LIBRARY; the packaged crate compiles the one C file that it
+//! brings. In loam's repository the library lies beside the command, which carries none.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const NAMED: &str = "LOAM_EMBED_LIBRARY";
+
+/// As CMakeLists.txt has them: what a library to preload is compiled and linked with.
+const FLAGS: [&str; 16] = [
+    "-shared",
+    "-fPIC",
+    "-ftls-model=initial-exec",
+    "-fvisibility=hidden",
+    "-fno-semantic-interposition",
+    "-fno-plt",
+    "-fno-builtin-malloc",
+    "-fexceptions",
+    "-fno-stack-protector",
+    "-fno-lto",
+    "-nostdlib",
+    "-Wl,-z,now",
+    "-Wl,-z,nodelete",
+    "-Wl,-z,noexecstack",
+    "-Wl,--hash-style=gnu",
+    "-Wl,--as-needed",
+];
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-env-changed={NAMED}");
+    let folder = |name| PathBuf::from(std::env::var_os(name).expect("cargo sets it"));
+    let carried = folder("OUT_DIR").join("libloam.so");
+    let package = folder("CARGO_MANIFEST_DIR");
+    let is_in_repository = package.join("../src/loam.c").exists();
+    let source = package.join("vendor/loam.c");
+    let outcome = match std::env::var_os(NAMED).filter(|path| !path.is_empty()) {
+        Some(path) => copy(Path::new(&path), &carried),
+        None if !is_in_repository && source.exists() => compile(&source, &carried),
+        None => std::fs::write(&carried, "").map_err(|error| about(&carried, &error)),
+    };
+    if let Err(text) = outcome {
+        println!("cargo::error=cannot put libloam.so into the command: {text}");
+        std::process::exit(1);
+    }
+}
+
+fn about(path: &Path, error: &io::Error) -> String {
+    format!("{}: {error}", path.display())
+}
+
+fn copy(library: &Path, carried: &Path) -> Result<(), String> {
+    println!("cargo::rerun-if-changed={}", library.display());
+    let bytes = std::fs::read(library).map_err(|error| about(library, &error))?;
+    if !bytes.starts_with(b"\x7fELF") {
+        return Err(format!("{} ({NAMED}) is not a library", library.display()));
+    }
+    std::fs::write(carried, bytes).map_err(|error| about(carried, &error))
+}
+
+fn compile(source: &Path, carried: &Path) -> Result<(), String> {
+    println!("cargo::rerun-if-changed={}", source.display());
+    let mut build = cc::Build::new();
+    build.std("gnu11").opt_level(2).debug(false).define("NDEBUG", None).define("LM_SHARED", "1");
+    let compiler = build.try_get_compiler().map_err(|error| error.to_string())?;
+    let mut command = compiler.to_command();
+    command.args(FLAGS).arg(source).arg("-o").arg(carried).arg("-lgcc");
+    succeed(&mut command)
+}
+
+fn succeed(command: &mut Command) -> Result<(), String> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    match command.status() {
+        Err(error) => Err(format!("{program} cannot be run: {error}")),
+        Ok(status) if !status.success() => Err(format!("{program} failed: {status}")),
+        Ok(_) => Ok(()),
+    }
+}

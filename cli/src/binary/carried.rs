@@ -1,0 +1,168 @@
+//! The libloam.so that a command made to work alone carries. It is written out, as loaders preload
+//! files, in every process that the program starts, too.
+
+use crate::failure::in_one_line;
+use anyhow::{Context, Result, bail};
+use nix::sys::statvfs::{FsFlags, statvfs};
+use nix::unistd::geteuid;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// Empty in a command that has its library beside it (build.rs).
+const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libloam.so"));
+
+/// What LD_PRELOAD takes for the end of a path.
+const SEPARATORS: &[u8] = b" :\t\n";
+
+/// The library as a file, if this command carries one.
+pub fn library() -> Result<Option<PathBuf>> {
+    if LIBRARY.is_empty() {
+        return Ok(None);
+    }
+    let mut refusals = Vec::new();
+    for folder in folders() {
+        match written(LIBRARY, &folder) {
+            Ok(path) => return Ok(Some(path)),
+            Err(cause) => refusals.push(in_one_line(&cause)),
+        }
+    }
+    bail!(
+        "cannot write out the libloam.so that this command carries: {}; name one with --library \
+         PATH or LOAM_LIBRARY",
+        refusals.join("; ")
+    )
+}
+
+pub fn can_be_preloaded(path: &Path) -> bool {
+    !path.as_os_str().as_encoded_bytes().iter().any(|byte| SEPARATORS.contains(byte))
+}
+
+/// The user's cache; root's where every user can read it, since services give up their rights. Then
+/// the folder of temporary files.
+fn folders() -> Vec<PathBuf> {
+    let user = geteuid();
+    let named = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let cache = named("XDG_CACHE_HOME").or_else(|| match user.is_root() {
+        true => Some(PathBuf::from("/var/cache")),
+        false => named("HOME").map(|home| home.join(".cache")),
+    });
+    let temporary = named("TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp"));
+    let cache = cache.map(|folder| folder.join("loam"));
+    cache.into_iter().chain([temporary.join(format!("loam-{user}"))]).collect()
+}
+
+/// The file with these bytes in a folder that is this user's alone.
+fn written(bytes: &[u8], folder: &Path) -> Result<PathBuf> {
+    let shown = folder.display();
+    if !can_be_preloaded(folder) {
+        bail!("{shown}: LD_PRELOAD cannot hold a path with a space or colon");
+    }
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true).mode(0o755);
+    builder.create(folder).with_context(|| format!("cannot make {shown}"))?;
+    refuse_foreign(folder)?;
+    let flags = statvfs(folder).with_context(|| format!("cannot look at {shown}"))?.flags();
+    if flags.contains(FsFlags::ST_NOEXEC) {
+        bail!("{shown}: nothing there can be executed (mounted noexec)");
+    }
+    let path = folder.join(name_of(bytes));
+    let is_there = std::fs::read(&path).is_ok_and(|there| there == bytes);
+    if !is_there {
+        replace(&path, bytes, folder)
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(path)
+}
+
+/// Whoever else can write there decides what the programs execute.
+fn refuse_foreign(folder: &Path) -> Result<()> {
+    const WRITABLE_BY_OTHERS: u32 = 0o022;
+    let shown = folder.display();
+    let found =
+        std::fs::symlink_metadata(folder).with_context(|| format!("cannot look at {shown}"))?;
+    let is_ours = found.is_dir()
+        && found.uid() == geteuid().as_raw()
+        && found.mode() & WRITABLE_BY_OTHERS == 0;
+    if !is_ours {
+        bail!("{shown}: not a folder that only this user can write to");
+    }
+    Ok(())
+}
+
+/// Another library has another name: programs may run on the one that was there.
+fn name_of(bytes: &[u8]) -> String {
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    format!("libloam-{}-{:016x}.so", env!("CARGO_PKG_VERSION"), hasher.finish())
+}
+
+/// In one step, so that no program meets half a library.
+fn replace(path: &Path, bytes: &[u8], folder: &Path) -> Result<()> {
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(bytes)?;
+    file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644))?;
+    file.persist(path)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(folder: &Path) -> String {
+        in_one_line(&written(b"library", folder).expect_err("a refusal"))
+    }
+
+    #[test]
+    fn a_library_is_written_once_and_for_everybody_to_read() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("cache/loam");
+        let path = written(b"library", &folder).unwrap();
+        let first = std::fs::metadata(&path).unwrap();
+        assert_eq!(written(b"library", &folder).unwrap(), path);
+        let second = std::fs::metadata(&path).unwrap();
+        assert_eq!((first.ino(), first.mode() & 0o777), (second.ino(), 0o644));
+        assert_eq!(std::fs::read(&path).unwrap(), b"library");
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn another_library_has_another_name_and_a_damaged_one_is_replaced() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("loam");
+        let path = written(b"library", &folder).unwrap();
+        assert_ne!(written(b"another", &folder).unwrap(), path);
+        std::fs::write(&path, b"libra").unwrap();
+        assert_eq!(written(b"library", &folder).unwrap(), path);
+        assert_eq!(std::fs::read(&path).unwrap(), b"library");
+    }
+
+    #[test]
+    fn a_folder_that_others_can_write_to_is_refused() {
+        let place = tempfile::tempdir().unwrap();
+        let open = place.path().join("open");
+        std::fs::create_dir(&open).unwrap();
+        std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o777)).unwrap();
+        let text = "not a folder that only this user can write to";
+        assert_eq!(refusal(&open), format!("{}: {text}", open.display()));
+
+        let (link, folder) = (place.path().join("link"), place.path().join("folder"));
+        std::fs::create_dir(&folder).unwrap();
+        std::os::unix::fs::symlink(&folder, &link).unwrap();
+        assert_eq!(refusal(&link), format!("{}: {text}", link.display()));
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_is_in_the_way_is_named() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let folder = file.join("loam");
+        assert_eq!(refusal(&folder), format!("cannot make {}: not a directory", folder.display()));
+        let spaced = place.path().join("a b");
+        assert!(refusal(&spaced).ends_with("cannot hold a path with a space or colon"));
+    }
+}

@@ -1,0 +1,1 @@
+"""What release.py puts together: each module makes one kind of thing."""

@@ -1,0 +1,84 @@
+"""The static command for one processor: Rust for musl, linked by Zig, with libloam.so inside."""
+import os
+import shutil
+import sys
+
+from dist import ROOT, Failure
+from releasing.process import output_of
+
+PYTHON_PACKAGES = os.path.join(ROOT, "build", "python")
+WRAPPER = """#!/bin/sh
+# Rust names its targets otherwise than Zig.
+for word; do
+  shift
+  case $word in --target=*) ;; *) set -- "$@" "$word" ;; esac
+done
+exec {zig} {arguments} "$@"
+"""
+
+
+def zig():
+    """Zig's command, as a shell takes it."""
+    if shutil.which("zig"):
+        return "zig"
+    command = f"env PYTHONPATH={PYTHON_PACKAGES} {sys.executable} -m ziglang"
+    try:
+        output_of(*command.split(), "version")
+    except Failure as failure:
+        raise Failure("no Zig to link the command with: pip install --target build/python "
+                      "ziglang==0.15.2") from failure
+    return command
+
+
+def wrapper(path, arguments):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(WRAPPER.format(zig=zig(), arguments=arguments))
+    os.chmod(path, 0o755)
+    return path
+
+
+def rust_for(target):
+    """The compiler, and cargo's arguments: the standard library is installed for the target, or
+    built from the compiler's own sources (Debian: rustc-web, rust-web-src)."""
+    for rustc in filter(shutil.which, ("rustc", "/usr/bin/rustc")):
+        if os.path.isdir(output_of(rustc, "--print", "target-libdir", "--target", target).strip()):
+            return rustc, []
+        sources = output_of(rustc, "--print", "sysroot").strip() + "/lib/rustlib/src/rust/library"
+        if os.path.exists(sources + "/Cargo.lock"):
+            return rustc, ["-Zbuild-std=std,panic_abort"]
+    raise Failure(f"Rust has no standard library for {target}: rustup target add {target}; or the "
+                  "sources of one (Debian: rustc-web rust-web-src)")
+
+
+def remapped():
+    """Flags that keep this machine's folders out of the command."""
+    cargo_home = os.environ.get("CARGO_HOME", os.path.expanduser("~/.cargo"))
+    return [f"--remap-path-prefix={ROOT}=.", f"--remap-path-prefix={cargo_home}=/cargo"]
+
+
+def profile_of(is_soon):
+    """Cargo's profile, the folder of what it makes, and what else it needs."""
+    if is_soon:
+        return "dev", "debug", {"CARGO_PROFILE_DEV_DEBUG": "0", "CARGO_PROFILE_DEV_PANIC": "abort",
+                                "CARGO_PROFILE_DEV_STRIP": "symbols", "CARGO_INCREMENTAL": "0"}
+    return "release", "release", {}
+
+
+def compile_command(processor, library, build, is_soon):
+    """The path of the command. Cargo's folder serves all processors."""
+    profile, folder, settings = profile_of(is_soon)
+    target = processor.rust_target
+    rustc, arguments = rust_for(target)
+    compiler = wrapper(f"{build}/zig/cc-{processor.name}", f"cc -target {processor.zig_target}")
+    archiver = wrapper(f"{build}/zig/ar", "ar")
+    name = target.replace("-", "_")
+    flags = ["-Clink-self-contained=no", "-Ctarget-feature=+crt-static", *remapped()]
+    output_of("cargo", "build", "--locked", "--package", "loam", "--profile", profile,
+              "--target", target, "--target-dir", build + "/cargo", *arguments, environment={
+                  **settings, "RUSTC": rustc, **({"RUSTC_BOOTSTRAP": "1"} if arguments else {}),
+                  "LOAM_EMBED_LIBRARY": library, "CC_" + name: compiler, "AR_" + name: archiver,
+                  f"CARGO_TARGET_{name.upper()}_LINKER": compiler,
+                  f"CARGO_TARGET_{name.upper()}_RUSTFLAGS": " ".join(flags),
+              }, what=f"the command for {processor.name}")
+    return f"{build}/cargo/{target}/{folder}/loam"

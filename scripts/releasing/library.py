@@ -1,0 +1,41 @@
+"""The allocator for one processor, and loam's objects for all, by CMake."""
+import os
+
+from dist import ROOT, Failure
+from releasing.process import output_of
+
+FLAGS = f"-DNDEBUG -ffile-prefix-map={ROOT}=."
+
+
+def configure(processor, build, prefix, library_folder, *others):
+    """Only what is installed depends on the two: nothing is compiled again for others."""
+    cross = []
+    if not processor.is_this_machine:
+        cross = ["-DCMAKE_SYSTEM_NAME=Linux", "-DCMAKE_SYSTEM_PROCESSOR=" + processor.name]
+    output_of("cmake", "-S", ROOT, "-B", build + "/cmake", "-DCMAKE_BUILD_TYPE=Release",
+              "-DCMAKE_C_FLAGS_RELEASE=" + FLAGS, "-DCMAKE_C_COMPILER=" + processor.c_compiler(),
+              *cross, "-DCMAKE_INSTALL_PREFIX=" + prefix,
+              "-DCMAKE_INSTALL_LIBDIR=" + library_folder, *others,
+              what=f"the library for {processor.name}")
+
+
+def compile_library(processor, build, is_soon):
+    """BUILD/lib/libloam.so and all that stands beside it."""
+    configure(processor, build, "/usr/local", "lib",
+              "-DLOAM_OPTIMIZE=" + ("OFF" if is_soon else "ON"))
+    output_of("cmake", "--build", build + "/cmake", "--parallel", str(os.cpu_count()),
+              what=f"the library for {processor.name}")
+    return build + "/lib/libloam.so"
+
+
+def install(build, root):
+    output_of("cmake", "--install", build + "/cmake", environment={"DESTDIR": root})
+
+
+def compile_objects(folder, build):
+    """Of every processor, or none is released."""
+    os.makedirs(folder, exist_ok=True)
+    said = output_of("scripts/objects.sh", folder, build, what="loam's objects")
+    missing = [line.removeprefix("objects: ") for line in said.splitlines() if ": no loam-" in line]
+    if missing:
+        raise Failure(missing[0])
