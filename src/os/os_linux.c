@@ -168,7 +168,7 @@ static struct {
 static _Atomic(uint32_t) left_count; /* a hint that there are any: changed with the entries */
 
 static bool unmap(uintptr_t address, size_t size) {
-  return !is_error(call_or_fault(SYS_munmap, (long)address, (long)size, 0, 0, 0, 0));
+  return !is_error(lm_syscall6(SYS_munmap, (long)address, (long)size, 0, 0, 0, 0));
 }
 
 /* If there is no room for one more, the address space is lost, but not the memory. */
@@ -197,9 +197,14 @@ static void unmap_left(void) {
   }
 }
 
-void lm_os_release(void *address, size_t size) {
+static void unmap_or_leave(void *address, size_t size) {
   if (LM_UNLIKELY(lm_load_relaxed(&left_count) != 0)) unmap_left();
   if (LM_UNLIKELY(!unmap((uintptr_t)address, size))) leave_for_later((uintptr_t)address, size);
+}
+
+void lm_os_release(void *address, size_t size) {
+  if (lm_fault_here()) leave_for_later((uintptr_t)address, size);
+  else unmap_or_leave(address, size);
 }
 
 /* ---- Mapping ---- */
@@ -313,7 +318,7 @@ static enum trial try_purge(void) {
   pages[0] = 1;
   lm_syscall6(SYS_madvise, (long)pages, (long)lm_os.page_bytes, MADV_DONTNEED, 0, 0, 0);
   enum trial result = pages[0] == 0 ? WORKS : FAILS;
-  lm_os_release((void *)pages, 2 * lm_os.page_bytes);
+  unmap_or_leave((void *)pages, 2 * lm_os.page_bytes);
   return result;
 }
 
@@ -382,7 +387,7 @@ static enum trial try_move(void) {
   bool is_mapped =
       lm_syscall6(LM_SYS_CLOCK_GETTIME, CLOCK_MONOTONIC_COARSE, unused_part, 0, 0, 0, 0) == 0;
   enum trial outcome = moved && is_mapped && pages[0] == 0 ? WORKS : FAILS;
-  lm_os_release((void *)pages, 2 * lm_os.page_bytes);
+  unmap_or_leave((void *)pages, 2 * lm_os.page_bytes);
   return outcome;
 }
 
