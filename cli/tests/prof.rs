@@ -147,3 +147,9 @@ fn what_is_no_profile_is_refused_in_one_line() {
 fn a_program_that_is_not_there_is_not_found() {
     loam().args(["prof", "--", "no-such-program"]).assert().code(127);
 }
+
+#[test]
+fn a_program_that_was_killed_has_written_none() {
+    let says = contains("loam: the program has written no profile");
+    loam().args(["prof", "--", "sh", "-c", "kill -9 $$"]).assert().code(2).stderr(says);
+}

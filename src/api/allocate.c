@@ -172,7 +172,7 @@ void *lm_raw_calloc(size_t size) {
   return take_first_or_any(size, true);
 }
 
-static LM_NOINLINE void *take_aligned(size_t size) {
+static LM_NOINLINE void *take_by_alignment(size_t size) {
   struct lm_heap *heap = lm_profile_is_on() ? this_heap() : NULL;
   return heap != NULL ? take_elsewhere(heap, size, false) : take_any(size, false);
 }
@@ -185,10 +185,10 @@ void *lm_raw_memalign(size_t alignment, size_t size) {
   size_t rounded = lm_align_up(size == 0 ? 1 : size, alignment);
   if (LM_LIKELY(rounded <= LM_SMALL_MAX_BYTES)) {
     void *block = lm_heap_pop(LM_THREAD(lm_malloc_heap), rounded / LM_GRANULE_BYTES);
-    return LM_LIKELY(block != NULL) ? block : take_aligned(rounded);
+    return LM_LIKELY(block != NULL) ? block : take_by_alignment(rounded);
   }
   size_t class_index = lm_sizeclass_of_aligned(alignment, size);
-  if (class_index != 0) return take_aligned(lm_classes[class_index].block_bytes);
+  if (class_index != 0) return take_by_alignment(lm_classes[class_index].block_bytes);
   struct lm_heap *heap = heap_or_empty();
   alignment = lm_max(alignment, lm_os.page_bytes);
   if (LM_UNLIKELY(lm_profile_is_on())) return lm_profile_take_large(heap, size, alignment, false);

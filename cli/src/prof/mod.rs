@@ -29,7 +29,7 @@ pub fn prof(arguments: &ProfArguments) -> Result<ExitCode, Failure> {
     let others = ended.profiles.len().saturating_sub(1);
     let Some(profile) = ended.profiles.into_iter().next() else {
         let text =
-            "the program has written no profile: it did not end by itself, or closed nothing";
+            "the program has written no profile: a signal has ended it, or it has called _exit";
         return Err(Failure::new(USAGE, text));
     };
     let mut output = show(profile, arguments)?;

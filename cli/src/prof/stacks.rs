@@ -34,6 +34,9 @@ pub fn chosen(sums: &Sums, by: ProfFigure) -> Sum {
 /// Before a call of the program's there are so many of loam's at most.
 const OWN_DEPTH: usize = 12;
 
+/// Of code without tables and frame pointers.
+const NO_STACK: &str = "[unknown: no stack was found]";
+
 pub fn named(profile: &Profile, symbols: &mut Symbols) -> Vec<Stack> {
     profile.sites.iter().map(|site| named_stack(site, symbols)).collect()
 }
@@ -49,8 +52,12 @@ fn named_stack(site: &Site, symbols: &mut Symbols) -> Stack {
         [] => &site.callers[..],
         places => places,
     };
-    let frames = places.iter().flat_map(|place| symbols.frames(place).to_vec());
-    Stack { frames: frames.collect(), places: places.to_vec(), sums: site.sums }
+    let mut frames: Vec<Frame> =
+        places.iter().flat_map(|place| symbols.frames(place).to_vec()).collect();
+    if frames.is_empty() {
+        frames.push(Frame { function: NO_STACK.to_owned(), line: None });
+    }
+    Stack { frames, places: places.to_vec(), sums: site.sums }
 }
 
 fn is_loams(place: &Place) -> bool {
@@ -143,6 +150,16 @@ mod tests {
         assert_eq!(lines[0].sums.live.bytes, 40);
         assert_eq!(lines[0].callers[0].function, "other");
         assert_eq!(lines[1].frame.function, "strdup");
+    }
+
+    #[test]
+    fn samples_without_a_stack_are_shown() {
+        let live = Sum { count: 1, bytes: 100 };
+        let sums = Sums { live, ..Sums::default() };
+        let sites = vec![Site { callers: Vec::new(), sums }];
+        let profile = Profile { sites, ..Profile::default() };
+        let stacks = named(&profile, &mut Symbols::default());
+        assert_eq!(lines(&stacks, ProfFigure::Live)[0].sums.live, live);
     }
 
     #[test]
