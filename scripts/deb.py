@@ -99,7 +99,7 @@ def arrange(root):
     put(docs + "/README.md", readme.encode())
     put(docs + "/copyright", COPYRIGHT.format(licence=dist.read("LICENSE-MIT")).encode())
     put(docs + "/changelog.gz", packed(dist.read("CHANGELOG.md")))
-    date = email.utils.formatdate(int(os.environ.get("SOURCE_DATE_EPOCH", time.time())))
+    date = email.utils.formatdate(moment())
     put(docs + "/changelog.Debian.gz", packed(CHANGELOG.format(
         version=dist.version(), maintainer=MAINTAINER, date=date.replace("-0000", "+0000"))))
     for page in glob.glob(share + "/man/man1/*.1"):
@@ -117,6 +117,17 @@ def files(root):
     for folder, _, names in os.walk(os.path.join(root, "usr")):
         found += [os.path.relpath(os.path.join(folder, name), root) for name in names]
     return sorted(found)
+
+
+def moment():
+    """The time of all that is packed. dpkg-deb alone would keep those that are older."""
+    return int(os.environ.get("SOURCE_DATE_EPOCH", time.time()))
+
+
+def set_times(root):
+    for folder, _, names in os.walk(root):
+        for name in (*names, "."):
+            os.utime(os.path.join(folder, name), (moment(), moment()))
 
 
 def set_modes(root):
@@ -169,6 +180,7 @@ def make(root, output, architecture, compression="-z6"):
     strip(root, architecture)
     write_control(root, architecture)
     set_modes(root)
+    set_times(root)
     os.makedirs(output, exist_ok=True)
     package = os.path.join(output, f"loam_{dist.version()}_{architecture}.deb")
     output_of("dpkg-deb", "--root-owner-group", "-Zxz", compression, "--build", root, package)
