@@ -21,7 +21,7 @@
 
 enum { ACTORS = 6, HEAPS = 4, LIVE_BYTES_MAX = 300 << 20, STORM_BLOCKS = 64, SHARED_BLOCKS = 128 };
 
-static struct bytes input;
+static struct fuzz_bytes input;
 static uint64_t next_seed;
 static size_t operation_count;
 
@@ -797,7 +797,7 @@ static void check_that_nothing_is_left(void) {
 }
 
 static void fuzz_allocator(const uint8_t *bytes, size_t size) {
-  input = (struct bytes){bytes, size};
+  input = (struct fuzz_bytes){bytes, size};
   operation_count = acting = 0;
   next_seed = size;
   had_faults = false;

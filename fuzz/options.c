@@ -22,7 +22,7 @@ static const char *const words[] = {
     "18446744073709551615", "18446744073709551616", "/tmp/%p", "|", "off|text",
 };
 
-static void make_text(struct bytes *input) {
+static void make_text(struct fuzz_bytes *input) {
   size_t length = 0;
   while (input->left > 0 && length < TEXT_MAX) {
     unsigned byte = take_byte(input);
@@ -136,7 +136,7 @@ static void check_complaints(void) {
 }
 
 void fuzz_one(const uint8_t *bytes, size_t size) {
-  struct bytes input = {bytes, size};
+  struct fuzz_bytes input = {bytes, size};
   make_text(&input);
   drive_tell("%s", text);
   for (size_t i = 0; i < OPTION_COUNT; i++) use_default(&option_table[i]);
