@@ -42,7 +42,7 @@ static void make_text(struct fuzz_bytes *input) {
 
 struct expected {
   uint64_t numbers[OPTION_COUNT];
-  char texts[OPTION_COUNT][LM_STATS_FILE_BYTES];
+  char texts[OPTION_COUNT][LM_PATH_BYTES];
   unsigned complaints;
 };
 static struct expected expected;
@@ -67,7 +67,7 @@ static void expect_value(size_t i, const char *value) {
   uint64_t number = option->default_value;
   bool good;
   if (option->text != NULL) {
-    good = value[0] != 0 && strlen(value) < LM_STATS_FILE_BYTES;
+    good = value[0] != 0 && strlen(value) < LM_PATH_BYTES;
     strcpy(expected.texts[i], good ? value : "");
   } else {
     if (option->choices != NULL) good = choice_of(value, option->choices, &number);
