@@ -531,6 +531,14 @@ static void do_storm(void) {
 
 /* ---- Forks ---- */
 
+static void await_child(pid_t child) {
+  int status;
+  pid_t ended;
+  while ((ended = waitpid(child, &status, 0)) < 0 && errno == EINTR) {} /* libFuzzer's clock */
+  CHECK_EQ(ended, child);
+  CHECK_EQ(status, 0);
+}
+
 static void be_child(unsigned choice) {
   alarm(20);
   end_faults();
@@ -555,9 +563,7 @@ static void do_fork(void) {
   pid_t child = fork();
   CHECK(child >= 0);
   if (child == 0) be_child(choice);
-  int status;
-  CHECK_EQ(waitpid(child, &status, 0), child);
-  CHECK_EQ(status, 0);
+  await_child(child);
 }
 
 /* ---- The table of operations ---- */
@@ -679,9 +685,7 @@ static void storm_fork(void) {
     for (size_t size = 1; size < 4 * MIB; size *= 3) loam_free(opaque(loam_malloc(size)));
     _exit(0);
   }
-  int status;
-  CHECK_EQ(waitpid(child, &status, 0), child);
-  CHECK_EQ(status, 0);
+  await_child(child);
 }
 
 static void storm(unsigned actor, uint64_t random) {
