@@ -21,7 +21,7 @@
 
 enum { ACTORS = 6, HEAPS = 4, LIVE_BYTES_MAX = 300 << 20, STORM_BLOCKS = 64, SHARED_BLOCKS = 128 };
 
-static struct bytes input;
+static struct fuzz_bytes input;
 static uint64_t next_seed;
 static size_t operation_count;
 
@@ -531,6 +531,14 @@ static void do_storm(void) {
 
 /* ---- Forks ---- */
 
+static void await_child(pid_t child) {
+  int status;
+  pid_t ended;
+  while ((ended = waitpid(child, &status, 0)) < 0 && errno == EINTR) {} /* libFuzzer's clock */
+  CHECK_EQ(ended, child);
+  CHECK_EQ(status, 0);
+}
+
 static void be_child(unsigned choice) {
   alarm(20);
   end_faults();
@@ -555,9 +563,7 @@ static void do_fork(void) {
   pid_t child = fork();
   CHECK(child >= 0);
   if (child == 0) be_child(choice);
-  int status;
-  CHECK_EQ(waitpid(child, &status, 0), child);
-  CHECK_EQ(status, 0);
+  await_child(child);
 }
 
 /* ---- The table of operations ---- */
@@ -679,9 +685,7 @@ static void storm_fork(void) {
     for (size_t size = 1; size < 4 * MIB; size *= 3) loam_free(opaque(loam_malloc(size)));
     _exit(0);
   }
-  int status;
-  CHECK_EQ(waitpid(child, &status, 0), child);
-  CHECK_EQ(status, 0);
+  await_child(child);
 }
 
 static void storm(unsigned actor, uint64_t random) {
@@ -797,7 +801,7 @@ static void check_that_nothing_is_left(void) {
 }
 
 static void fuzz_allocator(const uint8_t *bytes, size_t size) {
-  input = (struct bytes){bytes, size};
+  input = (struct fuzz_bytes){bytes, size};
   operation_count = acting = 0;
   next_seed = size;
   had_faults = false;

@@ -1,5 +1,5 @@
-/* Runs a fuzzer: under libFuzzer, which calls LLVMFuzzerTestOneInput; or, without FUZZ_WITH_LIBFUZZER,
- * as a program of its own that makes inputs from seeds, each in a process of its own.
+/* Runs a fuzzer: under libFuzzer, which calls LLVMFuzzerTestOneInput; or, without
+ * FUZZ_WITH_LIBFUZZER, as a program of its own that makes inputs from seeds, each in a process of its own.
  *
  *     PROGRAM [SECONDS [FIRST_SEED]]    inputs for so long; what fails is named by its seed
  *     PROGRAM seed SEED                 that one, in this process, and tells what it does

@@ -22,7 +22,7 @@ static const char *const words[] = {
     "18446744073709551615", "18446744073709551616", "/tmp/%p", "|", "off|text",
 };
 
-static void make_text(struct bytes *input) {
+static void make_text(struct fuzz_bytes *input) {
   size_t length = 0;
   while (input->left > 0 && length < TEXT_MAX) {
     unsigned byte = take_byte(input);
@@ -42,7 +42,7 @@ static void make_text(struct bytes *input) {
 
 struct expected {
   uint64_t numbers[OPTION_COUNT];
-  char texts[OPTION_COUNT][LM_STATS_FILE_BYTES];
+  char texts[OPTION_COUNT][LM_PATH_BYTES];
   unsigned complaints;
 };
 static struct expected expected;
@@ -67,7 +67,7 @@ static void expect_value(size_t i, const char *value) {
   uint64_t number = option->default_value;
   bool good;
   if (option->text != NULL) {
-    good = value[0] != 0 && strlen(value) < LM_STATS_FILE_BYTES;
+    good = value[0] != 0 && strlen(value) < LM_PATH_BYTES;
     strcpy(expected.texts[i], good ? value : "");
   } else {
     if (option->choices != NULL) good = choice_of(value, option->choices, &number);
@@ -136,7 +136,7 @@ static void check_complaints(void) {
 }
 
 void fuzz_one(const uint8_t *bytes, size_t size) {
-  struct bytes input = {bytes, size};
+  struct fuzz_bytes input = {bytes, size};
   make_text(&input);
   drive_tell("%s", text);
   for (size_t i = 0; i < OPTION_COUNT; i++) use_default(&option_table[i]);

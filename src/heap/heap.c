@@ -389,18 +389,22 @@ static size_t find_lender(const struct lm_heap *heap, size_t class_index) {
   return class_index;
 }
 
-void *lm_heap_borrow(struct lm_heap *heap, size_t class_index) {
-  if (heap->span_counts[class_index] != 0 || lm_orphan_waits(class_index)) return NULL;
+/* The heap has been entered: until then a visit may take current spans away. */
+static void *borrow(struct lm_heap *heap, size_t class_index) {
   size_t lender = find_lender(heap, class_index);
   if (lender == class_index) return NULL; /* so that from here on lm_classes has been filled */
   size_t most = lm_max(BORROW_BYTES / lm_classes[class_index].block_bytes, BORROW_MIN_COUNT);
   if (heap->borrowed_counts[class_index] >= lm_min(most, UINT8_MAX)) return NULL;
   heap->borrowed_counts[class_index]++;
   void *block = lm_heap_pop(heap, lender);
-  if (block != NULL) return block;
   bool zero;
+  return block != NULL ? block : carve(heap, heap->current[lender], &zero);
+}
+
+void *lm_heap_borrow(struct lm_heap *heap, size_t class_index) {
+  if (heap->span_counts[class_index] != 0 || lm_orphan_waits(class_index)) return NULL;
   lm_heap_enter(heap);
-  block = carve(heap, heap->current[lender], &zero);
+  void *block = borrow(heap, class_index);
   lm_heap_leave(heap);
   return block;
 }

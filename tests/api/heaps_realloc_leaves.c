@@ -29,7 +29,8 @@ static void move_out(size_t size, size_t larger) {
 }
 
 int main(void) {
-  static const size_t sizes[] = {200, 3000, 20000, 100000, 400000, 2 * MIB, 5 * MIB, 20 * MIB, 50 * MIB};
+  static const size_t sizes[] = {200,     3000,    20000,    100000,  400000,
+                                 2 * MIB, 5 * MIB, 20 * MIB, 50 * MIB};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
     move_out(sizes[i], sizes[i] + sizes[i] / 8);
     move_out(sizes[i], sizes[i] * 3);

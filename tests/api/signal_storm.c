@@ -23,9 +23,11 @@ static void *work(void *index) {
   while (seconds_now() < end_seconds) {
     for (int i = 0; i < 100; i++) {
       struct record **record = &own[random_next(&random) % OWN];
-      *record = __atomic_exchange_n(&shared[random_next(&random) % SHARED], *record, __ATOMIC_ACQ_REL);
+      struct record **place = &shared[random_next(&random) % SHARED];
+      *record = __atomic_exchange_n(place, *record, __ATOMIC_ACQ_REL);
       errno = 0;
-      if ((*record)->block != NULL && random_next(&random) % 3 == 0) record_resize(*record, &random);
+      int resizes = (*record)->block != NULL && random_next(&random) % 3 == 0;
+      if (resizes) record_resize(*record, &random);
       else record_free(*record), record_allocate(*record, &random);
       CHECK_EQ(errno, 0);
     }
