@@ -130,25 +130,25 @@ void lm_orphan_tick(uint64_t now_ms) {
 
 /* ---- Holes ---- */
 
-static struct lm_holes holes LM_GUARDED_BY(lm_visits_lock);
+static struct lm_holes orphans_holes LM_GUARDED_BY(lm_visits_lock);
 static uint64_t holes_ms LM_GUARDED_BY(lm_visits_lock); /* when some were made last */
 
-void lm_orphan_begin_round(void) { lm_holes_begin_round(&holes); }
+void lm_orphan_begin_round(void) { lm_holes_begin_round(&orphans_holes); }
 
 LM_REQUIRES(lm_visits_lock)
 static void look_in_class(void *unused, size_t class_index, size_t *left) {
   (void)unused;
   if (!lm_orphan_waits(class_index)) return;
   lm_lock_take(&lm_orphan_locks[class_index]);
-  lm_holes_look(&holes, &usable_orphans[class_index], left);
+  lm_holes_look(&orphans_holes, &usable_orphans[class_index], left);
   lm_lock_free(&lm_orphan_locks[class_index]);
 }
 
-bool lm_orphan_look(uint64_t now_ms, size_t *kept_bytes) {
+bool lm_orphan_look(uint64_t now_ms, size_t *kept) {
   uint64_t elapsed_ms = now_ms - holes_ms;
   holes_ms = now_ms;
-  bool more = lm_holes_tick(&holes, elapsed_ms, look_in_class, NULL);
-  if (!more) *kept_bytes += lm_holes_expected_bytes(&holes);
+  bool more = lm_holes_tick(&orphans_holes, elapsed_ms, look_in_class, NULL);
+  if (!more) *kept += lm_holes_expected_bytes(&orphans_holes);
   return more;
 }
 

@@ -51,11 +51,11 @@ LM_REQUIRES(lm_visits_lock) static void park(const struct candidates *candidates
   }
 }
 
-typedef bool visitor(struct lm_heap *heap, uint64_t now_ms);
+typedef bool heap_visitor(struct lm_heap *heap, uint64_t now_ms);
 
 /* Returns what the visitor does; false if the heap's thread has taken it back. */
 LM_REQUIRES(lm_visits_lock)
-static bool visit_parked(struct lm_heap *heap, visitor *visit, uint64_t now_ms) {
+static bool visit_parked(struct lm_heap *heap, heap_visitor *visit, uint64_t now_ms) {
   struct lm_visits *visits = &heap->visits;
   uint32_t parked = LM_PARKED;
   if (!lm_cas_acquire(&visits->parked, &parked, LM_VISITED)) return false;

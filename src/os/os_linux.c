@@ -541,8 +541,9 @@ bool lm_os_start_thread(void (*function)(void)) {
 }
 
 void lm_os_sleep_ms(uint32_t ms) {
-  struct timespec time = {(time_t)(ms / 1000), (long)(ms % 1000) * 1000000};
-  nanosleep(&time, NULL);
+  static _Atomic(uint32_t) never_woken;
+  lm_futex_time time[2] = {(lm_futex_time)(ms / 1000), (lm_futex_time)(ms % 1000) * 1000000};
+  lm_syscall6(LM_SYS_FUTEX, (long)&never_woken, FUTEX_WAIT_PRIVATE, 0, (long)time, 0, 0);
 }
 
 static pthread_key_t thread_end_key;

@@ -75,8 +75,10 @@ LM_INLINE long lm_syscall6(long n, long a, long b, long c, long d, long e, long 
 
 #if defined(SYS_futex)
 #define LM_SYS_FUTEX SYS_futex
+typedef long lm_futex_time; /* seconds, and another for nanoseconds */
 #else
 #define LM_SYS_FUTEX SYS_futex_time64
+typedef int64_t lm_futex_time;
 #endif
 
 /* The one whose seconds are a long. musl's name for it on 32 bit comes first. */
