@@ -615,7 +615,7 @@ static const struct operation *take_operation(void) {
 static void check_own_heap(void) {
   struct lm_heap *heap = LM_THREAD(lm_this_heap);
   if (had_faults) return;
-  if (heap != &lm_empty_heap) check_heap(heap);
+  if (heap != &lm_empty_heap) lm_heap_validate(heap);
 }
 
 /* Until the input is over or the main thread has to see to something. */
@@ -628,7 +628,7 @@ static void act(void) {
     if (faulty_operations > 0 && --faulty_operations == 0) end_faults();
     if (++operation_count % 256 != 0) continue;
     shadow_check();
-    for (unsigned i = 0; i < lm_pool_count; i++) check_pool(&lm_pools[i]);
+    for (unsigned i = 0; i < lm_pool_count; i++) lm_pool_validate(&lm_pools[i]);
     check_own_heap();
   }
 }

@@ -127,7 +127,9 @@ size_t lm_heap_validate(const struct lm_heap *heap) {
     used -= validate_bin(heap, i, heap->bins[i]) + validate_bin(heap, i, heap->reserves[i]);
   }
   lm_must(slices == heap->slice_count);
-  if (lm_watches(heap)) lm_must(lm_load_relaxed(&heap->free_tag) == LM_TAG_NO_HEAP);
+  bool is_threads = !lm_tag_is_shared(heap->tag); /* first-class heaps do not watch the clock */
+  if (is_threads && lm_watches(heap))
+    lm_must(lm_load_relaxed(&heap->free_tag) == LM_TAG_NO_HEAP);
   const struct lm_span *sentinel = heap->sentinel;
   if (sentinel != NULL)
     lm_must(sentinel->state == LM_SPAN_USABLE || sentinel->state == LM_SPAN_FULL);

@@ -12,7 +12,7 @@ static void validate_page(const struct lm_region *region, size_t page, size_t fr
   bool is_used = lm_bitmap_test(region->used_pages, page);
   if (lm_bitmap_test(region->aged_pages, page))
     lm_must(!is_used && lm_bitmap_test(region->dirty_pages, page));
-  if (is_used && !lm_os.purge_decommits)
+  if (is_used && !region->decommits)
     lm_must(lm_bitmap_test(region->committed_slices, lm_slice_of_page(page)));
   lm_must(free_run <= region->run_limit);
   if (!is_used) lm_must(page + 1 <= region->search_end[lm_runs_search_index(free_run)]);
