@@ -311,6 +311,10 @@ LM_EXPORT int loam_profile_write(const char *path) {
 
 #else
 
+void *lm_profile_refill(struct lm_heap *bins, size_t class_index) {
+  (void)bins, (void)class_index;
+  return NULL;
+}
 void *lm_profile_take(struct lm_heap *heap, size_t size, bool clear) {
   return lm_take(heap, size, clear);
 }

@@ -402,9 +402,9 @@ static void *borrow(struct lm_heap *heap, size_t class_index) {
 }
 
 void *lm_heap_borrow(struct lm_heap *heap, size_t class_index) {
-  if (heap->span_counts[class_index] != 0 || lm_orphan_waits(class_index)) return NULL;
   lm_heap_enter(heap);
-  void *block = borrow(heap, class_index);
+  bool may = heap->span_counts[class_index] == 0 && !lm_orphan_waits(class_index);
+  void *block = may ? borrow(heap, class_index) : NULL;
   lm_heap_leave(heap);
   return block;
 }

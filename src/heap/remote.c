@@ -126,15 +126,15 @@ static bool wants_orphan(const struct lm_heap *heap, size_t class_index) {
 /* Blocks of an orphan go to the orphan, or with it to the heap that frees them. */
 static void deliver_to_orphan(struct lm_heap *heap, struct lm_message *message) {
   struct lm_span *span = lm_span_of(message);
-  if (!wants_orphan(heap, span->class_index) || !lm_orphan_adopt_span(heap, span)) {
-    deliver(message);
-    return;
-  }
   lm_heap_enter(heap);
-  if (span->class_index == LM_CLASS_MIDDLE) heap->middle.takes = false;
-  lm_heap_own(heap, span);
-  struct lm_block *handle = (struct lm_block *)message;
-  lm_heap_put_back(heap, span, message->newest, handle, message_count(message));
+  if (wants_orphan(heap, span->class_index) && lm_orphan_adopt_span(heap, span)) {
+    if (span->class_index == LM_CLASS_MIDDLE) heap->middle.takes = false;
+    lm_heap_own(heap, span);
+    struct lm_block *handle = (struct lm_block *)message;
+    lm_heap_put_back(heap, span, message->newest, handle, message_count(message));
+  } else {
+    deliver(message);
+  }
   lm_heap_leave(heap);
 }
 
