@@ -60,9 +60,11 @@
 #include "large/large.c"
 #include "large/owned.c"
 
+#if !defined(_WIN32)
 #include "profile/chance.c"
 #include "profile/file.c"
 #include "profile/samples.c"
+#endif
 
 #include "report/figures.c"
 #include "report/lists.c"

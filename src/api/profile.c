@@ -311,6 +311,9 @@ LM_EXPORT int loam_profile_write(const char *path) {
 
 #else
 
+struct lm_lock lm_profile_lock = LM_LOCK_INIT(LM_RANK_PROFILE);
+_Atomic(size_t) lm_profile_large_count;
+
 void *lm_profile_refill(struct lm_heap *bins, size_t class_index) {
   (void)bins, (void)class_index;
   return NULL;
