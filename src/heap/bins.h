@@ -13,13 +13,13 @@
 
 /* Whether there may be some in the bin or in the reserve. */
 LM_INLINE bool lm_bin_has_guests(const struct lm_heap *heap, size_t class_index) {
-  uint8_t room = heap->guest_rooms[class_index];
+  uint8_t room = heap->guests_left[class_index];
   return room != 0 && room != LM_GUESTS_PER_REFILL + 1;
 }
 
 /* The class's bin and reserve are empty. */
 LM_INLINE void lm_bin_end_guests(struct lm_heap *heap, size_t class_index) {
-  heap->guest_rooms[class_index] = 0;
+  heap->guests_left[class_index] = 0;
 }
 
 /* Moves the class's reserve, if there is one, into its bin, which is empty. */

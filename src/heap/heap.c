@@ -51,10 +51,10 @@ struct lm_heap lm_empty_heap = {
 /* ---- Counted frees ---- */
 
 /* A negative room: -1 says that it has just been used up, less that blocks go into their spans. */
-#define NO_ROOM (-2)
+#define NO_FREES_LEFT (-2)
 
-static int16_t room_of(const struct lm_heap *heap, size_t class_index) {
-  return heap->counted[class_index] ? (int16_t)lm_classes[class_index].room : NO_ROOM;
+static int16_t frees_of_bin(const struct lm_heap *heap, size_t class_index) {
+  return heap->counted[class_index] ? (int16_t)lm_classes[class_index].bin_frees : NO_FREES_LEFT;
 }
 
 static void set_counted(struct lm_span *span, bool counted) {
@@ -65,7 +65,7 @@ static void set_counted(struct lm_span *span, bool counted) {
 
 static void set_class_counted(struct lm_heap *heap, size_t class_index, bool counted) {
   heap->counted[class_index] = counted;
-  heap->rooms[class_index] = room_of(heap, class_index);
+  heap->frees_left[class_index] = frees_of_bin(heap, class_index);
   if (heap->sentinel != NULL && heap->sentinel->class_index == class_index) heap->sentinel = NULL;
   set_counted(heap->current[class_index], counted);
   struct lm_span *span = heap->usable[class_index].first;
@@ -97,7 +97,7 @@ static void stop_counting(struct lm_heap *heap, size_t class_index) {
  * only frees never gets here, and sends all blocks home. */
 static void admit_guests(struct lm_heap *heap, size_t class_index) {
   heap->parts_since_refill = 0;
-  if (class_index >= FIRST_GUEST_CLASS) heap->guest_rooms[class_index] = LM_GUESTS_PER_REFILL + 1;
+  if (class_index >= FIRST_GUEST_CLASS) heap->guests_left[class_index] = LM_GUESTS_PER_REFILL + 1;
 }
 
 /* ---- A span's life ---- */
@@ -138,14 +138,14 @@ void lm_bin_start_draining(struct lm_heap *heap, size_t class_index) {
 }
 
 /* Faster than other bins are put back, since all may be freed before long. */
-void lm_heap_count_all(struct lm_heap *heap) {
+void lm_heap_drain_all(struct lm_heap *heap) {
   if (heap->visits.underway) return;
   bool exceeded = lm_budget_exceeded();
   heap->fallen_count = 0;
   for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
     if ((heap->counted[i] && !exceeded) || heap->span_counts[i] == 0) continue;
     if (!heap->counted[i]) set_class_counted(heap, i, true);
-    heap->rooms[i] = NO_ROOM;
+    heap->frees_left[i] = NO_FREES_LEFT;
     lm_bin_start_draining(heap, i);
   }
   heap->drains_fast = heap->drains;
@@ -271,9 +271,9 @@ static bool can_grow(const struct lm_span *span) {
 }
 
 /* Puts a span that was current on the list where it belongs. */
-static void shelve(struct lm_heap *heap, struct lm_span *span) {
+static void list_span(struct lm_heap *heap, struct lm_span *span) {
   span->state = LM_SPAN_USABLE;
-  span->notify_count = 0;
+  span->look_at_count = 0;
   if (span->free_list != LM_NO_BLOCK) {
     lm_span_list_push_front(&heap->usable[span->class_index], span);
   } else if (can_grow(span)) {
@@ -281,7 +281,7 @@ static void shelve(struct lm_heap *heap, struct lm_span *span) {
   } else {
     /* Usable again once an eighth of it is free, so that a refill is worth its while. */
     span->state = LM_SPAN_FULL;
-    span->notify_count = span->capacity - lm_max(1, span->capacity / 8);
+    span->look_at_count = span->capacity - lm_max(1, span->capacity / 8);
     lm_span_list_push_front(&heap->full[span->class_index], span);
   }
 }
@@ -291,7 +291,7 @@ static void retire_current(struct lm_heap *heap, size_t class_index) {
   struct lm_span *span = heap->current[class_index];
   if (span == NULL) return;
   heap->current[class_index] = NULL;
-  shelve(heap, span);
+  list_span(heap, span);
   set_sentinel(heap, span);
 }
 
@@ -309,7 +309,7 @@ static void *load_bin(struct lm_heap *heap, struct lm_span *span) {
 static void make_current(struct lm_heap *heap, struct lm_span *span) {
   if (span == heap->sentinel) unset_sentinel(heap);
   span->state = LM_SPAN_CURRENT;
-  span->notify_count = 0;
+  span->look_at_count = 0;
   heap->current[span->class_index] = span;
 }
 
@@ -321,11 +321,11 @@ static void heap_falls(struct lm_heap *heap) {
   for (size_t i = 1; i < LM_CLASS_COUNT; i++)
     heap->fallen_count += lm_min(slices_of(heap, i), LM_UNCOUNTED_SLICES);
   lm_budget_report(heap);
-  if (!lm_spares_cover(heap)) lm_heap_count_all(heap);
+  if (!lm_spares_cover(heap)) lm_heap_drain_all(heap);
 }
 
-/* used_count has fallen to notify_count or below. Returns whether the span has ended. */
-static LM_NOINLINE bool notify(struct lm_heap *heap, struct lm_span *span) {
+/* used_count has fallen to look_at_count or below. Returns whether the span has ended. */
+static LM_NOINLINE bool look_at_fallen(struct lm_heap *heap, struct lm_span *span) {
   size_t class_index = span->class_index;
   struct lm_span_list *usable = &heap->usable[class_index];
   if (span->state == LM_SPAN_CURRENT) heap->current[class_index] = NULL;
@@ -339,7 +339,7 @@ static LM_NOINLINE bool notify(struct lm_heap *heap, struct lm_span *span) {
     falls |= lm_spares_give(heap, span);
   } else {
     span->state = LM_SPAN_USABLE;
-    span->notify_count = is_sentinel && span->used_count > few ? (uint32_t)few : 0;
+    span->look_at_count = is_sentinel && span->used_count > few ? (uint32_t)few : 0;
     lm_span_list_push_front(usable, span);
   }
   if (falls) heap_falls(heap);
@@ -413,7 +413,8 @@ void *lm_heap_borrow(struct lm_heap *heap, size_t class_index) {
  * in bulk, there is still no room. */
 static void *take_reserve(struct lm_heap *heap, size_t class_index) {
   lm_bin_load_reserve(heap, class_index);
-  if (heap->rooms[class_index] >= 0) heap->rooms[class_index] = room_of(heap, class_index);
+  int16_t *left = &heap->frees_left[class_index];
+  if (*left >= 0) *left = frees_of_bin(heap, class_index);
   return lm_heap_pop(heap, class_index);
 }
 
@@ -456,7 +457,7 @@ static void *take_slow(struct lm_heap *heap, size_t class_index, bool *zero) {
   *zero = false;
   lm_inspect_empty_bin(heap, class_index);
   if (heap->reserves[class_index] != LM_NO_BLOCK) return take_reserve(heap, class_index);
-  heap->rooms[class_index] = room_of(heap, class_index);
+  heap->frees_left[class_index] = frees_of_bin(heap, class_index);
   if (LM_UNLIKELY(heap->fallen_count != 0)) { /* it may only have looked like a fall */
     heap->fallen_count = 0;
     lm_budget_tick(heap);
@@ -497,7 +498,7 @@ LM_INLINE void put_on_span(struct lm_span *span, struct lm_block *block) {
 LM_INLINE void give_to_span(struct lm_heap *heap, struct lm_block *block) {
   struct lm_span *span = lm_span_of_own(block);
   put_on_span(span, block);
-  if (LM_UNLIKELY(span->used_count == span->notify_count)) notify(heap, span);
+  if (LM_UNLIKELY(span->used_count == span->look_at_count)) look_at_fallen(heap, span);
 }
 
 /* ---- Bins that go back into their spans ---- */
@@ -542,7 +543,7 @@ void lm_heap_flush_bin(struct lm_heap *heap, size_t class_index) {
 void lm_heap_send_guests(struct lm_heap *heap) {
   for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
     if (lm_bin_has_guests(heap, i)) {
-      heap->guest_rooms[i] = 1;
+      heap->guests_left[i] = 1;
       lm_bin_start_draining(heap, i);
     } else {
       lm_bin_end_guests(heap, i);
@@ -583,13 +584,13 @@ static LM_NOINLINE void free_when_full(struct lm_heap *heap, size_t class_index,
   if (heap->reserves[class_index] == LM_NO_BLOCK) {
     heap->reserves[class_index] = heap->bins[class_index];
     heap->bins[class_index] = LM_NO_BLOCK;
-    heap->rooms[class_index] = (int16_t)(room_of(heap, class_index) - 1);
+    heap->frees_left[class_index] = (int16_t)(frees_of_bin(heap, class_index) - 1);
     lm_heap_push(heap, class_index, block);
   } else {
-    heap->rooms[class_index] = NO_ROOM;
+    heap->frees_left[class_index] = NO_FREES_LEFT;
     lm_bin_start_draining(heap, class_index);
     give_to_span(heap, block);
-    if (lm_budget_exceeded()) lm_heap_count_all(heap);
+    if (lm_budget_exceeded()) lm_heap_drain_all(heap);
   }
   lm_watch_full_bin(heap);
   lm_heap_leave_at_last(heap);
@@ -604,21 +605,21 @@ static LM_NOINLINE void free_and_go_on(struct lm_heap *heap, bool ended) {
   lm_heap_leave_at_last(heap);
 }
 
-static LM_NOINLINE void free_and_notify(struct lm_heap *heap, struct lm_span *span) {
-  free_and_go_on(heap, notify(heap, span));
+static LM_NOINLINE void free_and_look(struct lm_heap *heap, struct lm_span *span) {
+  free_and_go_on(heap, look_at_fallen(heap, span));
 }
 
 /* The heap has been entered, and is left. */
 static void free_entered(struct lm_heap *heap, size_t class_index, struct lm_block *block) {
-  int room = heap->rooms[class_index];
+  int room = heap->frees_left[class_index];
   if (LM_UNLIKELY(room == -1)) {
     free_when_full(heap, class_index, block);
     return;
   }
-  if (LM_UNLIKELY(room == INT16_MIN)) heap->rooms[class_index] = NO_ROOM;
+  if (LM_UNLIKELY(room == INT16_MIN)) heap->frees_left[class_index] = NO_FREES_LEFT;
   struct lm_span *span = lm_span_of_own(block);
   put_on_span(span, block);
-  if (LM_UNLIKELY(span->used_count == span->notify_count)) free_and_notify(heap, span);
+  if (LM_UNLIKELY(span->used_count == span->look_at_count)) free_and_look(heap, span);
   else if (LM_UNLIKELY(heap->drains)) free_and_go_on(heap, false);
   else lm_heap_leave_at_last(heap);
 }
@@ -646,7 +647,7 @@ bool lm_heap_put_back(struct lm_heap *heap, struct lm_span *span, struct lm_bloc
   span->used_count -= (uint32_t)count;
   /* A current span stays, empty or not: malloc asks for its blocks next. */
   if (span->state == LM_SPAN_CURRENT) return false;
-  return span->used_count <= span->notify_count && notify(heap, span);
+  return span->used_count <= span->look_at_count && look_at_fallen(heap, span);
 }
 
 void lm_heap_own(struct lm_heap *heap, struct lm_span *span) {
@@ -655,5 +656,5 @@ void lm_heap_own(struct lm_heap *heap, struct lm_span *span) {
     return;
   }
   add_span(heap, span);
-  shelve(heap, span);
+  list_span(heap, span);
 }

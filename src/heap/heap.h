@@ -134,7 +134,7 @@ struct lm_heap {
   struct lm_block *bins[LM_BIN_COUNT];
   /* How many counted frees the bin takes until it is looked at again; negative: none, until malloc
    * finds it and its reserve empty. */
-  int16_t rooms[LM_BIN_COUNT];
+  int16_t frees_left[LM_BIN_COUNT];
   uint32_t tag; /* the tag of its spans, but for the class and the counted bit */
   /* What the fast path of free compares with: the same, or, while the heap watches the clock,
    * LM_TAG_NO_HEAP, so that every free takes the slow path. Written by the owner, and by who sends
@@ -173,7 +173,7 @@ struct lm_heap {
   struct lm_block *bins_seen[LM_CLASS_COUNT]; /* as they were at the last tick */
   /* One more than the guests that the bin still takes; 0: it takes none and has none. Small blocks
    * and middle ones are never guests. */
-  uint8_t guest_rooms[LM_CLASS_MIDDLE + 1];
+  uint8_t guests_left[LM_CLASS_MIDDLE + 1];
   uint32_t parts_since_refill; /* parts of the chains sent since malloc last found a bin empty */
   /* Classes whose bins are being put back into their spans, some blocks in each call. */
   uint64_t draining[LM_BITMAP_WORDS(LM_CLASS_COUNT)];
@@ -246,20 +246,20 @@ LM_INLINE bool lm_heap_keep_guest(struct lm_heap *heap, struct lm_block *block,
                                   size_t class_index) {
   const uint32_t first = LM_OWNER_FIRST_HEAP << LM_TAG_OWNER_SHIFT;
   const uint32_t limit = LM_OWNER_FIRST_SHARED << LM_TAG_OWNER_SHIFT;
-  if (LM_LIKELY(heap->guest_rooms[class_index] <= 1)) return false;
+  if (LM_LIKELY(heap->guests_left[class_index] <= 1)) return false;
   if (lm_tags_read(block) - first >= limit - first) return false;
-  heap->guest_rooms[class_index]--;
+  heap->guests_left[class_index]--;
   lm_heap_push(heap, class_index, block);
   return true;
 }
 
-/* Frees a block of the heap's own whose bin has no room: rooms[class_index] has just fallen below
- * 0, or was there. */
+/* Frees a block of the heap's own whose bin has no room: frees_left[class_index] has just fallen
+ * below 0, or was there. */
 void lm_heap_free_beyond(struct lm_heap *heap, size_t class_index, struct lm_block *block);
 
 LM_INLINE void lm_heap_free_counted(struct lm_heap *heap, size_t class_index,
                                     struct lm_block *block) {
-  if (LM_LIKELY(--heap->rooms[class_index] >= 0)) lm_heap_push(heap, class_index, block);
+  if (LM_LIKELY(--heap->frees_left[class_index] >= 0)) lm_heap_push(heap, class_index, block);
   else lm_heap_free_beyond(heap, class_index, block);
 }
 
@@ -273,7 +273,7 @@ void lm_heap_own(struct lm_heap *heap, struct lm_span *span);
 
 /* What is in the bins of classes whose frees are not counted goes into spans, and so do the frees
  * that follow, until malloc asks for the class. Once the heaps' budget is spent, of all classes. */
-void lm_heap_count_all(struct lm_heap *heap);
+void lm_heap_drain_all(struct lm_heap *heap);
 
 /* Puts the blocks of a bin and of its reserve back into their spans. */
 void lm_heap_flush_bin(struct lm_heap *heap, size_t class_index);

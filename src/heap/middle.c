@@ -251,7 +251,7 @@ static void flush_surplus(struct lm_heap *heap) {
   middle->learning.used_peak = lm_max(middle->learning.used_peak, live_count(middle));
   lm_budget_report(heap);
   bool rests = may_rest(middle);
-  if (LM_UNLIKELY(rests && !middle->rests)) lm_heap_count_all(heap); /* as small blocks may */
+  if (LM_UNLIKELY(rests && !middle->rests)) lm_heap_drain_all(heap); /* as small blocks may */
   middle->rests = rests;
   for (int i = 0; i < 2 && middle->lengths != 0; i++) {
     if (middle->cache_room >= 0 && !rests) break;

@@ -24,7 +24,7 @@ LM_INLINE struct lm_span *lm_span_begin(char *start, struct lm_heap *owner, size
   for (size_t i = 0; i < slice_count; i++) span[i].head = span[i].head_own = span;
   span->free_list = LM_NO_BLOCK;
   span->used_count = span->extended_count = span->extended_count_seen = 0;
-  span->notify_count = 0;
+  span->look_at_count = 0;
   span->carve_limit = 0;
   span->class_index = (uint8_t)class_index;
   span->slice_count = (uint8_t)slice_count;

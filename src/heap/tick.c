@@ -65,7 +65,7 @@ uint64_t lm_heap_tick_interval_ms(void) {
 
 /* Nothing is worth keeping while memory is short: the next ticks and frees give it back. */
 static void keep_nothing(struct lm_heap *heap) {
-  lm_heap_count_all(heap);
+  lm_heap_drain_all(heap);
   lm_large_cache_trim(heap);
   heap->spares.surplus_count = heap->spares.count;
 }

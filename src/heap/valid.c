@@ -106,7 +106,7 @@ static size_t validate_list(const struct lm_heap *heap, const struct lm_span *fi
   for (const struct lm_span *span = first; span != NULL; span = span->next, count++) {
     lm_must(span->state == state);
     lm_must(span->class_index == class_index);
-    if (state == LM_SPAN_FULL) lm_must(span->used_count > span->notify_count);
+    if (state == LM_SPAN_FULL) lm_must(span->used_count > span->look_at_count);
     *used += validate_span(heap, span);
     if (state == LM_SPAN_CURRENT) return 1;
   }

@@ -94,7 +94,7 @@ bool lm_watch_free(struct lm_heap *heap) {
   set_watching(heap, heap->close_looks != 0);
   if (!watch->counts && keeps_much(heap)) {
     watch->counts = true;
-    lm_heap_count_all(heap);
+    lm_heap_drain_all(heap);
   }
   return false;
 }

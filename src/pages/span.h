@@ -48,7 +48,7 @@ struct lm_span {
   /* Written by frees of the owner's that do not go onto the bin. */
   struct lm_block *free_list;
   uint32_t used_count;
-  uint32_t notify_count; /* when used_count falls to this, the owner looks at the span */
+  uint32_t look_at_count; /* when used_count falls to this, the owner looks at the span */
   struct lm_span *head_own; /* as below, for the owner, who needs only this line to free */
   struct lm_span *next, *previous;
   uint16_t extended_count;

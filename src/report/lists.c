@@ -29,7 +29,7 @@ static bool is_readable(const void *block, bool own) {
 #define BIN_SLICES_MAX 8
 static size_t bin_limit(size_t class_index) {
   const struct lm_class *class = &lm_classes[class_index];
-  return BIN_SLICES_MAX * class->block_count / class->slice_count + class->room +
+  return BIN_SLICES_MAX * class->block_count / class->slice_count + class->bin_frees +
          class->block_count;
 }
 

@@ -18,8 +18,8 @@ static uint32_t inverse_of(uint32_t odd) {
   return inverse;
 }
 
-#define ROOM_BYTES 16384
-#define ROOM_MIN_BLOCKS 16
+#define BIN_FREES_BYTES 16384
+#define BIN_FREES_MIN 16
 
 size_t lm_classed_max_bytes = LM_CLASSED_MAX_BYTES;
 
@@ -35,7 +35,7 @@ void lm_sizeclass_start(size_t page_bytes) {
     /* At least seven blocks in a span, so that most of them are not at its edges. */
     class->slice_count = class->block_bytes <= 8192 ? 1 : class->block_bytes <= 16384 ? 2 : 4;
     class->block_count = (uint16_t)(class->slice_count * LM_CLASS_SLICE_BYTES / class->block_bytes);
-    class->room = (uint16_t)lm_max(ROOM_BYTES / class->block_bytes, ROOM_MIN_BLOCKS);
+    class->bin_frees = (uint16_t)lm_max(BIN_FREES_BYTES / class->block_bytes, BIN_FREES_MIN);
   }
 }
 

@@ -164,8 +164,8 @@ static void while_malloc_takes_what_was_freed_there_is_room(void) {
 static size_t begin_with_room(void) {
   begin();
   take_blocks(0, 5 * BLOCKS);
-  size_t room = lm_classes[CLASS].room;
-  heap->rooms[CLASS] = (int16_t)room;
+  size_t room = lm_classes[CLASS].bin_frees;
+  heap->frees_left[CLASS] = (int16_t)room;
   return room;
 }
 
@@ -189,7 +189,7 @@ static void a_bin_whose_reserve_malloc_takes_always_has_room(void) {
   for (size_t turn = 0; turn < 10; turn++) {
     give_blocks(0, room + room / 2);
     take_blocks(0, room + room / 2);
-    CHECK_THAT(heap->rooms[CLASS], >=, 0);
+    CHECK_THAT(heap->frees_left[CLASS], >=, 0);
   }
   CHECK_EQ(lm_heap_validate(heap), 5 * BLOCKS);
 }
@@ -220,11 +220,11 @@ static void frees_go_into_the_spans_until_malloc_has_found_bin_and_reserve_empty
   size_t left = list_length(heap->bins[CLASS]) + list_length(heap->reserves[CLASS]);
   CHECK_EQ(left, freed - LM_DRAINED_BY_CALL);
   for (size_t i = 0; i < left; i++) {
-    CHECK_THAT(heap->rooms[CLASS], <, 0);
+    CHECK_THAT(heap->frees_left[CLASS], <, 0);
     take_blocks(i, i + 1);
   }
   take_blocks(left, left + 1);
-  CHECK_THAT(heap->rooms[CLASS], >, 0);
+  CHECK_THAT(heap->frees_left[CLASS], >, 0);
   lm_heap_validate(heap);
 }
 
@@ -232,10 +232,10 @@ static void however_many_are_freed_into_their_spans_the_room_stays_used_up(void)
   begin();
   take_blocks(0, 5 * BLOCKS);
   leave_no_room(heap, CLASS);
-  heap->rooms[CLASS] = INT16_MIN + 10;
+  heap->frees_left[CLASS] = INT16_MIN + 10;
   give_blocks(0, 100);
   CHECK_EQ(heap->bins[CLASS], LM_NO_BLOCK);
-  CHECK_THAT(heap->rooms[CLASS], <, -1);
+  CHECK_THAT(heap->frees_left[CLASS], <, -1);
 }
 
 /* ---- The sentinel ---- */

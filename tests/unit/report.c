@@ -134,7 +134,7 @@ static void *keep_guest(void *block) {
   struct lm_heap *heap = LM_THREAD(lm_this_heap);
   lm_raw_free(lm_raw_malloc(600));
   heap = LM_THREAD(lm_this_heap);
-  heap->guest_rooms[lm_sizeclass_of(600)] = 8;
+  heap->guests_left[lm_sizeclass_of(600)] = 8;
   lm_raw_free(block);
   lm_figures_gather(&figures, LM_FIGURES_ALL, heap);
   return NULL;

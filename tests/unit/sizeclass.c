@@ -31,7 +31,7 @@ static void a_span_has_at_least_seven_blocks_and_no_more_than_fit(void) {
 static void a_bin_has_room_for_16_blocks_and_for_16_kib(void) {
   for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
     const struct lm_class *class = &lm_classes[i];
-    CHECK_EQ(class->room, lm_max(16, 16 * LM_KIB / class->block_bytes));
+    CHECK_EQ(class->bin_frees, lm_max(16, 16 * LM_KIB / class->block_bytes));
   }
 }
 

@@ -69,7 +69,7 @@ static inline void *heap_take(struct lm_heap *heap, size_t class_index) {
 /* Until malloc finds the bin empty, frees of the class's blocks go into their spans. */
 static inline void leave_no_room(struct lm_heap *heap, size_t class_index) {
   if (!heap->counted[class_index]) set_class_counted(heap, class_index, true);
-  heap->rooms[class_index] = NO_ROOM;
+  heap->frees_left[class_index] = NO_FREES_LEFT;
 }
 
 /* A free by the heap's own thread, or by another's heap. */
@@ -80,7 +80,7 @@ static inline void heap_give(struct lm_heap *heap, void *address) {
   if (difference < LM_TAG_UNCOUNTED_LIMIT) {
     lm_heap_push(heap, class_index, block);
   } else if (difference < LM_TAG_SMALL_LIMIT) {
-    if (--heap->rooms[class_index] >= 0) lm_heap_push(heap, class_index, block);
+    if (--heap->frees_left[class_index] >= 0) lm_heap_push(heap, class_index, block);
     else lm_heap_free_beyond(heap, class_index, block);
   } else {
     lm_remote_free(heap, block, lm_tag_of(address) & LM_TAG_CLASS_MASK);
