@@ -60,6 +60,7 @@
 #include "large/large.c"
 #include "large/owned.c"
 
+#include "profile/samples.h"
 #if !defined(_WIN32)
 #include "profile/chance.c"
 #include "profile/file.c"

@@ -95,7 +95,7 @@ static void for_each_lock(void (*visit)(struct lm_lock *lock)) {
 #if LM_CHECKING
   visit(&lm_quarantine_lock);
 #endif
-  visit(&lm_visits_lock);
+  visit(&lm_visits_round.lock);
   for (size_t i = 0; i < LM_ORPHAN_CLASSES; i++) visit(&lm_orphan_locks[i]);
   visit(&lm_heaps_lock);
   visit(&lm_owned_lock);

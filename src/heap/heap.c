@@ -574,11 +574,10 @@ LM_NOINLINE void lm_bins_drain(struct lm_heap *heap, size_t most) {
 
 /* ---- Frees beyond the bin's room ---- */
 
-/* Frees a block when the bin has taken as many as it had room for, and leaves the heap. What is in
- * the bin becomes its reserve. If there is one already, malloc has not needed it while the bin took
- * the last ones: blocks are being freed in bulk, and keep spans that would be empty. Then they go
- * into their spans, and so do those that follow, until malloc has found the bin and the reserve
- * empty. */
+/* Frees a block when the bin has taken as many as it had room for. What is in the bin becomes its
+ * reserve. If there is one already, malloc has not needed it while the bin took the last ones:
+ * blocks are being freed in bulk, and keep spans that would be empty. Then they go into their
+ * spans, and so do those that follow, until malloc has found the bin and the reserve empty. */
 static LM_NOINLINE void free_when_full(struct lm_heap *heap, size_t class_index,
                                        struct lm_block *block) {
   if (heap->reserves[class_index] == LM_NO_BLOCK) {
@@ -593,46 +592,53 @@ static LM_NOINLINE void free_when_full(struct lm_heap *heap, size_t class_index,
     if (lm_budget_exceeded()) lm_heap_drain_all(heap);
   }
   lm_watch_full_bin(heap);
-  lm_heap_leave_at_last(heap);
+}
+
+/* Leaves the heap, which a free alone has entered, or others around it. */
+LM_INLINE void leave(struct lm_heap *heap, bool alone) {
+  if (alone) lm_heap_leave_at_last(heap);
+  else lm_heap_leave(heap);
 }
 
 /* What follows a free now and then; the heap is left. Apart, so that the free itself saves no
  * registers. */
-static LM_NOINLINE void free_and_go_on(struct lm_heap *heap, bool ended) {
+static LM_NOINLINE void free_and_go_on(struct lm_heap *heap, bool ended, bool alone) {
   if (heap->drains) lm_bins_drain(heap, heap->drains_fast ? LM_DRAINED_FAST : LM_DRAINED_BY_CALL);
   /* A thread that only frees must see the clock, too. */
   if (ended) lm_heap_tick_after_work(heap);
-  lm_heap_leave_at_last(heap);
+  leave(heap, alone);
 }
 
-static LM_NOINLINE void free_and_look(struct lm_heap *heap, struct lm_span *span) {
-  free_and_go_on(heap, look_at_fallen(heap, span));
+static LM_NOINLINE void free_and_look(struct lm_heap *heap, struct lm_span *span, bool alone) {
+  free_and_go_on(heap, look_at_fallen(heap, span), alone);
 }
 
 /* The heap has been entered, and is left. */
-static void free_entered(struct lm_heap *heap, size_t class_index, struct lm_block *block) {
-  int room = heap->frees_left[class_index];
-  if (LM_UNLIKELY(room == -1)) {
+LM_INLINE void free_entered(struct lm_heap *heap, size_t class_index, struct lm_block *block,
+                            bool alone) {
+  int left = heap->frees_left[class_index];
+  if (LM_UNLIKELY(left == -1)) {
     free_when_full(heap, class_index, block);
+    leave(heap, alone);
     return;
   }
-  if (LM_UNLIKELY(room == INT16_MIN)) heap->frees_left[class_index] = NO_FREES_LEFT;
+  if (LM_UNLIKELY(left == INT16_MIN)) heap->frees_left[class_index] = NO_FREES_LEFT;
   struct lm_span *span = lm_span_of_own(block);
   put_on_span(span, block);
-  if (LM_UNLIKELY(span->used_count == span->look_at_count)) free_and_look(heap, span);
-  else if (LM_UNLIKELY(heap->drains)) free_and_go_on(heap, false);
-  else lm_heap_leave_at_last(heap);
+  if (LM_UNLIKELY(span->used_count == span->look_at_count)) free_and_look(heap, span, alone);
+  else if (LM_UNLIKELY(heap->drains)) free_and_go_on(heap, false, alone);
+  else leave(heap, alone);
 }
 
-static LM_COLD void free_when_parked(struct lm_heap *heap, size_t class_index,
-                                     struct lm_block *block) {
-  lm_heap_take_back(heap);
-  free_entered(heap, class_index, block);
+/* In the midst of another call, whose page provider frees; or the heap is parked. */
+static LM_COLD void free_nested(struct lm_heap *heap, size_t class_index, struct lm_block *block) {
+  lm_heap_enter(heap);
+  free_entered(heap, class_index, block, false);
 }
 
 void lm_heap_free_beyond(struct lm_heap *heap, size_t class_index, struct lm_block *block) {
-  if (LM_LIKELY(lm_heap_enter_first(heap))) free_entered(heap, class_index, block);
-  else free_when_parked(heap, class_index, block);
+  if (LM_LIKELY(lm_heap_enter_alone(heap))) free_entered(heap, class_index, block, true);
+  else free_nested(heap, class_index, block);
 }
 
 bool lm_heap_put_back(struct lm_heap *heap, struct lm_span *span, struct lm_block *first,

@@ -121,7 +121,6 @@ struct lm_visits {
   /* enum lm_parked. Written by who parks and visits, one at a time, and by the thread that takes
    * the heap back. The compare-and-swaps acquire what the end of a visit releases. */
   _Atomic(uint32_t) parked;
-  _Atomic(uint32_t) ticked_ms; /* the lower half of tick_ms; a hint for who parks */
   /* What follows is written under the lock of visits. */
   uint32_t left;       /* so many rounds more are worth a visit */
   uint64_t visited_ms; /* when the heap last had its turn in a round */
@@ -198,6 +197,9 @@ struct lm_heap {
    * Pushed by any thread with a releasing compare-and-swap, taken whole by the owner with an
    * acquiring exchange. On a line of its own. */
   LM_CACHE_ALIGNED _Atomic(struct lm_message *) inbox;
+  /* The lower half of tick_ms: a hint for who parks, and all that he reads of a heap that is not to
+   * be parked; the line is others' anyway. */
+  _Atomic(uint32_t) ticked_ms;
 };
 #define LM_INBOX_CLOSED ((struct lm_message *)1)
 

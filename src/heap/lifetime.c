@@ -99,7 +99,7 @@ struct lm_heap *lm_heap_begin(void) {
    * next. */
   if (heap->kept_bytes == 0) lm_store_release(&heap->inbox, NULL);
   heap->kept_bytes = 0;
-  lm_store_relaxed(&heap->visits.ticked_ms, (uint32_t)heap->tick_ms);
+  lm_store_relaxed(&heap->ticked_ms, (uint32_t)heap->tick_ms);
   lm_heap_leave(heap);
   return heap;
 }

@@ -130,12 +130,12 @@ void lm_orphan_tick(uint64_t now_ms) {
 
 /* ---- Holes ---- */
 
-static struct lm_holes orphans_holes LM_GUARDED_BY(lm_visits_lock);
-static uint64_t holes_ms LM_GUARDED_BY(lm_visits_lock); /* when some were made last */
+static struct lm_holes orphans_holes LM_GUARDED_BY(lm_visits_round.lock);
+static uint64_t holes_ms LM_GUARDED_BY(lm_visits_round.lock); /* when some were made last */
 
 void lm_orphan_begin_round(void) { lm_holes_begin_round(&orphans_holes); }
 
-LM_REQUIRES(lm_visits_lock)
+LM_REQUIRES(lm_visits_round.lock)
 static void look_in_class(void *unused, size_t class_index, size_t *left) {
   (void)unused;
   if (!lm_orphan_waits(class_index)) return;

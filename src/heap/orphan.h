@@ -35,8 +35,8 @@ void lm_orphan_tick(uint64_t now_ms);
 /* Orphans with free blocks are looked at for holes in rounds, as a heap's spans are (holes.h). The
  * second makes some, and says whether there is more to do at once; if not, about how much is left
  * for later rounds is added to `*kept_bytes`. */
-void lm_orphan_begin_round(void) LM_REQUIRES(lm_visits_lock);
-bool lm_orphan_look(uint64_t now_ms, size_t *kept_bytes) LM_REQUIRES(lm_visits_lock);
+void lm_orphan_begin_round(void) LM_REQUIRES(lm_visits_round.lock);
+bool lm_orphan_look(uint64_t now_ms, size_t *kept_bytes) LM_REQUIRES(lm_visits_round.lock);
 
 /* Gives the OS pages back on which orphans have no block that the program has; returns how many. */
 size_t lm_orphan_make_holes(void);

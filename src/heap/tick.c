@@ -91,7 +91,7 @@ static LM_NOINLINE void tick_slow(struct lm_heap *heap, uint64_t now_ms) {
   lm_middle_tick(heap, now_ms - heap->tick_ms);
   lm_large_cache_tick(heap);
   heap->tick_ms = now_ms;
-  lm_store_relaxed(&heap->visits.ticked_ms, (uint32_t)now_ms);
+  lm_store_relaxed(&heap->ticked_ms, (uint32_t)now_ms);
   if (heap->trim_class >= LM_CLASS_COUNT) heap->trim_class = 0;
   lm_spares_tick(heap);
   if (lm_pressed(LM_PRESSURE_SOME)) keep_nothing(heap);

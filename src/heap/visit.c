@@ -4,7 +4,7 @@
 #include "heap/orphan.h"
 #include "os/os.h"
 
-struct lm_lock lm_visits_lock = LM_LOCK_INIT(LM_RANK_VISITS);
+struct lm_visits_round lm_visits_round = {.lock = LM_LOCK_INIT(LM_RANK_VISITS)};
 
 /* ---- The heap's thread ---- */
 
@@ -36,7 +36,7 @@ struct candidates {
   size_t count;
 };
 
-LM_REQUIRES(lm_visits_lock) static void park(const struct candidates *candidates) {
+LM_REQUIRES(lm_visits_round.lock) static void park(const struct candidates *candidates) {
   if (candidates->count == 0) return;
   for (size_t i = 0; i < candidates->count; i++)
     lm_store_relaxed(&candidates->heaps[i]->visits.parked, LM_PARKED);
@@ -54,7 +54,7 @@ LM_REQUIRES(lm_visits_lock) static void park(const struct candidates *candidates
 typedef bool heap_visitor(struct lm_heap *heap, uint64_t now_ms);
 
 /* Returns what the visitor does; false if the heap's thread has taken it back. */
-LM_REQUIRES(lm_visits_lock)
+LM_REQUIRES(lm_visits_round.lock)
 static bool visit_parked(struct lm_heap *heap, heap_visitor *visit, uint64_t now_ms) {
   struct lm_visits *visits = &heap->visits;
   uint32_t parked = LM_PARKED;
@@ -70,19 +70,17 @@ static bool visit_parked(struct lm_heap *heap, heap_visitor *visit, uint64_t now
 /* ---- Rounds ---- */
 
 
-static bool round_goes_on LM_GUARDED_BY(lm_visits_lock);
-static bool orphans_go_on LM_GUARDED_BY(lm_visits_lock);
-static uint64_t round_ms LM_GUARDED_BY(lm_visits_lock);         /* when it began */
-static struct lm_heap *next_heap LM_GUARDED_BY(lm_visits_lock); /* of the round */
-/* As lm_visits_kept_bytes, of what the round has been through. */
-static size_t kept_so_far LM_GUARDED_BY(lm_visits_lock);
-
-_Atomic(size_t) lm_visits_kept_bytes;
+static bool round_goes_on LM_GUARDED_BY(lm_visits_round.lock);
+static bool orphans_go_on LM_GUARDED_BY(lm_visits_round.lock);
+static uint64_t round_ms LM_GUARDED_BY(lm_visits_round.lock);         /* when it began */
+static struct lm_heap *next_heap LM_GUARDED_BY(lm_visits_round.lock); /* of the round */
+/* As lm_visits_round.kept_bytes, of what the round has been through. */
+static size_t kept_so_far LM_GUARDED_BY(lm_visits_round.lock);
 
 /* Less than a thread that makes calls takes from one tick to the next. */
 static bool is_away(const struct lm_heap *heap, uint64_t now_ms) {
-  uint32_t ticked_ms = lm_load_relaxed(&heap->visits.ticked_ms);
-  return (uint32_t)now_ms - ticked_ms >= 2 * lm_heap_tick_interval_ms();
+  uint32_t ticked_ms = lm_load_relaxed(&heap->ticked_ms);
+  return lm_os_can_order_all() && (uint32_t)now_ms - ticked_ms >= 2 * lm_heap_tick_interval_ms();
 }
 
 /* After so many visits nothing that time gives back is left, but what others send. */
@@ -93,7 +91,7 @@ static bool is_worth_it(struct lm_heap *heap) {
 }
 
 /* Of those that the step looks at. */
-LM_REQUIRES(lm_visits_lock) static void park_some(uint64_t now_ms) {
+LM_REQUIRES(lm_visits_round.lock) static void park_some(uint64_t now_ms) {
   struct candidates candidates = {.count = 0};
   struct lm_heap *heap = next_heap;
   for (size_t i = 0; i < HEAPS_PER_STEP && heap != NULL; i++, heap = heap->next_made) {
@@ -104,11 +102,12 @@ LM_REQUIRES(lm_visits_lock) static void park_some(uint64_t now_ms) {
   park(&candidates);
 }
 
-LM_REQUIRES(lm_visits_lock) static void step_through_heaps(uint64_t now_ms) {
+LM_REQUIRES(lm_visits_round.lock) static void step_through_heaps(uint64_t now_ms) {
   park_some(now_ms);
   for (size_t i = 0; i < HEAPS_PER_STEP && next_heap != NULL; i++) {
     struct lm_heap *heap = next_heap;
-    bool visits = lm_load_relaxed(&heap->visits.parked) == LM_PARKED && is_worth_it(heap);
+    bool visits = is_away(heap, now_ms) && lm_load_relaxed(&heap->visits.parked) == LM_PARKED &&
+                  is_worth_it(heap);
     if (visits && visit_parked(heap, lm_heap_visit, now_ms)) return; /* there is more to do */
     next_heap = heap->next_made;
     if (!visits) continue;
@@ -117,7 +116,7 @@ LM_REQUIRES(lm_visits_lock) static void step_through_heaps(uint64_t now_ms) {
   }
 }
 
-LM_REQUIRES(lm_visits_lock) static bool step(uint64_t now_ms) {
+LM_REQUIRES(lm_visits_round.lock) static bool step(uint64_t now_ms) {
   if (!round_goes_on) {
     if (now_ms - round_ms < lm_heap_tick_interval_ms()) return false;
     round_goes_on = orphans_go_on = true;
@@ -129,7 +128,8 @@ LM_REQUIRES(lm_visits_lock) static bool step(uint64_t now_ms) {
   if (orphans_go_on) orphans_go_on = lm_orphan_look(now_ms, &kept_so_far);
   else step_through_heaps(now_ms);
   round_goes_on = orphans_go_on || next_heap != NULL;
-  if (!round_goes_on) lm_store_relaxed(&lm_visits_kept_bytes, kept_so_far);
+  if (!round_goes_on && lm_load_relaxed(&lm_visits_round.kept_bytes) != kept_so_far)
+    lm_store_relaxed(&lm_visits_round.kept_bytes, kept_so_far);
   return round_goes_on;
 }
 
@@ -138,7 +138,7 @@ LM_REQUIRES(lm_visits_lock) static bool step(uint64_t now_ms) {
  * made at once. */
 #define STEPS_MAX 2000
 
-LM_REQUIRES(lm_visits_lock) static bool may_step(uint64_t now_ms) {
+LM_REQUIRES(lm_visits_round.lock) static bool may_step(uint64_t now_ms) {
   static uint64_t earned_ms, step_count;
   step_count = lm_min(step_count + (now_ms - earned_ms), STEPS_MAX);
   earned_ms = now_ms;
@@ -148,15 +148,15 @@ LM_REQUIRES(lm_visits_lock) static bool may_step(uint64_t now_ms) {
 }
 
 bool lm_visit_some(uint64_t now_ms) {
-  if (lm_options.purge_delay_ms == 0 || !lm_lock_try(&lm_visits_lock)) return false;
+  if (lm_options.purge_delay_ms == 0 || !lm_lock_try(&lm_visits_round.lock)) return false;
   bool more = may_step(now_ms) && step(now_ms);
-  lm_lock_free(&lm_visits_lock);
+  lm_lock_free(&lm_visits_round.lock);
   return more;
 }
 
-LM_REQUIRES(lm_visits_lock) static bool trim_heaps_of_others(void) {
+LM_REQUIRES(lm_visits_round.lock) static bool trim_heaps_of_others(void) {
   bool holes = false;
-  struct lm_heap *heap = lm_load_acquire(&lm_heaps_made);
+  struct lm_heap *heap = lm_os_can_order_all() ? lm_load_acquire(&lm_heaps_made) : NULL;
   while (heap != NULL) {
     struct lm_heap *first = heap;
     struct candidates candidates = {.count = 0};
@@ -174,8 +174,8 @@ LM_REQUIRES(lm_visits_lock) static bool trim_heaps_of_others(void) {
 
 bool lm_visit_all_to_trim(void) {
   while (lm_heap_end_oldest_kept(0)) {}
-  lm_lock_take(&lm_visits_lock);
+  lm_lock_take(&lm_visits_round.lock);
   bool holes = trim_heaps_of_others();
-  lm_lock_free(&lm_visits_lock);
+  lm_lock_free(&lm_visits_round.lock);
   return lm_orphan_make_holes() != 0 || holes;
 }

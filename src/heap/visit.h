@@ -13,7 +13,6 @@
 #define LM_HEAP_VISIT_H
 
 #include "heap/heap.h"
-#include "os/panic.h"
 
 /* Of lm_visits.parked. */
 enum lm_parked {
@@ -38,14 +37,16 @@ LM_INLINE void lm_heap_leave(struct lm_heap *heap) {
   lm_own_add_release(&heap->visits.entered, -1u);
 }
 
-/* The same where nothing is nested around it, and where it matters that the processor need not wait
- * for the last call's stores. False: the heap has to be taken back now. */
-LM_INLINE bool lm_heap_enter_first(struct lm_heap *heap) {
+/* The same where the processor need not wait for what the last call has stored, which is worth it
+ * where most frees come by. False, with the heap not entered, if it is already, or is parked. */
+LM_INLINE bool lm_heap_enter_alone(struct lm_heap *heap) {
   struct lm_visits *visits = &heap->visits;
-  lm_assert(lm_load_relaxed(&visits->entered) == 0);
+  if (LM_UNLIKELY(lm_load_word(&visits->entered) != 0)) return false;
   lm_store_relaxed(&visits->entered, 1);
   lm_order_compiled();
-  return lm_load_word(&visits->parked) == LM_NOT_PARKED;
+  if (LM_LIKELY(lm_load_word(&visits->parked) == LM_NOT_PARKED)) return true;
+  lm_store_relaxed(&visits->entered, 0);
+  return false;
 }
 LM_INLINE void lm_heap_leave_at_last(struct lm_heap *heap) {
   lm_store_release(&heap->visits.entered, 0);
@@ -55,15 +56,18 @@ LM_INLINE void lm_heap_leave_at_last(struct lm_heap *heap) {
  * that sleep. False once there is nothing more to do for a while. */
 bool lm_visit_some(uint64_t now_ms);
 
-/* About what orphans and parked heaps kept, in the last round, that rounds will give back. */
-extern _Atomic(size_t) lm_visits_kept_bytes;
-
 /* Gives back at once what can be reached of orphans, of heaps without a thread and of all others
  * but the caller's. Returns whether holes were made. */
 bool lm_visit_all_to_trim(void);
 
-/* One thread at a time visits. Held across a fork, so that the child has no heap that is being
- * visited. */
-extern struct lm_lock lm_visits_lock;
+/* On lines of their own: any tick may write to the first. */
+extern struct lm_visits_round {
+  /* One thread at a time visits. Held across a fork, so that the child has no heap that is being
+   * visited. */
+  struct lm_lock lock;
+  /* About what orphans and parked heaps kept, in the last round, that rounds will give back.
+   * Written under the lock where it changes, read by whoever asks whether much is kept. */
+  LM_CACHE_ALIGNED _Atomic(size_t) kept_bytes;
+} lm_visits_round;
 
 #endif

@@ -43,7 +43,7 @@ static bool keeps_much(const struct lm_heap *heap) {
   size_t page_count = lm_middle_cached_count(heap) +
                       lm_load_relaxed(&heap->pool->dirty_page_count);
   return lm_watch_kept_bytes(heap) + (page_count << lm_os.page_shift) +
-             lm_load_relaxed(&lm_visits_kept_bytes) >=
+             lm_load_relaxed(&lm_visits_round.kept_bytes) >=
          IDLE_MIN_BYTES;
 }
 
@@ -55,7 +55,7 @@ void lm_watch_clock(struct lm_heap *heap, uint64_t now_ms) {
   struct lm_watch *watch = &heap->watch;
   if (now_ms != watch->seen_ms || !watch->worth_it)
     watch->worth_it = holds_much(heap) || lm_load_relaxed(&lm_pool_thread_count) > 1;
-  if (watch->counts) watch->counts = keeps_much(heap);
+  if (watch->counts && now_ms != watch->seen_ms) watch->counts = keeps_much(heap);
   uint64_t elapsed_ms = lm_min(now_ms - watch->seen_ms, FREES_MAX / FREES_PER_MS);
   uint32_t free_count = watch->free_count + (uint32_t)elapsed_ms * FREES_PER_MS;
   watch->free_count = lm_max(1, lm_min(free_count, FREES_MAX));

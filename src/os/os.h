@@ -144,6 +144,8 @@ bool lm_os_is_last_thread(void);
  * a full memory barrier wherever it is. False, with nothing done, where the system cannot. Costs
  * some microseconds, and interrupts each processor that runs a thread of the process. */
 bool lm_os_order_all(void);
+/* Whether it can; constant after lm_os_start. */
+bool lm_os_can_order_all(void);
 
 /* Calls `callback(value)` at the calling thread's end, among its thread-local destructors. One
  * callback per process, given to lm_os_thread_end_start at process start. False if there is no

@@ -133,6 +133,8 @@ static void start_ordering(void) {
 #endif
 }
 
+bool lm_os_can_order_all(void) { return orders_all; }
+
 bool lm_os_order_all(void) {
 #if defined(SYS_membarrier)
   long command = MEMBARRIER_PRIVATE_EXPEDITED;

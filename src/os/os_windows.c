@@ -253,6 +253,8 @@ void lm_os_sleep_ms(uint32_t ms) { Sleep(ms); }
 
 bool lm_os_is_last_thread(void) { return false; }
 
+bool lm_os_can_order_all(void) { return true; }
+
 bool lm_os_order_all(void) {
   FlushProcessWriteBuffers();
   return true;

@@ -46,7 +46,7 @@ static void wait_for(pid_t child) {
   CHECK_EQ(status, 0);
 }
 
-/* What is in a process's file, which is removed; NULL if there is none. */
+/* What is in a process's file, which is removed; NULL if there is none, or nothing in it yet. */
 static const char *read_file(const char *name, int pid) {
   static char text[65536];
   char path[256];
@@ -57,6 +57,7 @@ static const char *read_file(const char *name, int pid) {
   CHECK(length >= 0);
   text[length] = 0;
   close(fd);
+  if (length == 0) return NULL;
   unlink(path);
   return text;
 }

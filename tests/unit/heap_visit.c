@@ -47,7 +47,7 @@ static void *free_and_sleep(void *unused) {
 
 /* As a clock that goes on by so much would have it. */
 static void let_time_pass(uint64_t ms) {
-  lm_store_relaxed(&sleeper->visits.ticked_ms, lm_load_relaxed(&sleeper->visits.ticked_ms) - ms);
+  lm_store_relaxed(&sleeper->ticked_ms, lm_load_relaxed(&sleeper->ticked_ms) - ms);
   sleeper->tick_ms -= ms;
   sleeper->visits.visited_ms -= ms;
   round_ms -= ms;

@@ -97,7 +97,7 @@ static void fork_takes_the_locks_by_rank_and_both_sides_find_them_free(void) {
   lm_raw_free(lm_raw_malloc(1));
   pid_t child = fork();
   for_each_lock(visit);
-  CHECK_EQ(last_rank, LM_RANK_TAGS);
+  CHECK_EQ(last_rank, LM_RANK_UNWIND);
   CHECK_THAT(visited, >, LM_CLASS_COUNT + LM_POOL_MAX);
   if (child == 0) _exit(0);
   int status;
