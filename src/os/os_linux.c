@@ -307,6 +307,10 @@ int lm_os_commit(void *address, size_t size) {
 
 enum trial { UNTRIED, WORKS, FAILS };
 
+/* ThreadSanitizer does not see that pages are mapped and unmapped by the system call alone, and
+ * takes two trials at the same address for one piece of memory. */
+#define UNSEEN_BY_SANITIZERS LM_NOINLINE __attribute__((no_sanitize_thread))
+
 /* Two readable and writable pages, without a fault point: these calls are nobody's. */
 static volatile char *map_trial(void) {
   long address = lm_syscall6(LM_SYS_MMAP, 0, 2 * (long)lm_os.page_bytes, PROT_READ | PROT_WRITE,
@@ -314,7 +318,7 @@ static volatile char *map_trial(void) {
   return is_error(address) ? NULL : (volatile char *)address;
 }
 
-static enum trial try_purge(void) {
+UNSEEN_BY_SANITIZERS static enum trial try_purge(void) {
   volatile char *pages = map_trial();
   if (pages == NULL) return UNTRIED;
   pages[0] = 1;
@@ -378,7 +382,7 @@ int lm_os_remap(void *address, size_t size, size_t new_size, void **result) {
 
 /* An emulator that does not know the last flag may unmap the source, or think that it has: then its
  * system calls do not write there any more, nor some instructions. */
-static enum trial try_move(void) {
+UNSEEN_BY_SANITIZERS static enum trial try_move(void) {
   volatile char *pages = map_trial(), *target = pages + lm_os.page_bytes;
   long size = (long)lm_os.page_bytes;
   if (pages == NULL) return UNTRIED;
