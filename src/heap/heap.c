@@ -600,6 +600,12 @@ LM_INLINE void leave(struct lm_heap *heap, bool alone) {
   else lm_heap_leave(heap);
 }
 
+static LM_NOINLINE void free_and_leave_when_full(struct lm_heap *heap, size_t class_index,
+                                                 struct lm_block *block, bool alone) {
+  free_when_full(heap, class_index, block);
+  leave(heap, alone);
+}
+
 /* What follows a free now and then; the heap is left. Apart, so that the free itself saves no
  * registers. */
 static LM_NOINLINE void free_and_go_on(struct lm_heap *heap, bool ended, bool alone) {
@@ -618,8 +624,7 @@ LM_INLINE void free_entered(struct lm_heap *heap, size_t class_index, struct lm_
                             bool alone) {
   int left = heap->frees_left[class_index];
   if (LM_UNLIKELY(left == -1)) {
-    free_when_full(heap, class_index, block);
-    leave(heap, alone);
+    free_and_leave_when_full(heap, class_index, block, alone);
     return;
   }
   if (LM_UNLIKELY(left == INT16_MIN)) heap->frees_left[class_index] = NO_FREES_LEFT;

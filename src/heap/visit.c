@@ -26,13 +26,18 @@ LM_NOINLINE void lm_heap_take_back(struct lm_heap *heap) {
   }
 }
 
+/* Not where pages come from the program's callbacks: these may allocate, and the lock of visits is
+ * none that they may be called under. */
+static bool can_visit(void) {
+  return lm_os_can_order_all() && lm_load_relaxed(&lm_pools[0].provider) == NULL;
+}
+
 /* ---- Parking ---- */
 
-#define HEAPS_PER_STEP 32 /* looked at, each perhaps a cache miss */
-#define PARKED_AT_ONCE HEAPS_PER_STEP
+#define HEAPS_PER_STEP 32 /* looked at, each perhaps a cache miss; parked at once */
 
 struct candidates {
-  struct lm_heap *heaps[PARKED_AT_ONCE];
+  struct lm_heap *heaps[HEAPS_PER_STEP];
   size_t count;
 };
 
@@ -69,7 +74,6 @@ static bool visit_parked(struct lm_heap *heap, heap_visitor *visit, uint64_t now
 
 /* ---- Rounds ---- */
 
-
 static bool round_goes_on LM_GUARDED_BY(lm_visits_round.lock);
 static bool orphans_go_on LM_GUARDED_BY(lm_visits_round.lock);
 static uint64_t round_ms LM_GUARDED_BY(lm_visits_round.lock);         /* when it began */
@@ -80,7 +84,7 @@ static size_t kept_so_far LM_GUARDED_BY(lm_visits_round.lock);
 /* Less than a thread that makes calls takes from one tick to the next. */
 static bool is_away(const struct lm_heap *heap, uint64_t now_ms) {
   uint32_t ticked_ms = lm_load_relaxed(&heap->ticked_ms);
-  return lm_os_can_order_all() && (uint32_t)now_ms - ticked_ms >= 2 * lm_heap_tick_interval_ms();
+  return can_visit() && (uint32_t)now_ms - ticked_ms >= 2 * lm_heap_tick_interval_ms();
 }
 
 /* After so many visits nothing that time gives back is left, but what others send. */
@@ -156,11 +160,11 @@ bool lm_visit_some(uint64_t now_ms) {
 
 LM_REQUIRES(lm_visits_round.lock) static bool trim_heaps_of_others(void) {
   bool holes = false;
-  struct lm_heap *heap = lm_os_can_order_all() ? lm_load_acquire(&lm_heaps_made) : NULL;
+  struct lm_heap *heap = can_visit() ? lm_load_acquire(&lm_heaps_made) : NULL;
   while (heap != NULL) {
     struct lm_heap *first = heap;
     struct candidates candidates = {.count = 0};
-    for (; heap != NULL && candidates.count < PARKED_AT_ONCE; heap = heap->next_made) {
+    for (; heap != NULL && candidates.count < HEAPS_PER_STEP; heap = heap->next_made) {
       bool idle = lm_load_relaxed(&heap->visits.parked) == LM_NOT_PARKED &&
                   lm_load_relaxed(&heap->visits.entered) == 0;
       if (idle) candidates.heaps[candidates.count++] = heap;
