@@ -24,8 +24,16 @@ LM_INLINE void lm_bin_end_guests(struct lm_heap *heap, size_t class_index) {
 
 /* Moves the class's reserve, if there is one, into its bin, which is empty. */
 LM_INLINE void lm_bin_load_reserve(struct lm_heap *heap, size_t class_index) {
+  if (heap->reserves[class_index] == NULL) return;
   heap->bins[class_index] = heap->reserves[class_index];
-  heap->reserves[class_index] = LM_NO_BLOCK;
+  heap->reserves[class_index] = NULL;
+}
+
+/* Makes what is in the class's bin its reserve; there is none. */
+LM_INLINE void lm_bin_store_reserve(struct lm_heap *heap, size_t class_index) {
+  if (heap->bins[class_index] == LM_NO_BLOCK) return;
+  heap->reserves[class_index] = heap->bins[class_index];
+  heap->bins[class_index] = LM_NO_BLOCK;
 }
 
 /* Lets a bin be put back into its spans, some blocks in each call. */

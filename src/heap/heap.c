@@ -13,11 +13,15 @@
 #include "heap/spares.h"
 #include "heap/visit.h"
 #include "heap/watch.h"
+#include "pages/meta.h"
 
 struct lm_heap lm_empty_heap = {
     .bins = {[0 ... LM_BIN_COUNT - 1] = LM_NO_BLOCK},
-    .reserves = {[0 ... LM_CLASS_COUNT - 1] = LM_NO_BLOCK},
     .tag = LM_TAG_NO_HEAP, .free_tag = LM_TAG_NO_HEAP, .pool = &lm_pools[0]};
+
+_Static_assert(offsetof(struct lm_heap, middle) + offsetof(struct lm_middle, cached) <=
+                   LM_META_PAGE_BYTES,
+               "what a thread with a few small blocks needs is on the first page");
 
 /* Reading the clock costs as much as the rest of a refill, so that only some look at it. */
 #define REFILLS_PER_TICK 8
@@ -456,7 +460,7 @@ static void *grow(struct lm_heap *heap, size_t class_index, bool *zero) {
 static void *take_slow(struct lm_heap *heap, size_t class_index, bool *zero) {
   *zero = false;
   lm_inspect_empty_bin(heap, class_index);
-  if (heap->reserves[class_index] != LM_NO_BLOCK) return take_reserve(heap, class_index);
+  if (heap->reserves[class_index] != NULL) return take_reserve(heap, class_index);
   heap->frees_left[class_index] = frees_of_bin(heap, class_index);
   if (LM_UNLIKELY(heap->fallen_count != 0)) { /* it may only have looked like a fall */
     heap->fallen_count = 0;
@@ -518,15 +522,14 @@ static LM_NOINLINE void give_home(struct lm_heap *heap, struct lm_block **blocks
 /* Puts up to `most` blocks of a bin back, GIVEN_AT_ONCE of them at most, or of its reserve once the
  * bin is empty. Returns how many: 0 if both are. */
 static LM_NOINLINE size_t give_some(struct lm_heap *heap, size_t class_index, size_t most) {
-  bool bin = heap->bins[class_index] != LM_NO_BLOCK;
-  struct lm_block **list = bin ? &heap->bins[class_index] : &heap->reserves[class_index];
-  struct lm_block *blocks[GIVEN_AT_ONCE], *block = *list;
+  if (heap->bins[class_index] == LM_NO_BLOCK) lm_bin_load_reserve(heap, class_index);
+  struct lm_block *blocks[GIVEN_AT_ONCE], *block = heap->bins[class_index];
   size_t count = 0;
   for (; lm_is_block(block) && count < lm_min(most, GIVEN_AT_ONCE); block = block->next) {
     __builtin_prefetch(lm_span_record_of(block), 1);
     blocks[count++] = block;
   }
-  *list = block;
+  heap->bins[class_index] = block;
   if (LM_UNLIKELY(!lm_is_block(block) && block != LM_NO_BLOCK))
     lm_misuse_broken_link(lm_classes[class_index].block_bytes);
   if (LM_UNLIKELY(lm_bin_has_guests(heap, class_index))) give_home(heap, blocks, count);
@@ -580,9 +583,8 @@ LM_NOINLINE void lm_bins_drain(struct lm_heap *heap, size_t most) {
  * spans, and so do those that follow, until malloc has found the bin and the reserve empty. */
 static LM_NOINLINE void free_when_full(struct lm_heap *heap, size_t class_index,
                                        struct lm_block *block) {
-  if (heap->reserves[class_index] == LM_NO_BLOCK) {
-    heap->reserves[class_index] = heap->bins[class_index];
-    heap->bins[class_index] = LM_NO_BLOCK;
+  if (heap->reserves[class_index] == NULL) {
+    lm_bin_store_reserve(heap, class_index);
     heap->frees_left[class_index] = (int16_t)(frees_of_bin(heap, class_index) - 1);
     lm_heap_push(heap, class_index, block);
   } else {

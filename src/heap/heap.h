@@ -53,12 +53,10 @@ struct lm_cached {
  * middle.h. What a block of n pages is found by has the index n - 1. */
 struct lm_middle {
   uint64_t lengths; /* bit i: cached[i] has blocks */
-  struct lm_cached *cached[LM_CHUNK_RUN_MAX]; /* by length */
+  uint64_t runs;    /* bit n - 1: by_run[n] has chunks */
   ptrdiff_t cache_room; /* how much more may be cached; used_count counts what is, too */
   struct lm_learning learning; /* of pages that the program has, and of what was not cached */
   uint32_t calls_to_tick; /* not 0 */
-  uint64_t runs; /* bit n - 1: by_run[n] has chunks */
-  struct lm_span_list by_run[LM_CHUNK_RUN_MAX + 1]; /* by run_limit */
   size_t used_count, dirty_count; /* in blocks; free and dirty */
   size_t flush_index;
   size_t empty_chunk_count;
@@ -66,6 +64,8 @@ struct lm_middle {
   uint32_t tick_count;
   bool takes; /* a block has been taken since an orphan was last adopted for its freed blocks */
   bool rests; /* most is free, as the last free has found, and heaps keep too much */
+  struct lm_cached *cached[LM_CHUNK_RUN_MAX];       /* by length */
+  struct lm_span_list by_run[LM_CHUNK_RUN_MAX + 1]; /* by run_limit */
 };
 
 /* The large blocks that were freed last, in a ring; large_cache.h. */
@@ -84,8 +84,7 @@ struct lm_large_cache {
 
 /* Empty spans that the heap keeps, and what it knows of them; counts are of slices. spares.h. */
 struct lm_spares {
-  struct lm_span *of_class[LM_CLASS_COUNT]; /* linked by next */
-  uint64_t classes[LM_BITMAP_WORDS(LM_CLASS_COUNT)]; /* bit i: of_class[i] has some */
+  uint64_t classes[LM_BITMAP_WORDS(LM_CLASS_COUNT)]; /* bit i: spare_spans[i] has some */
   size_t next_class; /* of which one is given back next */
   size_t count;
   size_t lowest_count;  /* since the last tick */
@@ -129,6 +128,8 @@ struct lm_visits {
 };
 #define LM_VISITS_OF_PARKED 128
 
+/* A thread that has a few small blocks touches the first page only: what it needs stands in front,
+ * up to the counts of `middle`. The others are touched once there is something to put there. */
 struct lm_heap {
   struct lm_block *bins[LM_BIN_COUNT];
   /* How many counted frees the bin takes until it is looked at again; negative: none, until malloc
@@ -141,49 +142,47 @@ struct lm_heap {
   _Atomic(uint32_t) free_tag;
   struct lm_watch watch;
   struct lm_visits visits;
-  uint64_t tick_ms;            /* when the slow path last looked at the clock's purposes */
-  uint32_t refill_count;
-  uint32_t early_growths;      /* while messages waited, since the inbox was last found empty */
-  size_t trim_class;           /* classes below have been looked at since the last tick */
-  size_t chained_weight;       /* about what is in chains and parcels; 0: nothing */
-  size_t flush_part;           /* the chains that are sent next */
   struct lm_pool *pool;
-  /* What was in the bin when it had no more room. malloc takes it once the bin is empty. */
-  struct lm_block *reserves[LM_CLASS_COUNT];
+
+  /* By class. */
   struct lm_span *current[LM_CLASS_COUNT]; /* NULL if there is none */
-  struct lm_span_list usable[LM_CLASS_COUNT];
-  struct lm_span_list full[LM_CLASS_COUNT];
-  bool counted[LM_CLASS_COUNT]; /* frees of the class's blocks are */
-  size_t slice_count;           /* of all the heap's spans, but for chunks */
-  size_t fallen_count; /* slices that bins may keep since most has been freed; 0: they do not */
-  struct lm_span *sentinel;     /* counted, of a class that is not; or NULL */
-  uint8_t used_chains[LM_CHAIN_PARTS]; /* bit i of a part: its chain i has blocks */
-  LM_CACHE_ALIGNED struct lm_chain chains[LM_CHAIN_COUNT];
-  struct lm_parcel parcels[LM_PARCEL_COUNT];
-  /* Taken out of the inbox and not put back yet, newest first; and by visits, which leave those of
-   * middle blocks. */
-  struct lm_message *received, *received_of_chunks;
-  struct lm_middle middle;
-  struct lm_large_cache large_cache;
-  struct lm_spares spares;
-  uint32_t span_counts[LM_CLASS_COUNT]; /* of all the heap's spans, by class */
+  uint32_t span_counts[LM_CLASS_COUNT];    /* of all the heap's spans */
+  bool counted[LM_CLASS_COUNT];            /* frees of the class's blocks are */
   /* Blocks of larger classes that requests of this one got since it last had a span. */
   uint8_t borrowed_counts[LM_CLASS_COUNT];
-  struct lm_block *bins_seen[LM_CLASS_COUNT]; /* as they were at the last tick */
   /* One more than the guests that the bin still takes; 0: it takes none and has none. Small blocks
    * and middle ones are never guests. */
   uint8_t guests_left[LM_CLASS_MIDDLE + 1];
-  uint32_t parts_since_refill; /* parts of the chains sent since malloc last found a bin empty */
-  /* Classes whose bins are being put back into their spans, some blocks in each call. */
-  uint64_t draining[LM_BITMAP_WORDS(LM_CLASS_COUNT)];
-  size_t drained_class; /* the one whose turn it is */
-  bool drains, drains_fast; /* there are such; more blocks in each call */
-  uint32_t close_looks; /* so many frees more are looked at closely; inspect.h */
+
+  /* The tick. */
+  uint64_t tick_ms;    /* when the slow path last looked at the clock's purposes */
+  size_t trim_class;   /* classes below have been looked at since the last tick */
+  size_t fallen_count; /* slices that bins may keep since most has been freed; 0: they do not */
+  struct lm_span *sentinel; /* counted, of a class that is not; or NULL */
+  size_t reported_bytes;    /* budget.h */
+  uint32_t refill_count;
   bool ticks; /* a tick is under way: what it brings about starts no other */
   /* The tick has left some of that to the next ones. */
   bool turns_pools, ends_kept, visits_others;
   struct lm_holes holes;
-  size_t reported_bytes; /* budget.h */
+  size_t slice_count; /* of all the heap's spans, but for chunks */
+
+  /* Classes whose bins are being put back into their spans, some blocks in each call. */
+  uint64_t draining[LM_BITMAP_WORDS(LM_CLASS_COUNT)];
+  size_t drained_class;       /* the one whose turn it is */
+  bool drains, drains_fast;   /* there are such; more blocks in each call */
+  uint32_t close_looks;       /* so many frees more are looked at closely; inspect.h */
+
+  /* Blocks of other heaps, and those that others send; remote.h. */
+  uint32_t early_growths;      /* while messages waited, since the inbox was last found empty */
+  uint32_t parts_since_refill; /* parts of the chains sent since malloc last found a bin empty */
+  size_t chained_weight;       /* about what is in chains and parcels; 0: nothing */
+  size_t flush_part;           /* the chains that are sent next */
+  /* Taken out of the inbox and not put back yet, newest first; and by visits, which leave those of
+   * middle blocks. */
+  struct lm_message *received, *received_of_chunks;
+  uint8_t used_chains[LM_CHAIN_PARTS]; /* bit i of a part: its chain i has blocks */
+
   /* This and the next three: while it has no thread, under the lists' lock. */
   struct lm_heap *next;
   struct lm_heap *newer; /* of a kept heap: the one that was kept after it */
@@ -200,6 +199,22 @@ struct lm_heap {
   /* The lower half of tick_ms: a hint for who parks, and all that he reads of a heap that is not to
    * be parked; the line is others' anyway. */
   _Atomic(uint32_t) ticked_ms;
+
+  LM_CACHE_ALIGNED struct lm_spares spares;
+  struct lm_middle middle;
+  struct lm_large_cache large_cache;
+
+  /* By class, again. */
+  struct lm_span *spare_spans[LM_CLASS_COUNT]; /* linked by next; spares.h */
+  struct lm_span_list usable[LM_CLASS_COUNT];
+  struct lm_span_list full[LM_CLASS_COUNT];
+  /* What was in the bin when it had no more room. malloc takes it once the bin is empty. NULL:
+   * nothing. */
+  struct lm_block *reserves[LM_CLASS_COUNT];
+  struct lm_block *bins_seen[LM_CLASS_COUNT]; /* first ones at the last tick; NULL: none */
+
+  LM_CACHE_ALIGNED struct lm_chain chains[LM_CHAIN_COUNT];
+  struct lm_parcel parcels[LM_PARCEL_COUNT];
 };
 #define LM_INBOX_CLOSED ((struct lm_message *)1)
 
@@ -207,10 +222,9 @@ struct lm_heap {
  * every call takes the slow path, which makes one. Never written to. */
 extern struct lm_heap lm_empty_heap;
 
-/* Of a heap whose memory is all zero: makes its bins and reserves empty. */
+/* Of a heap whose memory is all zero: makes its bins empty. */
 LM_INLINE void lm_heap_empty_bins(struct lm_heap *heap) {
   for (size_t i = 0; i < LM_BIN_COUNT; i++) heap->bins[i] = LM_NO_BLOCK;
-  for (size_t i = 0; i < LM_CLASS_COUNT; i++) heap->reserves[i] = LM_NO_BLOCK;
 }
 
 LM_INLINE bool lm_heap_is_empty(const struct lm_heap *heap) { return heap == &lm_empty_heap; }

@@ -97,7 +97,8 @@ static void inspect_spans(struct inspection *inspection, const struct lm_span_li
 static void inspect_class(struct inspection *inspection, const struct lm_heap *heap,
                           size_t class_index) {
   inspect_young(inspection, heap->bins[class_index], class_index);
-  inspect_young(inspection, heap->reserves[class_index], class_index);
+  struct lm_block *reserve = heap->reserves[class_index];
+  if (reserve != NULL) inspect_young(inspection, reserve, class_index);
   if (heap->span_counts[class_index] == 0) return;
   const struct lm_span *current = heap->current[class_index];
   if (current != NULL) inspect_young(inspection, current->free_list, class_index);

@@ -36,7 +36,7 @@ LM_REQUIRES(lm_heaps_lock) static void remove_live(size_t count) {
 /* ---- A thread's begin and end ---- */
 
 static struct lm_heap *make_heap(void) {
-  struct lm_heap *heap = lm_meta_take(sizeof *heap);
+  struct lm_heap *heap = lm_meta_take_pages(sizeof *heap);
   if (heap == NULL) return NULL;
   lm_heap_empty_bins(heap);
   lm_middle_begin(heap);
@@ -124,8 +124,10 @@ static void leave_spans(struct lm_heap *heap) {
   for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
     lm_heap_flush_bin(heap, i);
     struct lm_span *span = heap->current[i];
-    heap->current[i] = NULL;
-    if (span != NULL) leave_span(span);
+    if (span != NULL) {
+      heap->current[i] = NULL;
+      leave_span(span);
+    }
     leave_list(&heap->usable[i]);
     leave_list(&heap->full[i]);
   }

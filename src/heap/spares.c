@@ -37,8 +37,8 @@ bool lm_spares_give(struct lm_heap *heap, struct lm_span *span) {
   size_t class_index = span->class_index;
   lm_span_set_tag(span, LM_TAG_SPARE);
   span->state = LM_SPAN_SPARE;
-  span->next = spares->of_class[class_index];
-  spares->of_class[class_index] = span;
+  span->next = heap->spare_spans[class_index];
+  heap->spare_spans[class_index] = span;
   lm_bitmap_set(spares->classes, class_index, class_index + 1);
   spares->count += span->slice_count;
   return give_excess(heap);
@@ -46,9 +46,9 @@ bool lm_spares_give(struct lm_heap *heap, struct lm_span *span) {
 
 struct lm_span *lm_spares_take(struct lm_heap *heap, size_t class_index) {
   struct lm_spares *spares = &heap->spares;
-  struct lm_span *span = spares->of_class[class_index];
+  struct lm_span *span = heap->spare_spans[class_index];
   if (span == NULL) return NULL;
-  spares->of_class[class_index] = span->next;
+  heap->spare_spans[class_index] = span->next;
   if (span->next == NULL) lm_bitmap_clear(spares->classes, class_index, class_index + 1);
   span->next = NULL;
   spares->count -= span->slice_count;

@@ -51,9 +51,14 @@ static void trim_current(struct lm_heap *heap, size_t class_index) {
 static void trim_class(struct lm_heap *heap, size_t class_index) {
   if (heap->bins[class_index] == LM_NO_BLOCK) lm_bin_load_reserve(heap, class_index);
   struct lm_block *first = heap->bins[class_index];
-  if (first == LM_NO_BLOCK) lm_bin_end_guests(heap, class_index);
-  else if (first == heap->bins_seen[class_index]) lm_bin_start_draining(heap, class_index);
-  heap->bins_seen[class_index] = first;
+  if (first == LM_NO_BLOCK) {
+    lm_bin_end_guests(heap, class_index);
+    first = NULL;
+  } else if (first == heap->bins_seen[class_index]) {
+    lm_bin_start_draining(heap, class_index);
+  }
+  /* A thread that uses few classes does not touch the page. */
+  if (first != heap->bins_seen[class_index]) heap->bins_seen[class_index] = first;
   trim_current(heap, class_index);
 }
 

@@ -82,7 +82,7 @@ static void validate_spares(const struct lm_heap *heap) {
   const struct lm_spares *spares = &heap->spares;
   size_t count = 0;
   for (size_t i = 0; i < LM_CLASS_COUNT; i++) {
-    const struct lm_span *span = spares->of_class[i];
+    const struct lm_span *span = heap->spare_spans[i];
     lm_must(lm_bitmap_test(spares->classes, i) == (span != NULL));
     for (; span != NULL; span = span->next) {
       lm_must(span->state == LM_SPAN_SPARE);
@@ -124,7 +124,8 @@ size_t lm_heap_validate(const struct lm_heap *heap) {
     lm_must(spans == heap->span_counts[i]);
     slices += spans * lm_classes[i].slice_count;
     if (spans * lm_classes[i].slice_count > LM_UNCOUNTED_SLICES) lm_must(heap->counted[i]);
-    used -= validate_bin(heap, i, heap->bins[i]) + validate_bin(heap, i, heap->reserves[i]);
+    used -= validate_bin(heap, i, heap->bins[i]);
+    if (heap->reserves[i] != NULL) used -= validate_bin(heap, i, heap->reserves[i]);
   }
   lm_must(slices == heap->slice_count);
   bool is_threads = !lm_tag_is_shared(heap->tag); /* first-class heaps do not watch the clock */

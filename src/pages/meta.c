@@ -15,19 +15,30 @@ LM_REQUIRES(lm_meta_lock) static void begin_batch(struct lm_meta_batch *batch) {
   batch_end = (char *)batch + LM_META_BATCH_BYTES;
 }
 
-void *lm_meta_take(size_t size) {
-  size = lm_align_up(size, LM_CACHE_LINE_BYTES);
+/* Cuts a record off the batch; NULL if it is too short. */
+LM_REQUIRES(lm_meta_lock) static void *cut_record(size_t size, size_t alignment) {
+  char *record = (char *)lm_align_up((uintptr_t)batch_next, alignment);
+  if (record > batch_end || (size_t)(batch_end - record) < size) return NULL;
+  batch_next = record + size;
+  return record;
+}
+
+static void *take_record(size_t size, size_t alignment) {
   lm_lock_take(&lm_meta_lock);
-  void *record = NULL;
-  if ((size_t)(batch_end - batch_next) < size) {
-    void *fresh;
-    if (lm_region_map_memory(LM_META_BATCH_BYTES, lm_os.page_bytes, &fresh) == 0)
-      begin_batch(fresh);
-  }
-  if ((size_t)(batch_end - batch_next) >= size) {
-    record = batch_next;
-    batch_next += size;
+  void *fresh, *record = cut_record(size, alignment);
+  if (record == NULL &&
+      lm_region_map_memory(LM_META_BATCH_BYTES, lm_os.page_bytes, &fresh) == 0) {
+    begin_batch(fresh);
+    record = cut_record(size, alignment);
   }
   lm_lock_free(&lm_meta_lock);
   return record;
+}
+
+void *lm_meta_take(size_t size) {
+  return take_record(lm_align_up(size, LM_CACHE_LINE_BYTES), LM_CACHE_LINE_BYTES);
+}
+
+void *lm_meta_take_pages(size_t size) {
+  return take_record(lm_align_up(size, LM_META_PAGE_BYTES), LM_META_PAGE_BYTES);
 }

@@ -20,5 +20,9 @@ extern _Atomic(struct lm_meta_batch *) lm_meta_batches;
 
 /* Zero memory aligned to a cache line, or NULL. */
 void *lm_meta_take(size_t size);
+/* The same aligned to LM_META_PAGE_BYTES, so that the record's parts are in known pages where the
+ * system's are as small. */
+#define LM_META_PAGE_BYTES 4096
+void *lm_meta_take_pages(size_t size);
 
 #endif

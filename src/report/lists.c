@@ -47,7 +47,8 @@ static size_t count_bin(const struct lm_block *block, size_t class_index, bool o
 static void sum_bins(const struct lm_heap *heap, bool own, struct lm_class_figures *classes) {
   for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
     classes[i].bin_count += count_bin(read_link(&heap->bins[i]), i, own);
-    classes[i].bin_count += count_bin(read_link(&heap->reserves[i]), i, own);
+    const struct lm_block *reserve = read_link(&heap->reserves[i]);
+    if (reserve != NULL) classes[i].bin_count += count_bin(reserve, i, own);
   }
 }
 
