@@ -5,8 +5,6 @@
  * size and three flags; see "Malloc Internals" in glibc's wiki. */
 #include "api/foreign.h"
 
-#include <string.h>
-
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "os/os.h"
@@ -16,6 +14,7 @@
 #define CHUNK_MAPPED ((size_t)2)
 #define CHUNK_OTHER_ARENA ((size_t)4)
 #define CHUNK_FLAGS ((size_t)7)
+#define BLOCK_ALIGNMENT (2 * sizeof(size_t)) /* the least of all processors */
 /* Alignment of the heaps of arenas but the first. */
 #define ARENA_HEAP_BYTES ((LM_BITS_64 ? 64 : 1) * LM_MIB)
 
@@ -60,7 +59,9 @@ static bool find_mapped(uintptr_t address, struct range *range) {
   struct lm_os_mapping mapping;
   if (!lm_os_find_mapping(address, &mapping) || !mapping.readable || !mapping.writable)
     return false;
-  *range = (struct range){mapping.start, mapping.end, strcmp(mapping.path, "[heap]") == 0};
+  uintptr_t heap_start = lm_os_break_start(&mapping);
+  *range = address < heap_start ? (struct range){mapping.start, heap_start, false}
+                                : (struct range){heap_start, mapping.end, true};
   return true;
 }
 
@@ -110,7 +111,7 @@ static bool is_libc_chunk(uintptr_t chunk, find_range *find_any) {
 
 static bool is_libc_block(uintptr_t address) {
   uintptr_t chunk = address - 2 * sizeof(size_t);
-  if (address % LM_GRANULE_BYTES != 0 || address < 2 * sizeof(size_t)) return false;
+  if (address % BLOCK_ALIGNMENT != 0 || address < 2 * sizeof(size_t)) return false;
   /* What is known may have grown since. */
   return is_libc_chunk(chunk, find_known) || is_libc_chunk(chunk, find_mapped);
 }

@@ -223,6 +223,9 @@ bool lm_os_find_mapping(uintptr_t address, struct lm_os_mapping *mapping);
 bool lm_os_is_readable(const void *address);
 
 #if !defined(_WIN32)
+/* Where in the mapping the memory begins that grows by brk(2): the program's own variables may be
+ * before it. Its end if none of it is in there. */
+uintptr_t lm_os_break_start(const struct lm_os_mapping *mapping);
 /* Copies what can be read of so many bytes, from the first on; returns how many. */
 size_t lm_os_read_memory(const void *address, void *buffer, size_t size);
 

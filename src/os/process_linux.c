@@ -170,6 +170,27 @@ bool lm_os_find_mapping(uintptr_t address, struct lm_os_mapping *mapping) {
   return found;
 }
 
+/* Where the program's own segments end; 0 if that is not known. */
+static uintptr_t program_end(void) {
+  const ElfW(Phdr) *headers = (const void *)getauxval(AT_PHDR);
+  uintptr_t bias = 0, end = 0;
+  for (size_t i = 0; headers != NULL && i < getauxval(AT_PHNUM); i++) {
+    if (headers[i].p_type == PT_PHDR) bias = (uintptr_t)headers - headers[i].p_vaddr;
+    if (headers[i].p_type == PT_LOAD)
+      end = lm_max(end, (uintptr_t)(headers[i].p_vaddr + headers[i].p_memsz));
+  }
+  return end + bias;
+}
+
+/* The kernel names the mapping; emulators do not. */
+uintptr_t lm_os_break_start(const struct lm_os_mapping *mapping) {
+  uintptr_t end = (uintptr_t)lm_syscall6(SYS_brk, 0, 0, 0, 0, 0, 0), first = program_end();
+  bool is_break = same_string(mapping->path, "[heap]") ||
+                  (mapping->start < end && end <= mapping->end);
+  if (!is_break) return mapping->end;
+  return first > mapping->start && first < mapping->end ? first : mapping->start;
+}
+
 void lm_os_visit_code(lm_os_mapping_visitor *visit, void *context) {
   struct mapping_reader reader;
   if (!begin_mappings(&reader)) return;
