@@ -6,6 +6,11 @@
  * Arguments: none, or `on` if LOAM_OPTIONS has it, as the program starts itself anew. */
 #include "provider.h"
 
+/* Nearly as large as a block in a region can be, of which none holds three; and a smaller one. */
+#define LARGE_BYTES (sizeof(void *) == 8 ? 30 * MIB : 3 * MIB)
+#define LITTLE_BYTES (sizeof(void *) == 8 ? 10 * MIB : MIB)
+#define BLOCKS (sizeof(void *) == 8 ? 3 : 25) /* together no longer little */
+
 static void *early; /* of before the C library has its environment */
 static void allocate_early(void) { early = opaque(malloc(8000)); }
 __attribute__((section(".preinit_array"), used)) static void (*preinit)(void) = allocate_early;
@@ -45,22 +50,23 @@ static void check_regions_with_option(void) {
   char *blocks[3]; /* which no region has room for together */
   CHECK(is_advised(early));
   for (size_t i = 0; i < 3; i++) {
-    blocks[i] = opaque(malloc(30 * MIB));
-    CHECK(is_advised(blocks[i]) && is_advised(blocks[i] + 30 * MIB - 1));
+    blocks[i] = opaque(malloc(LARGE_BYTES));
+    CHECK(is_advised(blocks[i]) && is_advised(blocks[i] + LARGE_BYTES - 1));
   }
   for (size_t i = 0; i < 3; i++) free(blocks[i]);
 }
 
 static void check_regions_without(void) {
-  char *blocks[3];
+  char *blocks[BLOCKS], *last;
   CHECK(refuses(early));
-  blocks[0] = opaque(malloc(10 * MIB));
+  blocks[0] = opaque(malloc(LITTLE_BYTES));
   CHECK(refuses(early) && refuses(blocks[0])); /* it is little yet */
-  for (size_t i = 1; i < 3; i++) blocks[i] = opaque(malloc(30 * MIB));
+  for (size_t i = 1; i < BLOCKS; i++) blocks[i] = opaque(malloc(LARGE_BYTES));
+  last = blocks[BLOCKS - 1];
   CHECK_EQ(refuses(early), !system_gives_them());
   CHECK_EQ(is_advised(early), system_gives_them());
-  CHECK(!refuses(blocks[2]) && !is_advised(blocks[2])); /* a region of later: as the system likes */
-  for (size_t i = 0; i < 3; i++) free(blocks[i]);
+  CHECK(!refuses(last) && !is_advised(last)); /* a region of later: as the system likes */
+  for (size_t i = 0; i < BLOCKS; i++) free(blocks[i]);
 }
 
 static void check_huge_block(int on) {

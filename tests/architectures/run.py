@@ -22,7 +22,8 @@ sys.path.insert(0, os.path.join(TESTS, "misuse"))
 import expect # noqa: E402
 
 SKIPPED = 77
-M32 = ["-m32", "-idirafter", "/usr/include/x86_64-linux-gnu"]
+# Profiles follow frame pointers there.
+M32 = ["-m32", "-fno-omit-frame-pointer", "-idirafter", "/usr/include/x86_64-linux-gnu"]
 
 
 def cross(prefix, qemu, *flags):
@@ -46,7 +47,7 @@ PLATFORMS = {
 FOLDERS = ["api", "stress", "fork", "misuse", "unit", "fuzz"]
 FLAGS = ["-g", "-O1", "-fno-builtin", "-w", "-D_FILE_OFFSET_BITS=64", f"-I{TESTS}", f"-I{ROOT}/include",
          f"-I{ROOT}/src"]
-LINK = ["-Wl,-z,dynamic-undefined-weak", "-pthread", "-ldl"]
+LINK = ["-Wl,-z,dynamic-undefined-weak", "-pthread", "-ldl", "-lm"]
 # Checks of what an emulator adds to or does not show: memory, faults and time of the process, programs
 # that it starts, huge pages, control groups.
 EMULATORS = re.compile(r'(resident_bytes|fault_count|seconds_now|refuses\(|!"exec)|memory_limit_of_group')
