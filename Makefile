@@ -9,7 +9,7 @@ CONFIG  ?= RelWithDebInfo
 # Where other build systems and tests expect them.
 OBJECTS := $(BUILD)/lib/graft
 
-.PHONY: all lib objects cli test test-release bench-limits run programs bench report peers dist release crate deb demo-lld clean help
+.PHONY: all lib objects cli test test-long test-release bench-limits run programs bench report peers dist release crate deb demo-lld clean help
 
 all: lib ## Build build/lib/libloam.so, libloam.a, loam.o and, where there is Rust, build/bin/loam
 	@if missing=$$(scripts/missing-rust.sh); then $(MAKE) --no-print-directory cli; \
@@ -40,6 +40,9 @@ run: lib cli ## Prove that CMD='program arguments' gets loam's malloc, and run i
 
 test: ## Install what the tests need and run all of them; TIMES=1: say what each folder costs
 	TIMES=$(TIMES) tests/run-all.sh
+
+test-long: ## What `make test` leaves out: the same on more processors and with more tools
+	TIMES=$(TIMES) tests/run-all.sh -L long
 
 test-release: ## Make a release twice, and check it for all processors; takes a quarter of an hour
 	tests/release/check.py $(BUILD)/test-release

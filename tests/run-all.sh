@@ -87,8 +87,8 @@ cmake --build build/tests --parallel "$jobs"
 end_of build
 
 # One more at a time than there are processors: many of them sleep or wait for a disk. What is
-# measured rather than tested has a target of its own.
-(($# > 0)) || set -- -LE measured
+# measured rather than tested has a target of its own, and so has what takes long.
+(($# > 0)) || set -- -LE 'measured|long'
 ctest --test-dir build/tests --output-on-failure -j$((jobs + 1)) "$@" | tee "$results" ||
   failures+=("ctest")
 end_of tests

@@ -7,7 +7,7 @@ windows_compile(x86_clang.o ${source} ""
   ${CLANG} --target=i686-w64-mingw32 ${loam_flags} -c ${source})
 windows_compile(aarch64.o ${source} "" ${CLANG} --target=aarch64-w64-mingw32
   -isystem /usr/share/mingw-w64/include ${loam_flags} -c ${source})
-list(APPEND objects clang x86 x86_clang)
+list(APPEND objects clang x86 x86_clang aarch64)
 # The UCRT in the place of msvcrt: GCC's own instructions with the names exchanged.
 execute_process(COMMAND ${WINDOWS_CC} -dumpspecs OUTPUT_VARIABLE specs COMMAND_ERROR_IS_FATAL ANY)
 string(REPLACE "-lmsvcrt" "-lucrt" specs "${specs}")
@@ -38,8 +38,10 @@ add_custom_command(OUTPUT ${bin}/core.exe
 list(APPEND outputs ${bin}/core.exe)
 windows_test(windows.msvc_core ${msvc}/core.c core.exe)
 
-# LLVM's C++ library, and programs for AArch64 that are linked, by Zig.
-add_test(NAME windows.zig
-  COMMAND ${environment} ${python} ${CMAKE_CURRENT_SOURCE_DIR}/zig.py ${wine} ${bin}/zig)
-set_tests_properties(windows.zig PROPERTIES
-  TIMEOUT 600 COST 100 SKIP_RETURN_CODE 77 FIXTURES_REQUIRED "${fixture}")
+# LLVM's C++ library, and programs for AArch64 that are linked, by Zig, which builds its libraries.
+foreach(processor x86_64 aarch64)
+  add_test(NAME windows.zig.${processor} COMMAND ${environment} ${python}
+    ${CMAKE_CURRENT_SOURCE_DIR}/zig.py ${wine} ${bin}/zig ${processor})
+  set_tests_properties(windows.zig.${processor} PROPERTIES LABELS long
+    TIMEOUT 900 COST 100 SKIP_RETURN_CODE 77 FIXTURES_REQUIRED "${fixture}")
+endforeach()

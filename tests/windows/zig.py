@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Programs for Windows that Zig's clang and lld link with the UCRT and with LLVM's C++ library.
 
-    zig.py WINE WORK
+    zig.py WINE WORK PROCESSOR
 
-Those for x86-64 run under WINE; those for AArch64, which nothing here can run, are linked and
+Those for x86_64 run under WINE; those for aarch64, which nothing here can run, are linked and
 looked into. Zig is the Python module `ziglang`, which run-all.sh installs into build/python; the
 status is 77 without it. The first run takes a minute or two: Zig builds its libraries.
 """
@@ -64,17 +64,16 @@ def check_processor(processor, wine, work):
 
 
 def main():
-    if len(sys.argv) != 3:
+    if len(sys.argv) != 4 or sys.argv[3] not in PROCESSORS:
         sys.exit(__doc__)
-    wine, work = sys.argv[1], os.path.abspath(sys.argv[2])
+    wine, work, processor = sys.argv[1], os.path.abspath(sys.argv[2]), sys.argv[3]
     os.makedirs(work, exist_ok=True)
     os.environ["PYTHONPATH"] = PYTHON_FOLDER # for the children
     sys.path.insert(0, PYTHON_FOLDER)
     if importlib.util.find_spec("ziglang") is None:
         print(f"not tested: there is no ziglang in {PYTHON_FOLDER}; tests/run-all.sh installs it")
         return SKIPPED
-    for processor in PROCESSORS:
-        check_processor(processor, wine, work)
+    check_processor(processor, wine, work)
     return 0
 
 
