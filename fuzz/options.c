@@ -1,7 +1,8 @@
 // builds: fast
 // arguments: 1
-/* Differential fuzzing of what reads LOAM_OPTIONS: a second reader, made of the C library's
- * functions, says what each option must be and how many complaints there are. */
+/* Differential fuzzing of what reads options, as the environment has them or as a file does: a
+ * second reader, made of the C library's functions, says what each option must be and how many
+ * complaints there are. What was read is then set once more while the program runs. */
 #define CHECK_FAILED_END() abort()
 #include "../tests/unit/unit.h"
 
@@ -19,7 +20,7 @@ static const char *const words[] = {
     "help", "stats", "stats_fd", "stats_file", "stats_signal", "purge_delay_ms", "foreign",
     "deepbind", "mismatch", "huge_pages", "=", "=", "=", ",", ",", "0", "1", "off", "on", "text",
     "json", "abort", "ignore", "drop", "keep", "2", "64", "65", "3600000", "3600001", "1048576",
-    "18446744073709551615", "18446744073709551616", "/tmp/%p", "|", "off|text",
+    "18446744073709551615", "18446744073709551616", "/tmp/%p", "|", "off|text", "\n", "\n#", " ",
 };
 
 static void make_text(struct fuzz_bytes *input) {
@@ -36,6 +37,18 @@ static void make_text(struct fuzz_bytes *input) {
     }
   }
   text[length] = 0;
+}
+
+/* A path that names what is written to it. */
+static FILE *options_file;
+static char file_entry[64];
+
+static void write_file(void) {
+  if (options_file == NULL) options_file = tmpfile();
+  CHECK(options_file != NULL);
+  CHECK_EQ(ftruncate(fileno(options_file), 0), 0);
+  CHECK_EQ(pwrite(fileno(options_file), text, strlen(text), 0), (ssize_t)strlen(text));
+  snprintf(file_entry, sizeof file_entry, "options_file=/proc/self/fd/%d", fileno(options_file));
 }
 
 /* ---- The second reader ---- */
@@ -97,11 +110,32 @@ static void expect_defaults(void) {
   for (size_t i = 0; i < OPTION_COUNT; i++) expected.numbers[i] = option_table[i].default_value;
 }
 
-static void expect(void) {
+static bool is_of_file(const char *entry) { return strncmp(entry, "options_file=", 13) == 0; }
+
+static void expect_entries(char *rest) {
+  char *entry;
+  while ((entry = strsep(&rest, ",")) != NULL)
+    if (!is_of_file(entry)) expect_entry(entry);
+}
+
+static void expect_lines(char *rest) {
+  char *line;
+  while ((line = strsep(&rest, "\n")) != NULL) {
+    line += strspn(line, " \t\r");
+    size_t length = strlen(line);
+    while (length > 0 && strchr(" \t\r", line[length - 1]) != NULL) length--;
+    line[length] = 0;
+    if (line[0] == '#') continue;
+    if (is_of_file(line)) expected.complaints++;
+    else expect_entries(line);
+  }
+}
+
+static void expect(bool in_file) {
   static char copy[TEXT_MAX + 1];
-  char *rest = copy, *entry;
   strcpy(copy, text);
-  while ((entry = strsep(&rest, ",")) != NULL) expect_entry(entry);
+  if (in_file) expect_lines(copy);
+  else expect_entries(copy);
 }
 
 /* ---- What is printed ---- */
@@ -109,14 +143,15 @@ static void expect(void) {
 static FILE *printed_to;
 
 /* Reads the options with what they print in a file. */
-static void read_printing(void) {
+static void read_printing(bool in_file) {
   if (printed_to == NULL) printed_to = tmpfile();
   CHECK(printed_to != NULL);
   CHECK_EQ(ftruncate(fileno(printed_to), 0), 0);
   CHECK_EQ(lseek(fileno(printed_to), 0, SEEK_SET), 0);
   int saved = dup(2);
   CHECK_EQ(dup2(fileno(printed_to), 2), 2);
-  lm_options_read(text);
+  if (in_file) write_file();
+  lm_options_start(NULL, in_file ? file_entry : text);
   CHECK_EQ(dup2(saved, 2), 2);
   close(saved);
 }
@@ -128,24 +163,40 @@ static void check_complaints(void) {
   rewind(printed_to);
   while (fgets(line, sizeof line, printed_to) != NULL) {
     size_t length = strlen(line);
-    complaints += strncmp(line, "loam: LOAM_OPTIONS: ", 20) == 0;
+    complaints += strncmp(line, "loam: LOAM_OPTIONS: ", 20) == 0 ||
+                  strncmp(line, "loam: /proc/self/fd/", 20) == 0;
     CHECK(length > 1 && line[length - 1] == '\n');
     for (size_t i = 0; i + 1 < length; i++) CHECK((unsigned char)line[i] >= ' ' && line[i] != 127);
   }
   CHECK_EQ(complaints, expected.complaints);
 }
 
+/* What an option is set to is what it is. */
+static void check_control(const struct option *option) {
+  char value[LM_PATH_BYTES];
+  CHECK_EQ(lm_options_control(option->name, value, sizeof value, NULL), 0);
+  if (option->text != NULL) CHECK_EQ(strcmp(value, option->text), 0);
+  if (option->when == AT_START) return;
+  size_t number = *option->value;
+  use_default(option);
+  CHECK_EQ(lm_options_control(option->name, NULL, 0, value), 0);
+  CHECK_EQ(*option->value, number);
+}
+
 void fuzz_one(const uint8_t *bytes, size_t size) {
   struct fuzz_bytes input = {bytes, size};
+  bool in_file = take_byte(&input) % 2 != 0;
   make_text(&input);
   drive_tell("%s", text);
   for (size_t i = 0; i < OPTION_COUNT; i++) use_default(&option_table[i]);
   expect_defaults();
-  expect();
-  read_printing();
+  expect(in_file);
+  read_printing(in_file);
   for (size_t i = 0; i < OPTION_COUNT; i++) {
+    if (option_table[i].text == lm_options.options_file) continue;
     if (option_table[i].text != NULL) CHECK_EQ(strcmp(option_table[i].text, expected.texts[i]), 0);
     else CHECK_EQ(*option_table[i].value, expected.numbers[i]);
+    check_control(&option_table[i]);
   }
   check_complaints();
 }

@@ -24,6 +24,7 @@
 #include "os/panic.c"
 
 #include "config/options.c"
+#include "config/sources.c"
 
 #include "sizeclass/sizeclass.c"
 

@@ -32,6 +32,7 @@ TEST_EXTERN_C void free_aligned_sized(void *block, size_t alignment, size_t size
 #pragma weak loam_mallopt
 #pragma weak loam_mallinfo
 #pragma weak loam_mallinfo2
+#pragma weak loam_control
 #pragma weak loam_stats
 #pragma weak loam_stats_of_classes
 #pragma weak loam_profile_start

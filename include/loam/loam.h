@@ -50,6 +50,24 @@ extern "C" {
 /* The version of the loaded library as "major.minor.patch", static storage. */
 const char *loam_version(void) LOAM_NOEXCEPT;
 
+/* ---- Options -------------------------------------------------------------------------------- */
+
+/* A program may define this variable with options of its own, like those of LOAM_OPTIONS
+ * (docs/tuning.md lists them):
+ *     const char *loam_options = "purge_delay_ms=2000";
+ * It is read at start, before the file /etc/loam.conf and the environment's LOAM_OPTIONS, both of
+ * which override it. Where loam is preloaded, the program must show it to the loader
+ * (-Wl,--export-dynamic-symbol=loam_options); on Windows it is not looked for. */
+extern const char *loam_options;
+
+/* Says what an option's value is, and sets it, while the program runs. `get`, unless NULL, gets the
+ * value of before as LOAM_OPTIONS would have it, with a zero behind it, in up to `get_size` bytes;
+ * 1024 are enough for any. `set`, unless NULL, is the new value as such a text; docs/tuning.md says
+ * which options take one at any time, and from when on it counts. Returns 0; ENOENT if there is no
+ * such option; EPERM if it is read at start only and `set` is given; ERANGE if `get` has no room;
+ * EINVAL if `set` is no value of it. On failure nothing changes. Prints and allocates nothing. */
+int loam_control(const char *name, char *get, size_t get_size, const char *set) LOAM_NOEXCEPT;
+
 /* ---- C11 and POSIX -------------------------------------------------------------------------- */
 
 /* A block of at least `size` bytes, contents undefined. C11 7.22.3.4, malloc(3). */
@@ -121,7 +139,7 @@ void loam_malloc_stats(void) LOAM_NOEXCEPT;
 int loam_malloc_info(int options, FILE *stream) LOAM_NOEXCEPT;
 
 /* Accepted for compatibility: returns 1 for the parameters that glibc defines and 0 for others,
- * and changes nothing. loam's own options are in LOAM_OPTIONS. mallopt(3). */
+ * and changes nothing. loam_control has loam's own options. mallopt(3). */
 int loam_mallopt(int parameter, int value) LOAM_NOEXCEPT;
 
 /* The same fields, in the same order, as glibc's struct mallinfo2; all in bytes but for the

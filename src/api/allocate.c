@@ -334,7 +334,7 @@ void lm_compare_size(const void *address, size_t size, bool aligned, void *calle
   size_t bytes = lm_raw_usable_bytes(address);
   if (bytes == 0 || (size <= bytes && (aligned || bytes - size <= lm_size_slack(bytes)))) return;
   if (size <= bytes && lm_load_relaxed(&has_left_long) != 0) return;
-  if (lm_options.mismatch == LM_MISMATCH_ABORT) lm_misuse_wrong_size(address, size, caller);
+  if (LM_OPTION(mismatch) == LM_MISMATCH_ABORT) lm_misuse_wrong_size(address, size, caller);
 }
 
 LM_NOINLINE void lm_free_sized_slow(void *address, size_t size, bool aligned, void *caller) {

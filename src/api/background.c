@@ -6,6 +6,8 @@
 #include "os/os.h"
 #include "pages/pressure.h"
 
+#define RESTING_MS 500 /* while nothing goes back by itself; the program may change that */
+
 bool lm_background_is_due;
 /* Written at the process's end, read by the thread; pairs with nothing. */
 static _Atomic(bool) ends;
@@ -14,21 +16,22 @@ static void tick_for_all(void) {
   uint64_t now_ms = lm_os_clock_ms();
   lm_pressure_tick(now_ms);
   lm_orphan_tick(now_ms);
-  while (lm_heap_end_oldest_kept(lm_options.purge_delay_ms)) {}
+  while (lm_heap_end_oldest_kept(LM_OPTION(purge_delay_ms))) {}
   while (lm_visit_some(now_ms)) {}
   while (lm_pool_tick(now_ms, LM_POOL_TICK_BYTES)) {}
 }
 
 static void run_background(void) {
   while (!lm_load_relaxed(&ends) && !lm_os_is_last_thread()) {
-    tick_for_all();
-    lm_os_sleep_ms((uint32_t)lm_heap_tick_interval_ms());
+    bool works = LM_OPTION(purge_delay_ms) != 0;
+    if (works) tick_for_all();
+    lm_os_sleep_ms(works ? (uint32_t)lm_heap_tick_interval_ms() : RESTING_MS);
   }
 }
 
 void lm_background_start(void) {
   lm_background_is_due = false;
-  if (lm_options.background == LM_BACKGROUND_OFF || lm_options.purge_delay_ms == 0) return;
+  if (LM_OPTION(background) == LM_BACKGROUND_OFF) return;
   lm_os_start_thread(run_background);
 }
 

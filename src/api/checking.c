@@ -372,7 +372,7 @@ static const char *end_names[] = {"free", "delete", "delete[]"};
 
 static void check_kind(const void *block, enum lm_block_kind is, enum lm_block_kind wanted,
                        const char *call, void *caller) {
-  if (is == wanted || lm_options.mismatch != LM_MISMATCH_ABORT) return;
+  if (is == wanted || LM_OPTION(mismatch) != LM_MISMATCH_ABORT) return;
   lm_misuse_mismatch(block, kind_names[is], call, caller);
 }
 
@@ -401,7 +401,7 @@ void lm_checked_free(void *block, void *caller) {
 void lm_checked_compare_size(const void *block, size_t size, bool aligned, void *caller) {
   (void)aligned;
   if (block == NULL || is_foreign(block) || !is_live(block, false)) return;
-  if (checked_about(block).size != size && lm_options.mismatch == LM_MISMATCH_ABORT)
+  if (checked_about(block).size != size && LM_OPTION(mismatch) == LM_MISMATCH_ABORT)
     lm_misuse_wrong_size(block, size, caller);
 }
 

@@ -28,7 +28,7 @@ LM_EXPORT void *lm_dlopen(const char *path, int flags) __asm__("dlopen");
 LM_EXPORT void *lm_dlopen(const char *path, int flags) {
   open_function *open = next_dlopen();
   if (open == NULL) return NULL;
-  if (lm_options.deepbind == LM_DEEPBIND_DROP) flags &= ~DEEPBIND;
+  if (LM_OPTION(deepbind) == LM_DEEPBIND_DROP) flags &= ~DEEPBIND;
   return open(path, flags);
 }
 

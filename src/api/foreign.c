@@ -16,7 +16,7 @@ static void *find_function(void *address, const char *name, const char *call, vo
   if (lm_region_holds((uintptr_t)address) || lm_huge_holds(address))
     lm_misuse_not_a_start(address, call, caller);
   void *function = lm_foreign_owner_function(address, name);
-  if (function == NULL && lm_options.foreign == LM_FOREIGN_ABORT)
+  if (function == NULL && LM_OPTION(foreign) == LM_FOREIGN_ABORT)
     lm_misuse_foreign(address, call, caller);
   return function;
 }

@@ -24,11 +24,24 @@
 #include "pages/meta.h"
 #include "report/report.h"
 
+#if !defined(_WIN32)
+#pragma weak loam_options
+#endif
+
 static struct lm_lock start_lock = LM_LOCK_INIT(LM_RANK_START);
 /* Written under the lock, read without it: pairs the release in lm_process_start with the acquire
  * of whoever finds it set. */
 static _Atomic(bool) started;
 static bool options_read; /* under the lock, or in the constructor */
+
+/* What the program that loam is in defines, if it does. */
+static const char *embedded_options(void) {
+#if defined(_WIN32)
+  return NULL;
+#else
+  return &loam_options != NULL ? loam_options : NULL;
+#endif
+}
 
 /* The C library may not have its environment yet at the first malloc; the constructor comes
  * again. */
@@ -36,10 +49,9 @@ static void read_options(void) {
   if (options_read || !lm_os_has_environment()) return;
   options_read = true;
   if (lm_os_is_privileged()) return;
-  const char *options = lm_os_environment("LOAM_OPTIONS");
-  if (options == NULL) return;
-  lm_options_read(options);
-  lm_statistics_start(options);
+  const char *environment = lm_os_environment("LOAM_OPTIONS");
+  lm_options_start(embedded_options(), environment);
+  lm_statistics_start(environment);
   lm_profile_start_by_options();
 }
 
@@ -70,6 +82,11 @@ void lm_process_start(void) {
     lm_store_release(&started, true);
   }
   lm_lock_free(&start_lock);
+}
+
+LM_EXPORT int loam_control(const char *name, char *get, size_t get_size, const char *set) {
+  lm_process_start();
+  return lm_options_control(name, get, get_size, set);
 }
 
 /* ---- Memory for the whole process ---- */
@@ -137,7 +154,7 @@ static void after_fork_in_parent(void) { for_all_locks(free_quietly); }
 static void after_fork_in_child(void) {
   for_all_locks(lm_lock_reset);
   lm_heap_after_fork(LM_THREAD(lm_this_heap));
-  lm_background_is_due = lm_options.background == LM_BACKGROUND_ON;
+  lm_background_is_due = LM_OPTION(background) == LM_BACKGROUND_ON;
   /* So that the next call takes a slow path. */
   if (lm_background_is_due) LM_THREAD(lm_malloc_heap) = &lm_empty_heap;
 }

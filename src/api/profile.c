@@ -275,7 +275,7 @@ void lm_profile_write_by_options(void) {
 }
 
 void lm_profile_end(void) {
-  if (lm_options.profile == LM_PROFILE_ON) lm_profile_write_by_options();
+  if (LM_OPTION(profile) == LM_PROFILE_ON) lm_profile_write_by_options();
 }
 
 /* ---- On and off ---- */
@@ -291,12 +291,12 @@ static int start_profile(uint64_t bytes) {
 }
 
 void lm_profile_start_by_options(void) {
-  if (lm_options.profile == LM_PROFILE_ON) start_profile(lm_options.profile_bytes);
+  if (LM_OPTION(profile) == LM_PROFILE_ON) start_profile(LM_OPTION(profile_bytes));
 }
 
 LM_EXPORT int loam_profile_start(size_t bytes) {
   lm_process_start();
-  return start_profile(bytes != 0 ? bytes : lm_options.profile_bytes);
+  return start_profile(bytes != 0 ? bytes : LM_OPTION(profile_bytes));
 }
 
 LM_EXPORT void loam_profile_stop(void) {

@@ -51,34 +51,35 @@ static void print_if_asked(void) {
   uint32_t asked = lm_exchange_acquire(&asked_for, 0);
   if ((asked & ASKED_PROFILE) != 0) lm_profile_write_by_options();
   if ((asked & ASKED_STATISTICS) == 0) return;
-  print_statistics(lm_options.stats == LM_STATS_JSON ? lm_report_print_json
+  print_statistics(LM_OPTION(stats) == LM_STATS_JSON ? lm_report_print_json
                                                      : lm_report_print_text);
 }
 
 static void on_signal(int signal) {
   uint32_t asked = 0;
-  if ((uint64_t)signal == lm_options.stats_signal) asked |= ASKED_STATISTICS;
-  if ((uint64_t)signal == lm_options.profile_signal) asked |= ASKED_PROFILE;
+  if ((uint64_t)signal == LM_OPTION(stats_signal)) asked |= ASKED_STATISTICS;
+  if ((uint64_t)signal == LM_OPTION(profile_signal)) asked |= ASKED_PROFILE;
   lm_or_release(&asked_for, asked);
   print_if_asked();
 }
 
-void lm_statistics_start(const char *options) {
-  if (lm_options.profile_signal != 0) lm_os_on_signal((int)lm_options.profile_signal, on_signal);
-  if (lm_options.stats_file[0] != 0 && lm_options.stats == LM_STATS_OFF)
-    lm_options.stats = LM_STATS_TEXT;
-  if (lm_options.stats == LM_STATS_OFF && lm_options.stats_signal == 0) return;
-  stats_output = lm_os_keep_open((int)lm_options.stats_fd);
+void lm_statistics_start(const char *environment) {
+  if (LM_OPTION(profile_signal) != 0) lm_os_on_signal((int)LM_OPTION(profile_signal), on_signal);
+  if (lm_options.stats_file[0] != 0 && LM_OPTION(stats) == LM_STATS_OFF)
+    lm_store_relaxed(&lm_options.stats, LM_STATS_TEXT);
+  if (LM_OPTION(stats) == LM_STATS_OFF && LM_OPTION(stats_signal) == 0) return;
+  stats_output = lm_os_keep_open((int)LM_OPTION(stats_fd));
   first_process_id = lm_os_process_id();
-  is_child = lm_options.stats == LM_STATS_TEXT && lm_options.stats_file[0] == 0 &&
-             lm_os_parent_has_environment("LOAM_OPTIONS", options);
-  if (lm_options.stats_signal != 0) lm_os_on_signal((int)lm_options.stats_signal, on_signal);
+  is_child = LM_OPTION(stats) == LM_STATS_TEXT && lm_options.stats_file[0] == 0 &&
+             environment != NULL &&
+             lm_os_parent_has_environment("LOAM_OPTIONS", environment);
+  if (LM_OPTION(stats_signal) != 0) lm_os_on_signal((int)LM_OPTION(stats_signal), on_signal);
 }
 
 void lm_statistics_end(void) {
-  if (lm_options.stats == LM_STATS_OFF) return;
+  if (LM_OPTION(stats) == LM_STATS_OFF) return;
   is_child |= lm_options.stats_file[0] == 0 && first_process_id != lm_os_process_id();
-  if (lm_options.stats == LM_STATS_JSON) print_statistics(lm_report_print_json);
+  if (LM_OPTION(stats) == LM_STATS_JSON) print_statistics(lm_report_print_json);
   else print_statistics(is_child ? lm_report_print_line : lm_report_print_text);
 }
 

@@ -4,8 +4,8 @@
 
 #include "base/compiler.h"
 
-/* Once, when the options have been read from the environment variable's value. */
-void lm_statistics_start(const char *options);
+/* Once, when the options have been read; `environment` is LOAM_OPTIONS, or NULL. */
+void lm_statistics_start(const char *environment);
 /* The process ends. */
 void lm_statistics_end(void);
 

@@ -74,6 +74,12 @@ void lm_text_path(struct lm_text *text, const char *pattern, uint64_t number) {
   text->bytes[text->length] = 0;
 }
 
+size_t lm_string_length(const char *string) {
+  size_t length = 0;
+  while (string[length] != 0) length++;
+  return length;
+}
+
 bool lm_string_equal(const char *a, size_t a_length, const char *b) {
   size_t i = 0;
   while (i < a_length && b[i] != 0 && a[i] == b[i]) i++;

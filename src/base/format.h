@@ -28,6 +28,7 @@ void lm_text_address(struct lm_text *text, uintptr_t address);
 /* A path, and a zero behind it, with the number for each %p of the pattern. */
 void lm_text_path(struct lm_text *text, const char *pattern, uint64_t number);
 
+size_t lm_string_length(const char *string);
 bool lm_string_equal(const char *a, size_t a_length, const char *b);
 /* A decimal number that fills the whole of [string, string + length); false if it is not one. */
 bool lm_parse_number(const char *string, size_t length, uint64_t *number);

@@ -1,8 +1,13 @@
 #include "config/options.h"
 
+#include <errno.h>
+
 #include "base/bits.h"
 #include "base/format.h"
 #include "os/os.h"
+
+/* Whether lm_options_control sets it, too. */
+enum when { AT_START, ANY_TIME };
 
 /* The table that everything else follows. A choice is stored as its index. */
 struct option {
@@ -10,50 +15,57 @@ struct option {
   const char *unit;    /* of a number, or what a text is; NULL for a choice */
   const char *choices; /* "first|second|third", the index being the value; NULL for others */
   uint64_t minimum, maximum; /* of a text: of its length */
-  uint64_t default_value;
-  uint64_t *value; /* NULL for a text */
-  char *text;      /* with room for `maximum` bytes and a zero; NULL for others */
+  size_t default_value;
+  _Atomic(size_t) *value; /* NULL for a text */
+  char *text;             /* with room for `maximum` bytes and a zero; NULL for others */
+  enum when when;
   const char *help;
 };
 
-#define CHOICE(name, choices, first) NULL, choices, 0, 0, first, &lm_options.name, NULL
-#define NUMBER(name, unit, minimum, maximum, first) \
-  unit, NULL, minimum, maximum, first, &lm_options.name, NULL
+#define CHOICE(name, choices, first, when) \
+  NULL, choices, 0, 0, first, &lm_options.name, NULL, when
+#define NUMBER(name, unit, minimum, maximum, first, when) \
+  unit, NULL, minimum, maximum, first, &lm_options.name, NULL, when
 #define WORDS(name, what) \
-  what, NULL, 1, sizeof lm_options.name - 1, 0, NULL, lm_options.name
+  what, NULL, 1, sizeof lm_options.name - 1, 0, NULL, lm_options.name, AT_START
 
 static const struct option option_table[] = {
-    {"help", CHOICE(help, "0|1", 0), "print this table at start"},
-    {"stats", CHOICE(stats, "off|text|json", LM_STATS_OFF), "print statistics at exit"},
-    {"stats_fd", NUMBER(stats_fd, "file descriptor", 0, 1048576, 2), "where they are printed to"},
+    {"options_file", WORDS(options_file, "path"),
+     "more options, one in a line; /etc/loam.conf if not given (Linux)"},
+    {"help", CHOICE(help, "0|1", 0, AT_START), "print this table at start"},
+    {"stats", CHOICE(stats, "off|text|json", LM_STATS_OFF, AT_START), "print statistics at exit"},
+    {"stats_fd", NUMBER(stats_fd, "file descriptor", 0, 1048576, 2, AT_START),
+     "where they are printed to"},
     {"stats_file", WORDS(stats_file, "path"),
      "a file that they are added to instead; %p is the process's number (Linux)"},
-    {"stats_signal", NUMBER(stats_signal, "signal", 0, 64, 0),
+    {"stats_signal", NUMBER(stats_signal, "signal", 0, 64, 0, AT_START),
      "they are also printed when this signal comes; 0: none does that (Linux)"},
-    {"purge_delay_ms", NUMBER(purge_delay_ms, "milliseconds", 0, 3600000, 500),
+    {"purge_delay_ms", NUMBER(purge_delay_ms, "milliseconds", 0, 3600000, 500, ANY_TIME),
      "how long empty memory is kept before it goes back to the system; 0: it never does"},
-    {"background", CHOICE(background, "off|on", LM_BACKGROUND_OFF),
+    {"background", CHOICE(background, "off|on", LM_BACKGROUND_OFF, AT_START),
      "whether a thread of loam's own gives memory back while the program makes no calls"},
-    {"foreign", CHOICE(foreign, "abort|ignore", LM_FOREIGN_ABORT),
+    {"foreign", CHOICE(foreign, "abort|ignore", LM_FOREIGN_ABORT, ANY_TIME),
      "what free does with an address that is nobody's block"},
-    {"deepbind", CHOICE(deepbind, "drop|keep", LM_DEEPBIND_DROP),
+    {"deepbind", CHOICE(deepbind, "drop|keep", LM_DEEPBIND_DROP, ANY_TIME),
      "what dlopen does with RTLD_DEEPBIND (Linux, preloaded)"},
-    {"mismatch", CHOICE(mismatch, "abort|ignore", LM_MISMATCH_ABORT),
+    {"mismatch", CHOICE(mismatch, "abort|ignore", LM_MISMATCH_ABORT, ANY_TIME),
      "what delete does with a size, or with a block of malloc, that cannot be"},
-    {"huge_pages", CHOICE(huge_pages, "off|on", LM_HUGE_PAGES_OFF),
+    {"huge_pages", CHOICE(huge_pages, "off|on", LM_HUGE_PAGES_OFF, ANY_TIME),
      "whether the system is asked for huge pages (Linux)"},
-    {"profile", CHOICE(profile, "off|on", LM_PROFILE_OFF),
+    {"profile", CHOICE(profile, "off|on", LM_PROFILE_OFF, AT_START),
      "take a heap profile, and write it at exit (Linux)"},
-    {"profile_bytes", NUMBER(profile_bytes, "bytes", 16, 268435456, 524288),
+    {"profile_bytes", NUMBER(profile_bytes, "bytes", 16, 268435456, 524288, ANY_TIME),
      "how far apart its samples are on average"},
     {"profile_file", WORDS(profile_file, "path"),
      "where it is written to; %p is the process's number; loam.%p.profile if not given"},
-    {"profile_signal", NUMBER(profile_signal, "signal", 0, 64, 0),
+    {"profile_signal", NUMBER(profile_signal, "signal", 0, 64, 0, AT_START),
      "it is also written when this signal comes; 0: none does that"},
 };
 #define OPTION_COUNT (sizeof option_table / sizeof option_table[0])
 
 struct lm_options lm_options = {.stats_fd = 2, .purge_delay_ms = 500, .profile_bytes = 524288};
+
+/* ---- Printing ---- */
 
 static void print_range(struct lm_text *text, const struct option *option) {
   if (option->choices != NULL) {
@@ -67,7 +79,7 @@ static void print_range(struct lm_text *text, const struct option *option) {
   lm_text_string(text, option->unit);
 }
 
-static void print_value(struct lm_text *text, const struct option *option, uint64_t value) {
+static void print_value(struct lm_text *text, const struct option *option, size_t value) {
   if (option->choices == NULL) {
     if (option->text == NULL) lm_text_number(text, value);
     return;
@@ -78,8 +90,8 @@ static void print_value(struct lm_text *text, const struct option *option, uint6
   for (; *choice != 0 && *choice != '|'; choice++) lm_text_char(text, *choice);
 }
 
-static void print_table(void) {
-  LM_TEXT(text, 4096);
+void lm_options_print_table(void) {
+  LM_TEXT(text, 8192);
   lm_text_string(&text, "loam: options, as LOAM_OPTIONS=name=value,name=value\n");
   for (size_t i = 0; i < OPTION_COUNT; i++) {
     lm_text_string(&text, "  ");
@@ -88,7 +100,7 @@ static void print_table(void) {
     print_value(&text, &option_table[i], option_table[i].default_value);
     lm_text_string(&text, "  (");
     print_range(&text, &option_table[i]);
-    lm_text_string(&text, ")  ");
+    lm_text_string(&text, option_table[i].when == AT_START ? ", at start)  " : ", any time)  ");
     lm_text_string(&text, option_table[i].help);
     lm_text_string(&text, "\n");
   }
@@ -103,18 +115,26 @@ static void print_what(struct lm_text *text, const char *what, size_t length) {
   }
 }
 
-/* Prints "loam: LOAM_OPTIONS: <before>'<what>'<after>\n". */
-static void complain(const char *before, const char *what, size_t length, struct lm_text *after) {
+void lm_options_complain(const struct lm_options_source *source, const char *before,
+                         const char *what, size_t length, const char *after) {
   LM_TEXT(text, 512);
-  lm_text_string(&text, "loam: LOAM_OPTIONS: ");
+  lm_text_string(&text, "loam: ");
+  print_what(&text, source->name, lm_string_length(source->name));
+  if (source->line != 0) {
+    lm_text_string(&text, ":");
+    lm_text_number(&text, source->line);
+  }
+  lm_text_string(&text, ": ");
   lm_text_string(&text, before);
   lm_text_string(&text, "'");
   print_what(&text, what, length);
   lm_text_string(&text, "'");
-  lm_text_span(&text, after->bytes, after->length);
+  lm_text_string(&text, after);
   lm_text_string(&text, "\n");
   lm_os_write(2, text.bytes, text.length);
 }
+
+/* ---- Reading a value ---- */
 
 static bool parse_choice(const char *choices, const char *string, size_t length,
                          uint64_t *value) {
@@ -138,9 +158,10 @@ static bool parse_text(const struct option *option, const char *string, size_t l
 
 static void use_default(const struct option *option) {
   if (option->text != NULL) option->text[0] = 0;
-  else *option->value = option->default_value;
+  else lm_store_relaxed(option->value, option->default_value);
 }
 
+/* Sets the option, or leaves it as it is. */
 static bool parse_value(const struct option *option, const char *string, size_t length) {
   uint64_t value;
   if (option->text != NULL) return parse_text(option, string, length);
@@ -148,11 +169,20 @@ static bool parse_value(const struct option *option, const char *string, size_t 
                   ? parse_choice(option->choices, string, length, &value)
                   : lm_parse_number(string, length, &value) && value >= option->minimum &&
                         value <= option->maximum;
-  if (good) *option->value = value;
+  if (good) lm_store_relaxed(option->value, (size_t)value);
   return good;
 }
 
-static void set_option(const struct option *option, const char *string, size_t length) {
+static const struct option *find_option(const char *name, size_t length) {
+  for (size_t i = 0; i < OPTION_COUNT; i++)
+    if (lm_string_equal(name, length, option_table[i].name)) return &option_table[i];
+  return NULL;
+}
+
+/* ---- At start ---- */
+
+static void set_option(const struct lm_options_source *source, const struct option *option,
+                       const char *string, size_t length) {
   if (parse_value(option, string, length)) return;
   LM_TEXT(after, 256);
   lm_text_string(&after, " for ");
@@ -162,35 +192,43 @@ static void set_option(const struct option *option, const char *string, size_t l
   lm_text_string(&after, "; ");
   print_value(&after, option, option->default_value);
   lm_text_string(&after, option->text != NULL ? "none is used" : " is used");
+  lm_text_span(&after, "", 1);
   use_default(option);
-  complain("bad value ", string, length, &after);
+  lm_options_complain(source, "bad value ", string, length, after.bytes);
 }
 
-static void read_entry(const char *entry, size_t length) {
-  LM_TEXT(after, 64);
+void lm_options_set(const struct lm_options_source *source, const char *entry, size_t length) {
   size_t name_length = 0;
   while (name_length < length && entry[name_length] != '=') name_length++;
   if (name_length == length) {
-    lm_text_string(&after, ": write NAME=VALUE");
-    complain("no value in ", entry, length, &after);
+    lm_options_complain(source, "no value in ", entry, length, ": write NAME=VALUE");
     return;
   }
-  for (size_t i = 0; i < OPTION_COUNT; i++) {
-    if (!lm_string_equal(entry, name_length, option_table[i].name)) continue;
-    set_option(&option_table[i], entry + name_length + 1, length - name_length - 1);
-    return;
-  }
-  lm_text_string(&after, "; help=1 lists them all");
-  complain("unknown option ", entry, name_length, &after);
+  const struct option *option = find_option(entry, name_length);
+  if (option != NULL)
+    set_option(source, option, entry + name_length + 1, length - name_length - 1);
+  else
+    lm_options_complain(source, "unknown option ", entry, name_length, "; help=1 lists them all");
 }
 
-void lm_options_read(const char *text) {
-  if (text == NULL) return;
-  while (*text != 0) {
-    size_t length = 0;
-    while (text[length] != 0 && text[length] != ',') length++;
-    if (length > 0) read_entry(text, length);
-    text += length + (text[length] == ',');
-  }
-  if (lm_options.help != 0) print_table();
+/* ---- While the program runs ---- */
+
+/* Copies the value's text and a zero; false if there is no room. */
+static bool get_value(const struct option *option, char *get, size_t get_size) {
+  LM_TEXT(text, LM_PATH_BYTES + 1);
+  if (option->text != NULL) lm_text_string(&text, option->text);
+  else print_value(&text, option, lm_load_relaxed(option->value));
+  if (text.length >= get_size) return false;
+  for (size_t i = 0; i < text.length; i++) get[i] = text.bytes[i];
+  get[text.length] = 0;
+  return true;
+}
+
+int lm_options_control(const char *name, char *get, size_t get_size, const char *set) {
+  const struct option *option = name != NULL ? find_option(name, lm_string_length(name)) : NULL;
+  if (option == NULL) return ENOENT;
+  if (set != NULL && option->when == AT_START) return EPERM;
+  if (get != NULL && !get_value(option, get, get_size)) return ERANGE;
+  if (set != NULL && !parse_value(option, set, lm_string_length(set))) return EINVAL;
+  return 0;
 }

@@ -1,7 +1,10 @@
-/* The options: one table, in options.c. Read once from LOAM_OPTIONS, "name=value,name=value". */
+/* The options: one table, in options.c. Set at start from three sources, of which a later one
+ * counts: the program's own text, a file, and LOAM_OPTIONS, each with entries name=value; some also
+ * while the program runs, by lm_options_control. */
 #ifndef LM_CONFIG_OPTIONS_H
 #define LM_CONFIG_OPTIONS_H
 
+#include "base/atomic.h"
 #include "base/compiler.h"
 
 #define LM_PATH_BYTES 1024 /* with the zero at its end */
@@ -14,28 +17,57 @@ enum lm_background { LM_BACKGROUND_OFF, LM_BACKGROUND_ON };
 enum lm_profile { LM_PROFILE_OFF, LM_PROFILE_ON };
 enum lm_huge_pages { LM_HUGE_PAGES_OFF, LM_HUGE_PAGES_ON };
 
-/* Current values; the field's option and meaning are in the table. */
+/* Current values; the field's option and meaning are in the table. Numbers are read by any thread
+ * at any time, and written by lm_options_control: each is a value by itself and orders nothing.
+ * Texts change at start only. */
 struct lm_options {
-  uint64_t help;
-  uint64_t stats;      /* enum lm_stats_format */
-  uint64_t stats_fd;
+  _Atomic(size_t) help;
+  _Atomic(size_t) stats; /* enum lm_stats_format */
+  _Atomic(size_t) stats_fd;
   char stats_file[LM_PATH_BYTES]; /* empty: none */
-  uint64_t stats_signal; /* 0: none */
-  uint64_t purge_delay_ms;
-  uint64_t background; /* enum lm_background */
-  uint64_t foreign;    /* enum lm_foreign_policy */
-  uint64_t deepbind;   /* enum lm_deepbind_policy */
-  uint64_t mismatch;   /* enum lm_mismatch_policy */
-  uint64_t huge_pages; /* enum lm_huge_pages */
-  uint64_t profile;    /* enum lm_profile */
-  uint64_t profile_bytes;
+  _Atomic(size_t) stats_signal;   /* 0: none */
+  _Atomic(size_t) purge_delay_ms;
+  _Atomic(size_t) background; /* enum lm_background */
+  _Atomic(size_t) foreign;    /* enum lm_foreign_policy */
+  _Atomic(size_t) deepbind;   /* enum lm_deepbind_policy */
+  _Atomic(size_t) mismatch;   /* enum lm_mismatch_policy */
+  _Atomic(size_t) huge_pages; /* enum lm_huge_pages */
+  _Atomic(size_t) profile;    /* enum lm_profile */
+  _Atomic(size_t) profile_bytes;
   char profile_file[LM_PATH_BYTES]; /* empty: none */
-  uint64_t profile_signal;          /* 0: none */
+  _Atomic(size_t) profile_signal;   /* 0: none */
+  char options_file[LM_PATH_BYTES]; /* empty: LM_OPTIONS_FILE */
 };
 extern struct lm_options lm_options;
+#define LM_OPTION(name) lm_load_relaxed(&lm_options.name)
 
-/* Sets the options from `text`, which may be NULL; prints a line for each entry that is wrong,
- * and the table if help=1. */
-void lm_options_read(const char *text);
+/* Read if no option names another file. */
+#if defined(_WIN32)
+#define LM_OPTIONS_FILE NULL
+#else
+#define LM_OPTIONS_FILE "/etc/loam.conf"
+#endif
+#define LM_OPTIONS_FILE_BYTES (16 * LM_KIB) /* a longer one is not read */
+
+/* Where a text comes from: each complaint begins with it. */
+struct lm_options_source {
+  const char *name;
+  uint32_t line; /* 0: it has none */
+};
+
+/* Sets the options from the program's own text, from the file, and from the environment's text, in
+ * this order; either text may be NULL. Prints a line for each entry that is wrong, and the table if
+ * help=1. */
+void lm_options_start(const char *embedded, const char *environment);
+
+/* Sets one option from "name=value"; what is wrong with that is complained about in one line. */
+void lm_options_set(const struct lm_options_source *source, const char *entry, size_t length);
+/* Prints "loam: SOURCE: <before>'<what>'<after>". */
+void lm_options_complain(const struct lm_options_source *source, const char *before,
+                         const char *what, size_t length, const char *after);
+void lm_options_print_table(void);
+
+/* loam_control, in loam/loam.h. */
+int lm_options_control(const char *name, char *get, size_t get_size, const char *set);
 
 #endif

@@ -174,7 +174,7 @@ static size_t held_bytes(const struct lm_heap *heap, size_t limit) {
 
 /* Keeps a heap as it is, if there is room for it among those that are kept. */
 static bool keep_heap(struct lm_heap *heap) {
-  if (lm_options.purge_delay_ms == 0 || lm_pressed(LM_PRESSURE_SOME)) return false;
+  if (LM_OPTION(purge_delay_ms) == 0 || lm_pressed(LM_PRESSURE_SOME)) return false;
   size_t bytes = 1 + held_bytes(heap, KEPT_BYTES << KEPT_DOUBLINGS);
   uint64_t now_ms = lm_os_clock_ms();
   lm_lock_take(&lm_heaps_lock);

@@ -146,7 +146,7 @@ static void purge_down_to(struct lm_middle *middle, size_t keep) {
 static void purge_middle_early(struct lm_middle *middle) {
   bool pressed = lm_pressed(LM_PRESSURE_SOME);
   size_t keep = pressed ? 0 : pages_in(KEEP_BYTES) + middle->used_count / KEEP_FRACTION;
-  if (LM_LIKELY(middle->dirty_count <= keep) || lm_options.purge_delay_ms == 0) return;
+  if (LM_LIKELY(middle->dirty_count <= keep) || LM_OPTION(purge_delay_ms) == 0) return;
   if (middle->debt_count >= pages_in(CREDIT_BYTES) && !pressed) return;
   size_t lowest = middle->dirty_count - lm_min(middle->dirty_count, EARLY_PAGES);
   purge_down_to(middle, lm_max(keep / 2, lowest));
@@ -181,7 +181,7 @@ void lm_middle_tick(struct lm_heap *heap, uint64_t elapsed_ms) {
   size_t earned = pages_in(CREDIT_BYTES) * (size_t)lm_min((size_t)elapsed_ms, 1000) / 1000;
   middle->debt_count -= lm_min(middle->debt_count, earned);
   /* Every other tick, so that what is purged has been free for a half of the delay at least. */
-  if (lm_options.purge_delay_ms == 0 || ++middle->tick_count % 2 != 0) return;
+  if (LM_OPTION(purge_delay_ms) == 0 || ++middle->tick_count % 2 != 0) return;
   unlearn(middle);
   flush_all_cached(heap);
   for_each_chunk(heap, age);

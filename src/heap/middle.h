@@ -5,7 +5,7 @@
  * In front of that stand the blocks freed last, by their length.
  *
  * Free dirty pages are purged when they have been free for a half to the whole of
- * lm_options.purge_delay_ms, and early under the same rules as a pool's (pages/pool.h), with a
+ * the option purge_delay_ms, and early under the same rules as a pool's (pages/pool.h), with a
  * smaller credit. */
 #ifndef LM_HEAP_MIDDLE_H
 #define LM_HEAP_MIDDLE_H

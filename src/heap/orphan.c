@@ -114,11 +114,11 @@ bool lm_orphan_put_back(struct lm_span *span, struct lm_block *first, struct lm_
 
 void lm_orphan_tick(uint64_t now_ms) {
   static uint64_t due_ms; /* under the lock */
-  if (lm_options.purge_delay_ms == 0) return;
+  if (LM_OPTION(purge_delay_ms) == 0) return;
   if (!lm_orphan_waits(LM_CLASS_MIDDLE)) return;
   lm_lock_take(&lm_orphan_locks[LM_CLASS_MIDDLE]);
   if (now_ms >= due_ms) {
-    due_ms = now_ms + lm_options.purge_delay_ms / 2;
+    due_ms = now_ms + LM_OPTION(purge_delay_ms) / 2;
     struct lm_span *span = usable_orphans[LM_CLASS_MIDDLE].first;
     for (; span != NULL; span = span->next) {
       lm_chunk_purge(span, true, SIZE_MAX);

@@ -22,7 +22,7 @@
 static void purge_unused(struct lm_span *span) {
   bool grows = span->extended_count != span->extended_count_seen;
   span->extended_count_seen = span->extended_count;
-  if (grows || lm_options.purge_delay_ms == 0) return;
+  if (grows || LM_OPTION(purge_delay_ms) == 0) return;
   size_t used = span->extended_count * lm_classes[span->class_index].block_bytes;
   uint64_t used_pages = lm_bitmap_mask(0, 0, lm_pages_of(used));
   if ((span->dirty_pages & ~used_pages) == 0) return;
@@ -64,7 +64,7 @@ static void trim_class(struct lm_heap *heap, size_t class_index) {
 
 #define PRESSED_TICK_MS 8
 uint64_t lm_heap_tick_interval_ms(void) {
-  uint64_t ms = 1 + lm_options.purge_delay_ms / 4;
+  uint64_t ms = 1 + LM_OPTION(purge_delay_ms) / 4;
   return lm_pressed(LM_PRESSURE_SOME) ? lm_min((size_t)ms, PRESSED_TICK_MS) : ms;
 }
 
@@ -131,7 +131,7 @@ struct effort {
 static LM_NOINLINE void go_on(struct lm_heap *heap, uint64_t now_ms, const struct effort *effort) {
   for (size_t i = 0; i < effort->kept_count && heap->ends_kept; i++)
     heap->ends_kept = lm_heap_end_oldest_kept(
-        lm_pressed(LM_PRESSURE_SOME) ? 0 : lm_options.purge_delay_ms);
+        lm_pressed(LM_PRESSURE_SOME) ? 0 : LM_OPTION(purge_delay_ms));
   if (heap->turns_pools) heap->turns_pools = lm_pool_tick(now_ms, effort->purged_bytes);
   if (heap->visits_others) heap->visits_others = lm_visit_some(now_ms);
 }

@@ -152,7 +152,7 @@ LM_REQUIRES(lm_visits_round.lock) static bool may_step(uint64_t now_ms) {
 }
 
 bool lm_visit_some(uint64_t now_ms) {
-  if (lm_options.purge_delay_ms == 0 || !lm_lock_try(&lm_visits_round.lock)) return false;
+  if (LM_OPTION(purge_delay_ms) == 0 || !lm_lock_try(&lm_visits_round.lock)) return false;
   bool more = may_step(now_ms) && step(now_ms);
   lm_lock_free(&lm_visits_round.lock);
   return more;

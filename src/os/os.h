@@ -184,6 +184,9 @@ int lm_os_open_to_append(const char *path);
 /* The same of one that is empty from here on; minus an errno if it cannot be opened. */
 int lm_os_open_to_write(const char *path);
 #endif
+/* Reads the first `capacity` bytes of a file, or as many as there are. Returns 0 or an errno;
+ * ENOSYS on Windows. */
+int lm_os_read_file(const char *path, char *bytes, size_t capacity, size_t *length);
 void lm_os_close(int fd);
 uint32_t lm_os_process_id(void);
 uint32_t lm_os_thread_id(void);

@@ -615,6 +615,28 @@ int lm_os_open_to_write(const char *path) {
                           O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666, 0, 0);
 }
 
+static int read_all(long fd, char *bytes, size_t capacity, size_t *length) {
+  for (*length = 0; *length < capacity;) {
+    long count = lm_syscall6(SYS_read, fd, (long)(bytes + *length), (long)(capacity - *length), 0,
+                             0, 0);
+    if (count == -EINTR) continue;
+    if (is_error(count)) return (int)-count;
+    if (count == 0) break;
+    *length += (size_t)count;
+  }
+  return 0;
+}
+
+int lm_os_read_file(const char *path, char *bytes, size_t capacity, size_t *length) {
+  /* What is no file does not block either. */
+  long fd = lm_syscall6(SYS_openat, AT_FDCWD, (long)path,
+                        O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0, 0, 0);
+  if (is_error(fd)) return (int)-fd;
+  int error = read_all(fd, bytes, capacity, length);
+  lm_os_close((int)fd);
+  return error;
+}
+
 void lm_os_close(int fd) { lm_syscall6(SYS_close, fd, 0, 0, 0, 0, 0); }
 
 bool lm_os_on_signal(int signal, void (*handler)(int)) {

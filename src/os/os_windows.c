@@ -306,6 +306,10 @@ int lm_os_open_to_append(const char *path) {
   (void)path;
   return -1;
 }
+int lm_os_read_file(const char *path, char *bytes, size_t capacity, size_t *length) {
+  (void)path, (void)bytes, (void)capacity, (void)length;
+  return ENOSYS;
+}
 void lm_os_close(int fd) { (void)fd; }
 
 void lm_os_process_name(char *name, size_t capacity) {

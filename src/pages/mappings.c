@@ -15,7 +15,7 @@ static size_t next_entry LM_GUARDED_BY(lm_mappings_lock);
 static uint64_t asked_again_ms LM_GUARDED_BY(lm_mappings_lock);
 
 static bool is_recent(uint64_t then_ms, uint64_t now_ms) {
-  return then_ms != 0 && now_ms - then_ms < lm_options.purge_delay_ms;
+  return then_ms != 0 && now_ms - then_ms < LM_OPTION(purge_delay_ms);
 }
 
 static bool serves(size_t mapping_size, size_t size) {
@@ -43,7 +43,7 @@ LM_REQUIRES(lm_mappings_lock) static bool release_mapping(struct lm_kept_mapping
 
 bool lm_mappings_keep(void *address, size_t size) {
   /* The checking build lets a write after free fault. */
-  if (lm_options.purge_delay_ms == 0 || LM_CHECKING) return false;
+  if (LM_OPTION(purge_delay_ms) == 0 || LM_CHECKING) return false;
   uint64_t now_ms = lm_os_clock_ms();
   lm_lock_take(&lm_mappings_lock);
   size_t oldest = next_entry++;
@@ -65,7 +65,7 @@ bool lm_mappings_keep(void *address, size_t size) {
 }
 
 void *lm_mappings_take(size_t *size, size_t alignment) {
-  if (lm_options.purge_delay_ms == 0) return NULL;
+  if (LM_OPTION(purge_delay_ms) == 0) return NULL;
   void *address = NULL;
   uint64_t now_ms = lm_os_clock_ms();
   lm_lock_take(&lm_mappings_lock);
@@ -97,7 +97,7 @@ LM_REQUIRES(lm_mappings_lock) static char *cut(struct lm_kept_mapping *entry, si
 }
 
 static bool is_due(const struct lm_kept_mapping *entry, uint64_t now_ms) {
-  return entry->address != NULL && (now_ms - entry->given_ms >= lm_options.purge_delay_ms / 2 ||
+  return entry->address != NULL && (now_ms - entry->given_ms >= LM_OPTION(purge_delay_ms) / 2 ||
                                     lm_pressed(LM_PRESSURE_SOME));
 }
 

@@ -5,7 +5,7 @@
  *
  * When free dirty pages go back to the system:
  *   1. The purge clock, turned by any thread's slow path, gives back what has been free for
- *      a half to the whole of lm_options.purge_delay_ms: so much in one call, and the rest in the
+ *      a half to the whole of the option purge_delay_ms: so much in one call, and the rest in the
  *      next of anybody's.
  *   2. Early, as soon as more is free than LM_POOL_KEEP_BYTES and a sixteenth of what is used: for
  *      a process that frees much and then sleeps, whose slow paths nobody enters. It is wrong if

@@ -72,19 +72,19 @@ int lm_provider_map(const struct loam_page_provider *provider, size_t size, size
 
 void lm_provider_advise_huge(const struct loam_page_provider *provider, void *address,
                              size_t size) {
-  if (provider == NULL && lm_options.huge_pages == LM_HUGE_PAGES_ON)
+  if (provider == NULL && LM_OPTION(huge_pages) == LM_HUGE_PAGES_ON)
     lm_os_advise_huge(address, size);
 }
 
 void lm_provider_refuse_huge(const struct loam_page_provider *provider, void *address,
                              size_t size) {
-  if (provider == NULL && lm_options.huge_pages == LM_HUGE_PAGES_OFF)
+  if (provider == NULL && LM_OPTION(huge_pages) == LM_HUGE_PAGES_OFF)
     lm_os_refuse_huge(address, size);
 }
 
 void lm_provider_accept_huge(const struct loam_page_provider *provider, void *address,
                              size_t size) {
-  if (provider == NULL && lm_options.huge_pages == LM_HUGE_PAGES_OFF)
+  if (provider == NULL && LM_OPTION(huge_pages) == LM_HUGE_PAGES_OFF)
     lm_os_accept_huge(address, size);
 }
 

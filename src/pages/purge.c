@@ -115,7 +115,7 @@ static size_t calm_page_count(const struct lm_pool *pool) {
 static uint64_t turn_ms(const struct lm_pool *pool) {
   size_t calm_count = calm_page_count(pool);
   size_t dirty_count = lm_load_relaxed(&pool->dirty_page_count);
-  uint64_t ms = lm_options.purge_delay_ms / 2;
+  uint64_t ms = LM_OPTION(purge_delay_ms) / 2;
   if (lm_pressed(LM_PRESSURE_SOME)) return 0;
   if (dirty_count <= calm_count) return ms;
   size_t hurry = lm_load_relaxed(&lm_pool_thread_count) / THREADS_PER_HURRY;
@@ -144,7 +144,7 @@ static bool has_work(const struct lm_pool *pool) {
 }
 
 bool lm_pool_tick(uint64_t now_ms, size_t most_bytes) {
-  if (lm_options.purge_delay_ms == 0) return false;
+  if (LM_OPTION(purge_delay_ms) == 0) return false;
   bool more = false;
   size_t left = lm_max(1, most_bytes >> lm_os.page_shift);
   for (struct lm_pool *pool = lm_pools; pool != NULL && left > 0; pool = lm_pool_next(pool))
@@ -196,7 +196,7 @@ static bool purge_early_in(struct lm_region *region, size_t keep, size_t *left) 
 
 void lm_purge_early(struct lm_pool *pool, size_t given_count) {
   size_t keep = kept_page_count(pool);
-  if (lm_load_relaxed(&pool->dirty_page_count) <= keep || lm_options.purge_delay_ms == 0) return;
+  if (lm_load_relaxed(&pool->dirty_page_count) <= keep || LM_OPTION(purge_delay_ms) == 0) return;
   grow_credit(pool);
   size_t left = lm_max(given_count, LM_POOL_TICK_BYTES >> lm_os.page_shift);
   size_t visits = lm_min(lm_load_relaxed(&pool->region_count), REGIONS_PER_TURN);

@@ -1,14 +1,16 @@
-/* LOAM_OPTIONS: what is taken, and what is complained about. */
+/* The options: what is taken from each source, and what is complained about. */
 #include "unit.h"
+
+#include <sys/stat.h>
 
 static char printed[8192];
 
 /* Reads the options and collects what is printed to standard error. */
-static void read_and_collect(const char *text) {
+static void start_and_collect(const char *embedded, const char *environment) {
   int ends[2], saved = dup(2);
   CHECK_EQ(pipe(ends), 0);
   dup2(ends[1], 2);
-  lm_options_read(text);
+  lm_options_start(embedded, environment);
   dup2(saved, 2);
   close(ends[1]);
   ssize_t length = read(ends[0], printed, sizeof printed - 1);
@@ -17,6 +19,8 @@ static void read_and_collect(const char *text) {
   close(ends[0]);
   close(saved);
 }
+
+static void read_and_collect(const char *text) { start_and_collect(NULL, text); }
 
 static void check_printed(const char *expected) {
   if (strcmp(printed, expected) != 0) fprintf(stderr, "printed: %s\n", printed);
@@ -118,7 +122,142 @@ static void help_lists_every_option(void) {
   }
 }
 
+/* ---- The program's own text, and the file ---- */
+
+static char file_path[] = "/tmp/loam-options-XXXXXX";
+
+/* Reads the options with such a file, which LOAM_OPTIONS names in front of other entries. */
+static void read_file_and_collect(const char *text, size_t length, const char *environment) {
+  char entries[256];
+  FILE *file = fopen(file_path, "w");
+  CHECK(file != NULL);
+  CHECK_EQ(fwrite(text, 1, length, file), length);
+  fclose(file);
+  snprintf(entries, sizeof entries, "%s,options_file=%s", environment, file_path);
+  read_and_collect(entries);
+}
+
+static void a_later_source_counts(void) {
+  static const char text[] = "stats_fd=20\nprofile_bytes=200\n";
+  start_and_collect("stats_fd=10,profile_bytes=100,stats_signal=10", NULL);
+  CHECK_EQ(lm_options.stats_fd, 10);
+  read_file_and_collect(text, sizeof text - 1, "profile_bytes=300");
+  check_printed("");
+  CHECK_EQ(lm_options.stats_signal, 10);
+  CHECK_EQ(lm_options.stats_fd, 20);
+  CHECK_EQ(lm_options.profile_bytes, 300);
+}
+
+static void the_programs_own_text_may_name_a_file_and_the_environment_another(void) {
+  char entries[256];
+  snprintf(entries, sizeof entries, "options_file=%s", file_path);
+  read_file_and_collect("stats_fd=30", 11, "");
+  lm_options.stats_fd = 2;
+  start_and_collect(entries, NULL);
+  CHECK_EQ(lm_options.stats_fd, 30);
+  lm_options.stats_fd = 2;
+  start_and_collect(entries, "options_file=/dev/null");
+  check_printed("");
+  CHECK_EQ(lm_options.stats_fd, 2);
+}
+
+static void a_file_has_lines_blanks_and_comments(void) {
+  static const char text[] = "# stats_fd=1\n\n \t stats_fd=40 \r\nstats=json,foreign=ignore\n"
+                             "  # last\nstats_signal=4";
+  read_file_and_collect(text, sizeof text - 1, "");
+  check_printed("");
+  CHECK_EQ(lm_options.stats_fd, 40);
+  CHECK_EQ(lm_options.stats, LM_STATS_JSON);
+  CHECK_EQ(lm_options.foreign, LM_FOREIGN_IGNORE);
+  CHECK_EQ(lm_options.stats_signal, 4);
+}
+
+static void what_is_wrong_in_a_file_is_said_with_its_line(void) {
+  static const char text[] = "stats=text\ncolour=red\n\n\nstats=\0\033\noptions_file=/dev/null\n";
+  char expected[1024];
+  read_file_and_collect(text, sizeof text - 1, "");
+  snprintf(expected, sizeof expected,
+           "loam: %s:2: unknown option 'colour'; help=1 lists them all\n"
+           "loam: %s:5: bad value '?\?' for stats: expected off|text|json; off is used\n"
+           "loam: %s:6: 'options_file=/dev/null': a file cannot name another one\n",
+           file_path, file_path, file_path);
+  check_printed(expected);
+}
+
+static void a_file_that_is_named_and_cannot_be_read_is_said(void) {
+  read_and_collect("options_file=/tmp/no such folder/file");
+  check_printed("loam: options_file: '/tmp/no such folder/file' cannot be read: error 2\n");
+  read_and_collect("options_file=/tmp");
+  check_printed("loam: options_file: '/tmp' cannot be read: error 21\n");
+}
+
+static void a_file_is_read_up_to_a_limit_or_not_at_all(void) {
+  static char text[LM_OPTIONS_FILE_BYTES + 1];
+  memset(text, '#', sizeof text);
+  memcpy(text, "stats_fd=50\n", 12);
+  read_file_and_collect(text, LM_OPTIONS_FILE_BYTES, "");
+  check_printed("");
+  CHECK_EQ(lm_options.stats_fd, 50);
+  lm_options.stats_fd = 2;
+  read_file_and_collect(text, LM_OPTIONS_FILE_BYTES + 1, "");
+  CHECK(strstr(printed, "is longer than 16384 bytes: not read\n") != NULL);
+  read_and_collect("options_file=/dev/zero");
+  CHECK(strstr(printed, "is longer than 16384 bytes: not read\n") != NULL);
+  CHECK_EQ(lm_options.stats_fd, 2);
+}
+
+static void what_is_no_file_does_not_block(void) {
+  char path[64], entry[96];
+  snprintf(path, sizeof path, "%s.fifo", file_path);
+  snprintf(entry, sizeof entry, "options_file=%s", path);
+  CHECK_EQ(mkfifo(path, 0600), 0);
+  read_and_collect(entry);
+  unlink(path);
+  check_printed("");
+}
+
+/* ---- While the program runs ---- */
+
+static int control(const char *name, const char *set) {
+  return lm_options_control(name, NULL, 0, set);
+}
+
+static void an_option_is_set_and_got_as_text(void) {
+  char before[LM_PATH_BYTES];
+  lm_options.purge_delay_ms = 500;
+  CHECK_EQ(lm_options_control("purge_delay_ms", before, sizeof before, "20"), 0);
+  CHECK_EQ(strcmp(before, "500"), 0);
+  CHECK_EQ(lm_options.purge_delay_ms, 20);
+  CHECK_EQ(control("foreign", "ignore"), 0);
+  CHECK_EQ(lm_options_control("foreign", before, sizeof before, NULL), 0);
+  CHECK_EQ(strcmp(before, "ignore"), 0);
+}
+
+static void every_option_can_be_got_and_set_to_that(void) {
+  char value[LM_PATH_BYTES];
+  for (size_t i = 0; i < OPTION_COUNT; i++) {
+    const struct option *option = &option_table[i];
+    CHECK_EQ(lm_options_control(option->name, value, sizeof value, NULL), 0);
+    CHECK_EQ(control(option->name, value), option->when == AT_START ? EPERM : 0);
+  }
+}
+
+static void what_cannot_be_set_stays_as_it_is(void) {
+  char value[4];
+  lm_options.purge_delay_ms = 2000;
+  CHECK_EQ(control("purge_delay_ms", "3600001"), EINVAL);
+  CHECK_EQ(control("purge_delay_ms", ""), EINVAL);
+  CHECK_EQ(lm_options_control("purge_delay_ms", value, sizeof value, "1"), ERANGE);
+  CHECK_EQ(lm_options.purge_delay_ms, 2000);
+  CHECK_EQ(control("foreign", "maybe"), EINVAL);
+  CHECK_EQ(control("stats", "json"), EPERM);
+  CHECK_EQ(control("colour", "red"), ENOENT);
+  CHECK_EQ(control("", NULL), ENOENT);
+  CHECK_EQ(control(NULL, NULL), ENOENT);
+}
+
 int main(void) {
+  close(mkstemp(file_path));
   RUN(defaults_stand_where_nothing_is_said);
   RUN(the_tables_defaults_are_the_initial_values);
   RUN(several_entries_are_taken_and_empty_ones_skipped);
@@ -130,5 +269,16 @@ int main(void) {
   RUN(long_rubbish_is_cut);
   RUN(what_is_complained_about_stays_in_its_line);
   RUN(help_lists_every_option);
+  RUN(a_later_source_counts);
+  RUN(the_programs_own_text_may_name_a_file_and_the_environment_another);
+  RUN(a_file_has_lines_blanks_and_comments);
+  RUN(what_is_wrong_in_a_file_is_said_with_its_line);
+  RUN(a_file_that_is_named_and_cannot_be_read_is_said);
+  RUN(a_file_is_read_up_to_a_limit_or_not_at_all);
+  RUN(what_is_no_file_does_not_block);
+  unlink(file_path);
+  RUN(an_option_is_set_and_got_as_text);
+  RUN(every_option_can_be_got_and_set_to_that);
+  RUN(what_cannot_be_set_stays_as_it_is);
   return UNIT_RESULT();
 }

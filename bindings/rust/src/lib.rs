@@ -32,8 +32,10 @@
 #![no_std]
 
 mod heap;
+mod options;
 
 pub use heap::Heap;
+pub use options::{OptionError, option, set_option};
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::ffi::{CStr, c_char, c_int, c_void};

@@ -1,0 +1,82 @@
+/* Where options come from: the program's own text, a file, the environment. */
+#include "config/options.h"
+
+#include "base/bits.h"
+#include "base/format.h"
+#include "os/os.h"
+
+static const char file_option[] = "options_file=";
+
+static bool names_file(const char *entry, size_t length) {
+  size_t prefix_length = sizeof file_option - 1;
+  return lm_string_equal(entry, lm_min(length, prefix_length), file_option);
+}
+
+/* Which file there is must be known before anything else is set. */
+enum pass { FOR_FILE, FOR_OTHERS };
+
+/* Entries with commas between them. */
+static void read_entries(const struct lm_options_source *source, const char *text, size_t length,
+                         enum pass pass) {
+  for (size_t start = 0, end; start < length; start = end + 1) {
+    for (end = start; end < length && text[end] != ',';) end++;
+    if (end == start || names_file(text + start, end - start) != (pass == FOR_FILE)) continue;
+    lm_options_set(source, text + start, end - start);
+  }
+}
+
+static void read_text(const char *name, const char *text, enum pass pass) {
+  const struct lm_options_source source = {name, 0};
+  if (text != NULL) read_entries(&source, text, lm_string_length(text), pass);
+}
+
+/* ---- The file: entries in lines, with blanks around them, and lines that begin with # ---- */
+
+static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+
+static void read_line(const struct lm_options_source *source, const char *line, size_t length) {
+  while (length > 0 && is_blank(line[length - 1])) length--;
+  for (; length > 0 && is_blank(*line); length--) line++;
+  if (length == 0 || *line == '#') return;
+  if (names_file(line, length))
+    lm_options_complain(source, "", line, length, ": a file cannot name another one");
+  else read_entries(source, line, length, FOR_OTHERS);
+}
+
+static void read_lines(const char *path, const char *text, size_t length) {
+  struct lm_options_source source = {path, 0};
+  for (size_t start = 0, end; start < length; start = end + 1) {
+    for (end = start; end < length && text[end] != '\n';) end++;
+    source.line++;
+    read_line(&source, text + start, end - start);
+  }
+}
+
+/* One that nobody has named may be missing, or not be for this process. */
+static void read_file(void) {
+  static char text[LM_OPTIONS_FILE_BYTES + 1]; /* which no memory stands behind until it is used */
+  const struct lm_options_source source = {"options_file", 0};
+  bool named = lm_options.options_file[0] != 0;
+  const char *path = named ? lm_options.options_file : LM_OPTIONS_FILE;
+  size_t length = 0;
+  if (path == NULL) return;
+  int error = lm_os_read_file(path, text, sizeof text, &length);
+  LM_TEXT(after, 64);
+  lm_text_string(&after, " cannot be read: error ");
+  lm_text_number(&after, (uint64_t)error);
+  lm_text_span(&after, "", 1);
+  if (error != 0 && named) lm_options_complain(&source, "", path, lm_string_length(path), after.bytes);
+  else if (length > LM_OPTIONS_FILE_BYTES)
+    lm_options_complain(&source, "", path, lm_string_length(path),
+                        " is longer than 16384 bytes: not read");
+  else read_lines(path, text, length);
+}
+
+void lm_options_start(const char *embedded, const char *environment) {
+  read_text("loam_options", embedded, FOR_FILE);
+  read_text("LOAM_OPTIONS", environment, FOR_FILE);
+  read_text("loam_options", embedded, FOR_OTHERS);
+  read_file();
+  read_text("LOAM_OPTIONS", environment, FOR_OTHERS);
+  if (LM_OPTION(help) != 0) lm_options_print_table();
+}
