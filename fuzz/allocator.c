@@ -784,10 +784,12 @@ static void see_to_pause(void) {
 static void take_variant(void) {
   unsigned variant = take_byte(&input);
   lm_options.purge_delay_ms = variant & 1 ? 3600000 : variant & 2 ? 1 : 500;
+  lm_options.cache_bytes = variant & 128 ? 0 : LM_CACHE_AUTO;
+  lm_options.heap_cache_bytes = variant & 128 ? 0 : LM_HEAP_CACHE_BYTES;
   if (!drive_owns_process) return;
   if ((variant & 12) == 12) lm_os.overcommit = false;
   if ((variant & 28) == 28) lm_os.purge_decommits = true;
-  if ((variant & 96) == 96) lm_options.huge_pages = LM_HUGE_PAGES_ON;
+  if ((variant & 96) == 96) lm_options.huge_pages = LM_HUGE_PAGES_ALWAYS;
 }
 
 static void check_that_nothing_is_left(void) {

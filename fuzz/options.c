@@ -18,7 +18,8 @@ static char text[TEXT_MAX + 1];
 
 static const char *const words[] = {
     "help", "stats", "stats_fd", "stats_file", "stats_signal", "purge_delay_ms", "foreign",
-    "deepbind", "mismatch", "huge_pages", "=", "=", "=", ",", ",", "0", "1", "off", "on", "text",
+    "deepbind", "mismatch", "huge_pages", "page_size", "cache_bytes", "heap_cache_bytes", "holes",
+    "unlimited", "auto", "always", "2M", "=", "=", "=", ",", ",", "0", "1", "off", "on", "text",
     "json", "abort", "ignore", "drop", "keep", "2", "64", "65", "3600000", "3600001", "1048576",
     "18446744073709551615", "18446744073709551616", "/tmp/%p", "|", "off|text", "\n", "\n#", " ",
 };
@@ -83,9 +84,12 @@ static void expect_value(size_t i, const char *value) {
     good = value[0] != 0 && strlen(value) < LM_PATH_BYTES;
     strcpy(expected.texts[i], good ? value : "");
   } else {
-    if (option->choices != NULL) good = choice_of(value, option->choices, &number);
-    else
-      good = number_of(value, &number) && number >= option->minimum && number <= option->maximum;
+    good = option->unit != NULL && number_of(value, &number) && number >= option->minimum &&
+           number <= option->maximum;
+    if (!good && option->choices != NULL) {
+      good = choice_of(value, option->choices, &number);
+      if (option->unit != NULL) number = SIZE_MAX - number;
+    }
     expected.numbers[i] = good ? number : option->default_value;
   }
   expected.complaints += !good;

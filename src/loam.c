@@ -30,6 +30,7 @@
 
 #include "pages/chunk.c"
 #include "pages/directory.c"
+#include "pages/explicit.c"
 #include "pages/mappings.c"
 #include "pages/meta.c"
 #include "pages/pool.c"

@@ -20,6 +20,7 @@
 #include "loam/loam.h"
 #include "os/os.h"
 #include "os/panic.h"
+#include "pages/explicit.h"
 #include "pages/mappings.h"
 #include "pages/meta.h"
 #include "report/report.h"
@@ -77,6 +78,7 @@ void lm_process_start(void) {
     lm_sizeclass_start(lm_os.page_bytes);
     lm_tags_start();
     lm_pool_start();
+    lm_explicit_start();
     lm_orphan_start();
     lm_os_thread_end_start(lm_thread_end);
     lm_store_release(&started, true);
@@ -187,7 +189,8 @@ __attribute__((constructor(101))) static void construct(void) {
   lm_process_start();
   if (!options_read) {
     read_options();
-    lm_pool_advise_huge();
+    lm_pool_begin_huge();
+    lm_explicit_start();
   }
   lm_os_stay_loaded();
   lm_os_fork_start(before_fork, after_fork_in_parent, after_fork_in_child);

@@ -38,8 +38,10 @@ enum lm_atomic_kind { LM_ATOMIC_LOAD, LM_ATOMIC_STORE, LM_ATOMIC_MODIFY };
 #define lm_exchange_acq_rel(p, v) LM_MODIFY(exchange, (p), (v), memory_order_acq_rel)
 #define lm_add_relaxed(p, v) LM_MODIFY(fetch_add, (p), (v), memory_order_relaxed)
 #define lm_sub_relaxed(p, v) LM_MODIFY(fetch_sub, (p), (v), memory_order_relaxed)
+#define lm_or_acquire(p, v) LM_MODIFY(fetch_or, (p), (v), memory_order_acquire)
 #define lm_or_relaxed(p, v) LM_MODIFY(fetch_or, (p), (v), memory_order_relaxed)
 #define lm_or_release(p, v) LM_MODIFY(fetch_or, (p), (v), memory_order_release)
+#define lm_and_release(p, v) LM_MODIFY(fetch_and, (p), (v), memory_order_release)
 #define lm_and_relaxed(p, v) LM_MODIFY(fetch_and, (p), (v), memory_order_relaxed)
 /* On failure `*expected` is the value seen, read with the order of the failing load. */
 #define lm_cas_weak_release(p, expected, v)   \

@@ -13,7 +13,8 @@ enum when { AT_START, ANY_TIME };
 struct option {
   const char *name;
   const char *unit;    /* of a number, or what a text is; NULL for a choice */
-  const char *choices; /* "first|second|third", the index being the value; NULL for others */
+  const char *choices; /* "first|second|third", the index being the value, or LM_OPTION_WORD of it
+                          for words that a number may be instead; NULL for others */
   uint64_t minimum, maximum; /* of a text: of its length */
   size_t default_value;
   _Atomic(size_t) *value; /* NULL for a text */
@@ -26,6 +27,8 @@ struct option {
   NULL, choices, 0, 0, first, &lm_options.name, NULL, when
 #define NUMBER(name, unit, minimum, maximum, first, when) \
   unit, NULL, minimum, maximum, first, &lm_options.name, NULL, when
+#define NUMBER_OR(name, unit, words, minimum, maximum, first, when) \
+  unit, words, minimum, maximum, first, &lm_options.name, NULL, when
 #define WORDS(name, what) \
   what, NULL, 1, sizeof lm_options.name - 1, 0, NULL, lm_options.name, AT_START
 
@@ -42,6 +45,14 @@ static const struct option option_table[] = {
      "they are also printed when this signal comes; 0: none does that (Linux)"},
     {"purge_delay_ms", NUMBER(purge_delay_ms, "milliseconds", 0, 3600000, 500, ANY_TIME),
      "how long empty memory is kept before it goes back to the system; 0: it never does"},
+    {"cache_bytes", NUMBER_OR(cache_bytes, "bytes", "unlimited|auto", 0, LM_BYTES_MOST,
+                              LM_CACHE_AUTO, ANY_TIME),
+     "how much all threads together keep of what they have freed, beyond a little each"},
+    {"heap_cache_bytes", NUMBER_OR(heap_cache_bytes, "bytes", "unlimited", 0, LM_BYTES_MOST,
+                                   LM_HEAP_CACHE_BYTES, ANY_TIME),
+     "how much one thread does; of large blocks an eighth of it"},
+    {"holes", CHOICE(holes, "off|on", LM_HOLES_ON, ANY_TIME),
+     "whether pages between the blocks in use go back, too"},
     {"background", CHOICE(background, "off|on", LM_BACKGROUND_OFF, AT_START),
      "whether a thread of loam's own gives memory back while the program makes no calls"},
     {"foreign", CHOICE(foreign, "abort|ignore", LM_FOREIGN_ABORT, ANY_TIME),
@@ -50,8 +61,10 @@ static const struct option option_table[] = {
      "what dlopen does with RTLD_DEEPBIND (Linux, preloaded)"},
     {"mismatch", CHOICE(mismatch, "abort|ignore", LM_MISMATCH_ABORT, ANY_TIME),
      "what delete does with a size, or with a block of malloc, that cannot be"},
-    {"huge_pages", CHOICE(huge_pages, "off|on", LM_HUGE_PAGES_OFF, ANY_TIME),
-     "whether the system is asked for huge pages (Linux)"},
+    {"huge_pages", CHOICE(huge_pages, "off|system|madvise|always", LM_HUGE_PAGES_SYSTEM, ANY_TIME),
+     "whether memory has transparent huge pages (Linux)"},
+    {"page_size", CHOICE(page_size, "system|2M|1G", LM_PAGE_SIZE_SYSTEM, AT_START),
+     "which pages memory has: those of 2 MiB or 1 GiB must have been set aside (Linux)"},
     {"profile", CHOICE(profile, "off|on", LM_PROFILE_OFF, AT_START),
      "take a heap profile, and write it at exit (Linux)"},
     {"profile_bytes", NUMBER(profile_bytes, "bytes", 16, 268435456, 524288, ANY_TIME),
@@ -63,15 +76,22 @@ static const struct option option_table[] = {
 };
 #define OPTION_COUNT (sizeof option_table / sizeof option_table[0])
 
-struct lm_options lm_options = {.stats_fd = 2, .purge_delay_ms = 500, .profile_bytes = 524288};
+struct lm_options lm_options = {
+    .stats_fd = 2,
+    .purge_delay_ms = 500,
+    .cache_bytes = LM_CACHE_AUTO,
+    .heap_cache_bytes = LM_HEAP_CACHE_BYTES,
+    .holes = LM_HOLES_ON,
+    .huge_pages = LM_HUGE_PAGES_SYSTEM,
+    .profile_bytes = 524288,
+};
 
 /* ---- Printing ---- */
 
 static void print_range(struct lm_text *text, const struct option *option) {
-  if (option->choices != NULL) {
-    lm_text_string(text, option->choices);
-    return;
-  }
+  if (option->choices != NULL) lm_text_string(text, option->choices);
+  if (option->unit == NULL) return;
+  if (option->choices != NULL) lm_text_string(text, " or ");
   lm_text_number(text, option->minimum);
   lm_text_string(text, " to ");
   lm_text_number(text, option->maximum);
@@ -80,10 +100,12 @@ static void print_range(struct lm_text *text, const struct option *option) {
 }
 
 static void print_value(struct lm_text *text, const struct option *option, size_t value) {
-  if (option->choices == NULL) {
-    if (option->text == NULL) lm_text_number(text, value);
+  if (option->text != NULL) return;
+  if (option->unit != NULL && value <= option->maximum) {
+    lm_text_number(text, value);
     return;
   }
+  if (option->unit != NULL) value = LM_OPTION_WORD(value);
   const char *choice = option->choices;
   for (; value > 0; value--)
     while (*choice++ != '|') {}
@@ -165,10 +187,12 @@ static void use_default(const struct option *option) {
 static bool parse_value(const struct option *option, const char *string, size_t length) {
   uint64_t value;
   if (option->text != NULL) return parse_text(option, string, length);
-  bool good = option->choices != NULL
-                  ? parse_choice(option->choices, string, length, &value)
-                  : lm_parse_number(string, length, &value) && value >= option->minimum &&
-                        value <= option->maximum;
+  bool good = option->unit != NULL && lm_parse_number(string, length, &value) &&
+              value >= option->minimum && value <= option->maximum;
+  if (!good && option->choices != NULL) {
+    good = parse_choice(option->choices, string, length, &value);
+    if (option->unit != NULL) value = LM_OPTION_WORD((size_t)value);
+  }
   if (good) lm_store_relaxed(option->value, (size_t)value);
   return good;
 }

@@ -15,7 +15,20 @@ enum lm_deepbind_policy { LM_DEEPBIND_DROP, LM_DEEPBIND_KEEP };
 enum lm_mismatch_policy { LM_MISMATCH_ABORT, LM_MISMATCH_IGNORE };
 enum lm_background { LM_BACKGROUND_OFF, LM_BACKGROUND_ON };
 enum lm_profile { LM_PROFILE_OFF, LM_PROFILE_ON };
-enum lm_huge_pages { LM_HUGE_PAGES_OFF, LM_HUGE_PAGES_ON };
+enum lm_holes_option { LM_HOLES_OFF, LM_HOLES_ON };
+enum lm_huge_pages {
+  LM_HUGE_PAGES_OFF,
+  LM_HUGE_PAGES_SYSTEM,
+  LM_HUGE_PAGES_MADVISE,
+  LM_HUGE_PAGES_ALWAYS
+};
+enum lm_page_size { LM_PAGE_SIZE_SYSTEM, LM_PAGE_SIZE_2M, LM_PAGE_SIZE_1G };
+
+/* A word that a number may be instead, and its index: more than any number is. */
+#define LM_OPTION_WORD(index) (SIZE_MAX - (index))
+#define LM_BYTES_MOST (LM_BITS_64 ? (uint64_t)1 << 40 : (uint64_t)1 << 31)
+#define LM_CACHE_AUTO LM_OPTION_WORD(1)
+#define LM_HEAP_CACHE_BYTES (64 * LM_MIB)
 
 /* Current values; the field's option and meaning are in the table. Numbers are read by any thread
  * at any time, and written by lm_options_control: each is a value by itself and orders nothing.
@@ -27,11 +40,15 @@ struct lm_options {
   char stats_file[LM_PATH_BYTES]; /* empty: none */
   _Atomic(size_t) stats_signal;   /* 0: none */
   _Atomic(size_t) purge_delay_ms;
+  _Atomic(size_t) cache_bytes;      /* or LM_CACHE_AUTO */
+  _Atomic(size_t) heap_cache_bytes;
+  _Atomic(size_t) holes;      /* enum lm_holes_option */
   _Atomic(size_t) background; /* enum lm_background */
   _Atomic(size_t) foreign;    /* enum lm_foreign_policy */
   _Atomic(size_t) deepbind;   /* enum lm_deepbind_policy */
   _Atomic(size_t) mismatch;   /* enum lm_mismatch_policy */
   _Atomic(size_t) huge_pages; /* enum lm_huge_pages */
+  _Atomic(size_t) page_size;  /* enum lm_page_size */
   _Atomic(size_t) profile;    /* enum lm_profile */
   _Atomic(size_t) profile_bytes;
   char profile_file[LM_PATH_BYTES]; /* empty: none */

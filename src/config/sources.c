@@ -65,7 +65,8 @@ static void read_file(void) {
   lm_text_string(&after, " cannot be read: error ");
   lm_text_number(&after, (uint64_t)error);
   lm_text_span(&after, "", 1);
-  if (error != 0 && named) lm_options_complain(&source, "", path, lm_string_length(path), after.bytes);
+  if (error != 0 && named)
+    lm_options_complain(&source, "", path, lm_string_length(path), after.bytes);
   else if (length > LM_OPTIONS_FILE_BYTES)
     lm_options_complain(&source, "", path, lm_string_length(path),
                         " is longer than 16384 bytes: not read");

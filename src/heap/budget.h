@@ -6,12 +6,13 @@
 #ifndef LM_HEAP_BUDGET_H
 #define LM_HEAP_BUDGET_H
 
+#include "config/options.h"
 #include "heap/heap.h"
 #include "pages/pressure.h"
 
-/* One heap may keep as much as the first, many together no more than the second for each pool, of
- * which there is one for some processors; and a little each. */
-#define LM_BUDGET_ALONE_BYTES (64 * LM_MIB)
+/* All together may keep what the option cache_bytes says. If that is `auto`, one heap may keep as
+ * much as heap_cache_bytes says, and many together no more than this for each pool, of which there
+ * is one for some processors. And a little each. */
 #define LM_BUDGET_SHARED_BYTES (12 * LM_MIB)
 
 /* The sum of what heaps have reported. Written by any heap that keeps LM_BUDGET_STEP_BYTES more
@@ -32,9 +33,11 @@ void lm_budget_end(struct lm_heap *heap);
 
 LM_INLINE bool lm_budget_exceeded(void) {
   if (lm_pressed(LM_PRESSURE_SOME)) return true;
-  size_t kept_bytes = lm_load_relaxed(&lm_budget_kept_bytes);
+  size_t kept_bytes = lm_load_relaxed(&lm_budget_kept_bytes), most = LM_OPTION(cache_bytes);
+  if (LM_UNLIKELY(most != LM_CACHE_AUTO)) return kept_bytes >= most;
   if (LM_LIKELY(kept_bytes <= LM_BUDGET_SHARED_BYTES * lm_pool_count)) return false;
-  return (uint64_t)kept_bytes * lm_load_relaxed(&lm_pool_thread_count) > LM_BUDGET_ALONE_BYTES;
+  return (uint64_t)kept_bytes * lm_load_relaxed(&lm_pool_thread_count) >
+         LM_OPTION(heap_cache_bytes);
 }
 
 #endif

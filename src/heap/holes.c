@@ -164,7 +164,7 @@ size_t lm_holes_make_all(struct lm_heap *heap) {
 #define CREDIT_OF_SAVING (32 * HOLES_COST)
 
 void lm_holes_begin_round(struct lm_holes *holes) {
-  holes->goes_on = LM_OPTION(purge_delay_ms) != 0;
+  holes->goes_on = LM_OPTION(purge_delay_ms) != 0 && LM_OPTION(holes) == LM_HOLES_ON;
   holes->class_index = 1;
   holes->sparse_count = 0;
   holes->round++;

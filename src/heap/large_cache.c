@@ -5,7 +5,8 @@
 
 /* A cached block may be longer than what is asked for by this part. */
 #define LONGER_FRACTION 8
-#define CACHED_MOST_BYTES (8 * LM_MIB) /* in all */
+/* So much in all, of what a heap may keep of anything else. */
+#define CACHED_FRACTION 8
 /* A block that is taken and for which there is an entry scores one; one without costs so many. At
  * so many in all, the blocks that are freed are cached; at none, no longer. */
 #define MISS_COST 3
@@ -126,7 +127,7 @@ static bool cache(struct lm_heap *heap, void *block) {
   struct lm_large_cache *cache = &heap->large_cache;
   size_t page_count = lm_region_live_pages(block);
   if (LM_UNLIKELY(page_count == 0)) return false;
-  size_t page_limit = CACHED_MOST_BYTES >> lm_os.page_shift;
+  size_t page_limit = LM_OPTION(heap_cache_bytes) / CACHED_FRACTION >> lm_os.page_shift;
   if (page_count > page_limit || !is_cacheable(heap->pool, block)) {
     cache->room_count += page_count;
     return false;

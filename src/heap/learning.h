@@ -8,12 +8,10 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/compiler.h"
+#include "config/options.h"
 
 /* What is used has fallen when so small a part of the peak is left. */
 #define LM_LEARNING_FALL_FRACTION 8
-/* A heap may learn so much of spans, and as much of middle blocks. What all may keep is bounded by
- * budget.h. */
-#define LM_LEARNING_MOST_BYTES (64 * LM_MIB)
 
 struct lm_learning {
   size_t used_peak;    /* what was used at most in the last while */
@@ -38,10 +36,12 @@ LM_INLINE bool lm_learning_note_given(struct lm_learning *learning, size_t used_
   return falls;
 }
 
-/* So much is asked for that was not kept. A count stands for 1 << `shift` bytes. */
+/* So much is asked for that was not kept. A count stands for 1 << `shift` bytes. A heap may learn
+ * so much of spans as the option heap_cache_bytes says, and as much of middle blocks; what all keep
+ * is bounded by budget.h. */
 LM_INLINE void lm_learning_note_asked(struct lm_learning *learning, size_t count, unsigned shift) {
   if (LM_LIKELY(!learning->fell)) return;
-  size_t most = LM_LEARNING_MOST_BYTES >> shift;
+  size_t most = LM_OPTION(heap_cache_bytes) >> shift;
   size_t again = lm_min(learning->given_count, count);
   learning->given_count -= again;
   learning->learnt_count = lm_min(learning->learnt_count + again, most);

@@ -178,7 +178,7 @@ static bool keep_heap(struct lm_heap *heap) {
   size_t bytes = 1 + held_bytes(heap, KEPT_BYTES << KEPT_DOUBLINGS);
   uint64_t now_ms = lm_os_clock_ms();
   lm_lock_take(&lm_heaps_lock);
-  bool room = kept_bytes + bytes <= kept_limit();
+  bool room = kept_bytes + bytes <= lm_min(kept_limit(), LM_OPTION(cache_bytes));
   if (room) {
     kept_bytes += bytes;
     heap->kept_bytes = bytes;

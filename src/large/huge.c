@@ -2,6 +2,7 @@
 
 #include "base/bits.h"
 #include "os/os.h"
+#include "pages/explicit.h"
 #include "pages/mappings.h"
 #include "pages/meta.h"
 #include "pages/pool.h"
@@ -81,6 +82,10 @@ static int map_once(const struct lm_huge *huge, size_t alignment, void **address
 }
 
 static int map_huge(struct lm_huge *huge, size_t alignment, bool clear, void **address) {
+  if (huge->provider == &lm_explicit_pages) {
+    if (map_once(huge, alignment, address) == 0) return 0;
+    huge->provider = NULL;
+  }
   bool may_be_used = huge->provider == NULL && !clear;
   *address = may_be_used ? lm_mappings_take(&huge->size, alignment) : NULL;
   if (*address != NULL) return 0;
@@ -108,7 +113,7 @@ void *lm_huge_take(struct lm_pool *pool, size_t size, size_t alignment, bool cle
     end_record(huge);
     return NULL;
   }
-  lm_provider_advise_huge(huge->provider, address, huge->size);
+  lm_provider_begin_huge(huge->provider, address, huge->size, true);
   huge->address = (uintptr_t)address;
   lm_lock_take(&lm_huge_lock);
   insert(huge);

@@ -62,6 +62,20 @@ void lm_os_accept_huge(void *address, size_t size);
  * as for any mapping of the program's own. */
 int lm_os_map(size_t size, size_t alignment, void **result);
 
+/* Readable and writable zero memory in huge pages that have been set aside (hugetlbfs); size and
+ * alignment are multiples of `page_bytes`. An errno where there are not so many. It is no memory of
+ * lm_os_map: it is ended as a whole by lm_os_unmap_explicit, which may be told a size that is not
+ * rounded up. */
+#define LM_PAGE_2M_BYTES ((size_t)2 << 20)
+#define LM_PAGE_1G_BYTES ((size_t)1 << 30)
+#if defined(_WIN32)
+#define LM_OS_HAS_EXPLICIT_PAGES 0
+#else
+#define LM_OS_HAS_EXPLICIT_PAGES 1
+int lm_os_map_explicit(size_t size, size_t page_bytes, size_t alignment, void **result);
+void lm_os_unmap_explicit(void *address, size_t size);
+#endif
+
 /* Ends a reservation or mapping, or a part of it where the address space can be limited. What the
  * system does not end, at its limit of mappings, is purged, and ended with a later call. */
 void lm_os_release(void *address, size_t size);

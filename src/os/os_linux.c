@@ -288,6 +288,42 @@ int lm_os_reserve(size_t size, size_t alignment, void **result) {
   return map_aligned(size, alignment, protection, UNCHECKED, result);
 }
 
+/* ---- Explicit pages ---- */
+
+#define HUGE_SHIFT 26 /* where the flags of mmap say how large pages are: as a logarithm */
+#define FIXED_NOREPLACE 0x100000
+#if LM_FAKE_OS
+#define EXPLICIT_FLAGS(page_bytes) 0 /* tests have ordinary pages instead */
+#else
+#define EXPLICIT_FLAGS(page_bytes) (MAP_HUGETLB | (long)lm_log2_floor(page_bytes) << HUGE_SHIFT)
+#endif
+
+/* The place is found with ordinary memory, and free for a moment: if another thread maps something
+ * there meanwhile, there are no pages. */
+int lm_os_map_explicit(size_t size, size_t page_bytes, size_t alignment, void **result) {
+  void *place;
+  int error = lm_os_reserve(size, alignment, &place);
+  if (error != 0) return error;
+  lm_os_release(place, size);
+  long flags = MAP_PRIVATE | MAP_ANONYMOUS | FIXED_NOREPLACE | EXPLICIT_FLAGS(page_bytes);
+  (void)page_bytes;
+  long address = call_or_fault(LM_SYS_MMAP, (long)place, (long)size, PROT_READ | PROT_WRITE, flags,
+                               -1, 0);
+  if (is_error(address)) return (int)-address;
+  if ((void *)address != place) { /* a system that does not know the flag */
+    unmap((uintptr_t)address, size);
+    return ENOMEM;
+  }
+  *result = place;
+  return 0;
+}
+
+/* Of the larger pages the system unmaps no part, so that trying the smaller ones does no harm. */
+void lm_os_unmap_explicit(void *address, size_t size) {
+  if (!unmap((uintptr_t)address, lm_align_up(size, LM_PAGE_2M_BYTES)))
+    unmap((uintptr_t)address, lm_align_up(size, LM_PAGE_1G_BYTES));
+}
+
 int lm_os_reserve_zero(size_t size, void **result) {
   int error = map_memory(NULL, size, PROT_READ, UNCHECKED, result);
   /* Debuggers write all of it into a core else, nearly all being zero. */

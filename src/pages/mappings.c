@@ -18,6 +18,11 @@ static bool is_recent(uint64_t then_ms, uint64_t now_ms) {
   return then_ms != 0 && now_ms - then_ms < LM_OPTION(purge_delay_ms);
 }
 
+static size_t most_bytes(void) {
+  size_t bytes = LM_OPTION(cache_bytes);
+  return bytes == LM_CACHE_AUTO ? LM_MAPPINGS_MOST_BYTES : bytes;
+}
+
 static bool serves(size_t mapping_size, size_t size) {
   return mapping_size >= size && mapping_size - size <= size / SURPLUS_FRACTION;
 }
@@ -45,17 +50,18 @@ bool lm_mappings_keep(void *address, size_t size) {
   /* The checking build lets a write after free fault. */
   if (LM_OPTION(purge_delay_ms) == 0 || LM_CHECKING) return false;
   uint64_t now_ms = lm_os_clock_ms();
+  size_t most = most_bytes();
   lm_lock_take(&lm_mappings_lock);
   size_t oldest = next_entry++;
   bool keeps = is_recent(asked_again_ms, now_ms) && !lm_pressed(LM_PRESSURE_SOME) &&
-               size <= LM_MAPPINGS_MOST_BYTES;
+               size <= most;
   release_mapping(&lm_kept_mappings[oldest % LM_KEPT_MAPPINGS]);
   for (size_t i = 1; keeps && i < LM_KEPT_MAPPINGS; i++) {
-    if (lm_mappings_kept_bytes + size <= LM_MAPPINGS_MOST_BYTES) break;
+    if (lm_mappings_kept_bytes + size <= most) break;
     release_mapping(&lm_kept_mappings[(oldest + i) % LM_KEPT_MAPPINGS]);
   }
   /* Others may have kept some meanwhile. */
-  keeps &= lm_mappings_kept_bytes + size <= LM_MAPPINGS_MOST_BYTES;
+  keeps &= lm_mappings_kept_bytes + size <= most;
   struct lm_kept_mapping *entry = &lm_kept_mappings[oldest % LM_KEPT_MAPPINGS];
   if (entry->address != NULL) keeps = false;
   else *entry = (struct lm_kept_mapping){keeps ? address : NULL, size, size, now_ms};

@@ -1,14 +1,14 @@
 /* Mappings of huge blocks that have been freed, kept for the next ones: to map and touch one anew
  * costs a fault for each page. Only while a program takes such blocks again soon after it has freed
- * them, no more than LM_MAPPINGS_MOST_BYTES, and until the purge clock has turned; what goes back
- * then goes from its end, some of it in each call. */
+ * them, no more than the option cache_bytes says, and until the purge clock has turned; what goes
+ * back then goes from its end, some of it in each call. */
 #ifndef LM_PAGES_MAPPINGS_H
 #define LM_PAGES_MAPPINGS_H
 
 #include "base/compiler.h"
 #include "os/lock.h"
 
-#define LM_MAPPINGS_MOST_BYTES (128 * LM_MIB)
+#define LM_MAPPINGS_MOST_BYTES (128 * LM_MIB) /* if it does not say any number */
 
 /* The mappings that were given last. */
 struct lm_kept_mapping {

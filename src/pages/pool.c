@@ -1,7 +1,9 @@
 #include "pages/pool.h"
 
+#include "config/options.h"
 #include "pages/chunk.h"
 #include "pages/directory.h"
+#include "pages/explicit.h"
 #include "pages/purge.h"
 #include "pages/runs.h"
 
@@ -32,11 +34,12 @@ void lm_pool_provide(struct lm_pool *pool, const struct loam_page_provider *prov
   lm_lock_free(&pool->lock);
 }
 
-void lm_pool_advise_huge(void) {
+void lm_pool_begin_huge(void) {
+  if (LM_OPTION(huge_pages) == LM_HUGE_PAGES_SYSTEM) return;
   for (struct lm_pool *pool = lm_pools; pool != NULL; pool = lm_pool_next(pool)) {
     lm_lock_take(&pool->lock);
     LM_FOR_EACH_REGION(pool, region)
-      lm_provider_advise_huge(region->provider, region, region->bytes);
+      lm_provider_begin_huge(region->provider, region, region->bytes, pool->accepts_huge);
     lm_lock_free(&pool->lock);
   }
 }
@@ -171,14 +174,16 @@ static void *take_slices_in(struct lm_region *region, const struct run *run) {
 
 typedef void *take_in_function(struct lm_region *region, const struct run *run);
 
-/* A run in one of the pool's regions that its provider has made; the lock is held. */
+/* A run in one of the pool's regions that its provider has made, which may be of explicit pages and
+ * of ordinary ones; the lock is held. */
 static void *take_run_in_any(struct lm_pool *pool, const struct run *run,
                              take_in_function *take_in) {
   const struct loam_page_provider *provider = lm_load_relaxed(&pool->provider);
   size_t count = lm_load_relaxed(&pool->region_count), number = 0;
   while ((number = lm_directory_find(pool, number, run->page_count)) < count) {
     struct lm_region *region = pool->directory[number++];
-    if (provider != NULL && region->provider != provider) continue;
+    if (provider != NULL && provider != &lm_explicit_pages && region->provider != provider)
+      continue;
     void *start = take_in(region, run);
     if (start != NULL) return start;
   }

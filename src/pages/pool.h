@@ -99,8 +99,8 @@ void lm_pool_add(struct lm_pool *pool);
  * while there are any. Regions of others serve what they have, and no new runs. */
 void lm_pool_provide(struct lm_pool *pool, const struct loam_page_provider *provider);
 
-/* Asks for huge pages, if the option says so, in regions that were made before it was read. */
-void lm_pool_advise_huge(void);
+/* Asks for huge pages, as the option says, in regions that were made before it was read. */
+void lm_pool_begin_huge(void);
 
 /* Lets the pool's regions have the huge pages that the system gives to everybody. */
 void lm_pool_accept_huge(struct lm_pool *pool);

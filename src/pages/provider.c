@@ -70,22 +70,21 @@ int lm_provider_map(const struct loam_page_provider *provider, size_t size, size
   return error;
 }
 
-void lm_provider_advise_huge(const struct loam_page_provider *provider, void *address,
-                             size_t size) {
-  if (provider == NULL && LM_OPTION(huge_pages) == LM_HUGE_PAGES_ON)
+void lm_provider_begin_huge(const struct loam_page_provider *provider, void *address, size_t size,
+                            bool much) {
+  if (provider != NULL) return;
+  size_t option = LM_OPTION(huge_pages);
+  if (option == LM_HUGE_PAGES_ALWAYS || (option == LM_HUGE_PAGES_MADVISE && much))
     lm_os_advise_huge(address, size);
-}
-
-void lm_provider_refuse_huge(const struct loam_page_provider *provider, void *address,
-                             size_t size) {
-  if (provider == NULL && LM_OPTION(huge_pages) == LM_HUGE_PAGES_OFF)
-    lm_os_refuse_huge(address, size);
+  else if (option == LM_HUGE_PAGES_OFF || !much) lm_os_refuse_huge(address, size);
 }
 
 void lm_provider_accept_huge(const struct loam_page_provider *provider, void *address,
                              size_t size) {
-  if (provider == NULL && LM_OPTION(huge_pages) == LM_HUGE_PAGES_OFF)
-    lm_os_accept_huge(address, size);
+  if (provider != NULL) return;
+  size_t option = LM_OPTION(huge_pages);
+  if (option == LM_HUGE_PAGES_SYSTEM) lm_os_accept_huge(address, size);
+  if (option == LM_HUGE_PAGES_MADVISE) lm_os_advise_huge(address, size);
 }
 
 int lm_provider_purge(const struct loam_page_provider *provider, void *address, size_t size) {

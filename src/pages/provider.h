@@ -29,10 +29,11 @@ int lm_provider_commit(const struct loam_page_provider *provider, void *address,
 int lm_provider_map(const struct loam_page_provider *provider, size_t size, size_t alignment,
                     void **result);
 
-/* Asks for huge pages if the option says so and the memory is the system's. */
-void lm_provider_advise_huge(const struct loam_page_provider *provider, void *address, size_t size);
-/* If not, lm_os_refuse_huge and lm_os_accept_huge. */
-void lm_provider_refuse_huge(const struct loam_page_provider *provider, void *address, size_t size);
+/* Asks for huge pages in new memory of the system's, or refuses them, as the option huge_pages
+ * says; `much`: it is a part of much that is in use. */
+void lm_provider_begin_huge(const struct loam_page_provider *provider, void *address, size_t size,
+                            bool much);
+/* The memory has become a part of much. */
 void lm_provider_accept_huge(const struct loam_page_provider *provider, void *address, size_t size);
 
 /* As lm_os_purge. */

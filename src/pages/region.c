@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "os/panic.h"
+#include "pages/explicit.h"
 #include "pages/mappings.h"
 #include "pages/pool.h"
 
@@ -62,7 +63,7 @@ int lm_region_map_memory(size_t size, size_t alignment, void **result) {
 static int reserve_region(const struct loam_page_provider *provider, size_t bytes,
                           void **address) {
   int error = lm_provider_reserve(provider, bytes, LM_REGION_BYTES, address);
-  if (error != 0 && lm_region_make_room())
+  if (error != 0 && provider != &lm_explicit_pages && lm_region_make_room())
     error = lm_provider_reserve(provider, bytes, LM_REGION_BYTES, address);
   return error;
 }
@@ -76,6 +77,17 @@ static size_t region_bytes(const struct loam_page_provider *provider, size_t lea
   size_t bytes = LM_REGION_BYTES;
   while (bytes > SHORTEST_BYTES && bytes > limit / LIMIT_FRACTION) bytes /= 4;
   return bytes == LM_REGION_BYTES || least_bytes <= bytes / 2 ? bytes : 0;
+}
+
+/* Reserves a region of which so many bytes are asked for, and says how long it is. Where there are
+ * no more explicit pages, it is of ordinary memory. */
+static int find_region(const struct loam_page_provider **provider, size_t least_bytes,
+                       size_t *bytes, void **address) {
+  for (;; *provider = NULL) {
+    *bytes = region_bytes(*provider, least_bytes);
+    int error = *bytes != 0 ? reserve_region(*provider, *bytes, address) : ENOMEM;
+    if (error == 0 || *provider != &lm_explicit_pages) return error;
+  }
 }
 
 /* Makes the region's tags writable and puts it on the map, which keeps them. */
@@ -104,10 +116,10 @@ static LM_COLD LM_NORETURN void fail_not_zero(const void *address) {
 struct lm_region *lm_region_new(struct lm_pool *pool, size_t page_count) {
   void *address;
   const struct loam_page_provider *provider = lm_load_acquire(&pool->provider);
-  size_t bytes = region_bytes(provider, page_count << lm_os.page_shift);
+  size_t bytes;
+  if (find_region(&provider, page_count << lm_os.page_shift, &bytes, &address) != 0) return NULL;
   size_t header_bytes = lm_align_up(sizeof(struct lm_region), LM_SLICE_BYTES);
   bool bare = provider != NULL || !lm_os.overcommit;
-  if (bytes == 0 || reserve_region(provider, bytes, &address) != 0) return NULL;
   if ((uintptr_t)address >> (LM_REGION_ADDRESS_BITS - 1) > 1 ||
       (bare && lm_provider_commit(provider, address, header_bytes) != 0) ||
       enter_region((uintptr_t)address, bytes) != 0) {
@@ -115,8 +127,7 @@ struct lm_region *lm_region_new(struct lm_pool *pool, size_t page_count) {
     return NULL;
   }
   struct lm_region *region = address;
-  lm_provider_advise_huge(provider, region, bytes);
-  if (!pool->accepts_huge) lm_provider_refuse_huge(provider, region, bytes);
+  lm_provider_begin_huge(provider, region, bytes, pool->accepts_huge);
   if (region->pool != NULL) fail_not_zero(address);
   region->pool = pool;
   region->provider = provider;

@@ -1,9 +1,9 @@
-/* With huge_pages=on the system is asked for huge pages in regions, also in those of before the
- * options were known, and in huge blocks, also where they have grown; never in memory of a page
- * provider's. Without the option it is not asked at all, and the regions of a program with little
- * in use refuse them, where the system gives them to everybody.
+/* The option huge_pages: whether regions and huge blocks are asked huge pages for, or refuse them, or
+ * have what the system gives; also in regions of before the options were known, and in huge blocks
+ * that have grown; never in memory of a page provider's. Regions of a program with little in use
+ * refuse them unless it is `always`.
  *
- * Arguments: none, or `on` if LOAM_OPTIONS has it, as the program starts itself anew. */
+ * Arguments: none, or the option's value, as the program starts itself anew. */
 #include "provider.h"
 
 /* Nearly as large as a block in a region can be, of which none holds three; and a smaller one. */
@@ -46,36 +46,35 @@ static int system_gives_them(void) {
   return strncmp(setting, "[always", 7) == 0;
 }
 
-static void check_regions_with_option(void) {
-  char *blocks[3]; /* which no region has room for together */
-  CHECK(is_advised(early));
-  for (size_t i = 0; i < 3; i++) {
-    blocks[i] = opaque(malloc(LARGE_BYTES));
-    CHECK(is_advised(blocks[i]) && is_advised(blocks[i] + LARGE_BYTES - 1));
-  }
-  for (size_t i = 0; i < 3; i++) free(blocks[i]);
-}
+enum option { OFF, SYSTEM, MADVISE, ALWAYS };
+static const char *const names[] = {"off", "system", "madvise", "always"};
 
-static void check_regions_without(void) {
+/* Regions before and after much is in use: blocks that no region has room for together. */
+static void check_regions(enum option option) {
   char *blocks[BLOCKS], *last;
-  CHECK(refuses(early));
+  CHECK_EQ(is_advised(early), option == ALWAYS);
+  CHECK_EQ(refuses(early), option != ALWAYS);
   blocks[0] = opaque(malloc(LITTLE_BYTES));
-  CHECK(refuses(early) && refuses(blocks[0])); /* it is little yet */
+  CHECK_EQ(refuses(blocks[0]), option != ALWAYS); /* it is little yet */
   for (size_t i = 1; i < BLOCKS; i++) blocks[i] = opaque(malloc(LARGE_BYTES));
   last = blocks[BLOCKS - 1];
-  CHECK_EQ(refuses(early), !system_gives_them());
-  CHECK_EQ(is_advised(early), system_gives_them());
-  CHECK(!refuses(last) && !is_advised(last)); /* a region of later: as the system likes */
+  int asks = option == ALWAYS || option == MADVISE;
+  CHECK_EQ(is_advised(early), asks || (option == SYSTEM && system_gives_them()));
+  CHECK_EQ(refuses(early), option == OFF || (option == SYSTEM && !system_gives_them()));
+  CHECK_EQ(is_advised(last), asks); /* a region of later */
+  CHECK_EQ(refuses(last), option == OFF);
   for (size_t i = 0; i < BLOCKS; i++) free(blocks[i]);
 }
 
-static void check_huge_block(int on) {
+static void check_huge_block(enum option option) {
   char *block = NULL;
   for (size_t size = 40 * MIB; size < 400 * MIB; size *= 3) {
     block = opaque(realloc(block, size));
     CHECK(block != NULL);
-    CHECK_EQ(is_advised(block), on);
-    CHECK_EQ(is_advised(block + size - 1), on);
+    for (size_t at = 0; at < size; at += size - 1) {
+      CHECK_EQ(is_advised(block + at), option == ALWAYS || option == MADVISE);
+      CHECK_EQ(refuses(block + at), option == OFF);
+    }
   }
   free(block);
 }
@@ -89,19 +88,26 @@ static void check_providers_memory(void) {
   loam_heap_destroy(heap);
 }
 
+static void start_anew(const char *program, enum option option) {
+  char entry[64];
+  snprintf(entry, sizeof entry, "huge_pages=%s", names[option]);
+  CHECK_EQ(setenv("LOAM_OPTIONS", entry, 1), 0);
+  execl("/proc/self/exe", program, names[option], NULL);
+  CHECK(!"started anew");
+}
+
 int main(int count, char **arguments) {
-  int on = count > 1;
+  enum option option = count > 1 ? OFF : SYSTEM;
   if (access("/sys/kernel/mm/transparent_hugepage", F_OK) != 0) {
     printf("skipped: the system has no transparent huge pages\n");
     return 77;
   }
-  if (on) check_regions_with_option();
-  else check_regions_without();
-  check_huge_block(on);
+  while (count > 1 && strcmp(arguments[1], names[option]) != 0) option++;
+  check_regions(option);
+  check_huge_block(option);
   check_providers_memory();
-  if (on) return 0;
-  CHECK_EQ(setenv("LOAM_OPTIONS", "huge_pages=on", 1), 0);
-  execl("/proc/self/exe", arguments[0], "on", NULL);
-  CHECK(!"started anew");
-  return 1;
+  if (count == 1) start_anew(arguments[0], OFF);
+  if (option == OFF) start_anew(arguments[0], MADVISE);
+  if (option == MADVISE) start_anew(arguments[0], ALWAYS);
+  return 0;
 }

@@ -35,7 +35,7 @@ static void defaults_stand_where_nothing_is_said(void) {
   CHECK_EQ(lm_options.stats, LM_STATS_OFF);
   CHECK_EQ(lm_options.stats_fd, 2);
   CHECK_EQ(lm_options.foreign, LM_FOREIGN_ABORT);
-  CHECK_EQ(lm_options.huge_pages, LM_HUGE_PAGES_OFF);
+  CHECK_EQ(lm_options.huge_pages, LM_HUGE_PAGES_SYSTEM);
   CHECK_EQ(lm_options.mismatch, LM_MISMATCH_ABORT);
 }
 
@@ -46,12 +46,12 @@ static void the_tables_defaults_are_the_initial_values(void) {
 }
 
 static void several_entries_are_taken_and_empty_ones_skipped(void) {
-  read_and_collect(",stats=json,,purge_delay_ms=0,foreign=ignore,huge_pages=on,");
+  read_and_collect(",stats=json,,purge_delay_ms=0,foreign=ignore,huge_pages=always,");
   check_printed("");
   CHECK_EQ(lm_options.stats, LM_STATS_JSON);
   CHECK_EQ(lm_options.purge_delay_ms, 0);
   CHECK_EQ(lm_options.foreign, LM_FOREIGN_IGNORE);
-  CHECK_EQ(lm_options.huge_pages, LM_HUGE_PAGES_ON);
+  CHECK_EQ(lm_options.huge_pages, LM_HUGE_PAGES_ALWAYS);
 }
 
 static void a_text_is_taken_as_it_is_and_no_longer_than_there_is_room(void) {
@@ -83,13 +83,31 @@ static void a_value_out_of_range_gives_the_default(void) {
   CHECK_EQ(lm_options.purge_delay_ms, 500);
 }
 
+static void a_number_may_be_a_word_instead(void) {
+  char value[32];
+  CHECK_EQ(lm_options.cache_bytes, LM_CACHE_AUTO);
+  read_and_collect("cache_bytes=unlimited,heap_cache_bytes=0");
+  CHECK_EQ(lm_options.cache_bytes, SIZE_MAX);
+  CHECK_EQ(lm_options.heap_cache_bytes, 0);
+  CHECK_EQ(lm_options_control("cache_bytes", value, sizeof value, "12345"), 0);
+  CHECK_EQ(strcmp(value, "unlimited"), 0);
+  CHECK_EQ(lm_options_control("cache_bytes", value, sizeof value, "auto"), 0);
+  CHECK_EQ(strcmp(value, "12345"), 0);
+  CHECK_EQ(lm_options.cache_bytes, LM_CACHE_AUTO);
+  read_and_collect("heap_cache_bytes=auto,cache_bytes=18446744073709551615");
+  CHECK(strstr(printed, "'auto' for heap_cache_bytes: expected unlimited or 0 to ") != NULL);
+  CHECK(strstr(printed, " bytes; 67108864 is used\n") != NULL);
+  CHECK(strstr(printed, " bytes; auto is used\n") != NULL);
+}
+
 static void a_choice_must_match_whole(void) {
   read_and_collect("stats=js");
   check_printed("loam: LOAM_OPTIONS: bad value 'js' for stats: expected off|text|json; off is "
                 "used\n");
   read_and_collect("huge_pages=1");
-  check_printed("loam: LOAM_OPTIONS: bad value '1' for huge_pages: expected off|on; off is used\n");
-  CHECK_EQ(lm_options.huge_pages, LM_HUGE_PAGES_OFF);
+  check_printed("loam: LOAM_OPTIONS: bad value '1' for huge_pages: expected "
+                "off|system|madvise|always; system is used\n");
+  CHECK_EQ(lm_options.huge_pages, LM_HUGE_PAGES_SYSTEM);
   CHECK_EQ(lm_options.mismatch, LM_MISMATCH_ABORT);
   read_and_collect("stats=jsonx");
   CHECK_EQ(lm_options.stats, LM_STATS_OFF);
@@ -264,6 +282,7 @@ int main(void) {
   RUN(a_text_is_taken_as_it_is_and_no_longer_than_there_is_room);
   RUN(an_unknown_option_is_complained_about);
   RUN(a_value_out_of_range_gives_the_default);
+  RUN(a_number_may_be_a_word_instead);
   RUN(a_choice_must_match_whole);
   RUN(an_entry_without_a_value_is_complained_about);
   RUN(long_rubbish_is_cut);

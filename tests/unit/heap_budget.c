@@ -62,10 +62,28 @@ static void a_part_of_what_is_used_counts_for_nothing(void) {
 
 static void once_it_is_spent_heaps_keep_little_whatever_they_have_learnt(void) {
   struct lm_heap *heap = begin();
-  lm_budget_kept_bytes = LM_BUDGET_ALONE_BYTES + MIB; /* by others */
+  lm_budget_kept_bytes = LM_HEAP_CACHE_BYTES + MIB; /* by others */
   CHECK(!lm_spares_cover(heap));
   give_spans(heap);
   CHECK_THAT(heap->spares.count, <=, 2);
+  lm_budget_kept_bytes = 0;
+}
+
+static void what_all_may_keep_is_an_option(void) {
+  struct lm_heap *heap = begin();
+  CHECK(lm_spares_cover(heap));
+  lm_options.cache_bytes = 0;
+  CHECK(!lm_spares_cover(heap));
+  give_spans(heap);
+  CHECK_THAT(heap->spares.count, <=, 2);
+  lm_budget_kept_bytes = LM_HEAP_CACHE_BYTES + MIB; /* by others */
+  lm_options.cache_bytes = SIZE_MAX;
+  CHECK(!lm_budget_exceeded());
+  lm_options.cache_bytes = LM_CACHE_AUTO;
+  CHECK(lm_budget_exceeded());
+  lm_options.heap_cache_bytes = SIZE_MAX;
+  CHECK(!lm_budget_exceeded());
+  lm_options.heap_cache_bytes = LM_HEAP_CACHE_BYTES;
   lm_budget_kept_bytes = 0;
 }
 
@@ -102,7 +120,7 @@ static void middle_blocks_do_not_keep_chunks_once_it_is_spent(void) {
     take_middles(heap, middles);
     for (size_t i = 0; i < 4; i++) CHECK(lm_middle_give(heap, middles[i]));
     CHECK(!heap->middle.rests);
-    lm_budget_kept_bytes = LM_BUDGET_ALONE_BYTES + MIB; /* by others */
+    lm_budget_kept_bytes = LM_HEAP_CACHE_BYTES + MIB; /* by others */
     for (size_t i = 4; i < MIDDLES; i++) CHECK(lm_middle_give(heap, middles[i]));
     CHECK(heap->middle.rests);
     CHECK_EQ(heap->middle.lengths, 0);
@@ -140,6 +158,7 @@ int main(void) {
   RUN(what_a_heap_keeps_no_longer_is_subtracted);
   RUN(a_part_of_what_is_used_counts_for_nothing);
   RUN(once_it_is_spent_heaps_keep_little_whatever_they_have_learnt);
+  RUN(what_all_may_keep_is_an_option);
   RUN(what_is_in_bins_after_a_fall_counts_until_it_is_asked_for);
   RUN(middle_blocks_do_not_keep_chunks_once_it_is_spent);
   RUN(many_threads_may_keep_less_than_one);

@@ -27,7 +27,7 @@ static void check_cache(void) {
     page_count += cache->page_counts[i];
   }
   CHECK_EQ(page_count, lm_large_cache_pages(heap));
-  CHECK_THAT(page_count, <=, lm_pages_of(CACHED_MOST_BYTES));
+  CHECK_THAT(page_count, <=, lm_pages_of(LM_HEAP_CACHE_BYTES / CACHED_FRACTION));
   lm_pool_validate(heap->pool);
 }
 
@@ -133,12 +133,23 @@ static void no_more_is_cached_than_the_limit(void) {
   for (size_t i = 0; i < COUNT_OF(blocks); i++) give(blocks[i]);
   CHECK_EQ(lm_large_cache_pages(heap), LM_LARGE_CACHE_ENTRIES * lm_pages_of(BLOCK_BYTES));
   turn(3 * LM_MIB, MANY);
-  size_t limit = CACHED_MOST_BYTES;
+  size_t limit = LM_HEAP_CACHE_BYTES / CACHED_FRACTION;
   CHECK_THAT(lm_large_cache_pages(heap), <=, lm_pages_of(limit));
   CHECK_THAT(lm_large_cache_pages(heap), >=, lm_pages_of(3 * LM_MIB));
   give(take(limit + PAGE));
   for (size_t i = 0; i < LM_LARGE_CACHE_ENTRIES; i++)
     CHECK_THAT(heap->large_cache.page_counts[i], <=, lm_pages_of(limit));
+}
+
+static void without_caches_none_is_cached(void) {
+  begin_with_a_cached_block();
+  lm_options.heap_cache_bytes = 0;
+  turn(BLOCK_BYTES, MANY);
+  CHECK_THAT(lm_large_cache_pages(heap), <=, lm_pages_of(BLOCK_BYTES)); /* that of before */
+  lm_large_cache_trim(heap);
+  turn(BLOCK_BYTES, MANY);
+  CHECK_EQ(lm_large_cache_pages(heap), 0);
+  lm_options.heap_cache_bytes = LM_HEAP_CACHE_BYTES;
 }
 
 static void what_is_taken_and_cached_is_no_more_than_before(void) {
@@ -204,6 +215,7 @@ int main(void) {
   RUN(a_cached_block_is_cleared_when_asked_for);
   RUN(a_cached_block_is_freed_twice_and_not_anybodys);
   RUN(no_more_is_cached_than_the_limit);
+  RUN(without_caches_none_is_cached);
   RUN(what_is_taken_and_cached_is_no_more_than_before);
   RUN(what_is_not_needed_for_a_tick_goes_back);
   RUN(a_heap_without_turns_no_longer_caches);

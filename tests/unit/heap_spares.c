@@ -108,9 +108,19 @@ static void nothing_is_learnt_from_a_little_up_and_down(void) {
   CHECK_EQ(heap->spares.learning.learnt_count, 0);
 }
 
+static void how_much_is_learnt_is_an_option(void) {
+  static const size_t options[] = {0, 101 * LM_SLICE_BYTES, SIZE_MAX}, learnt[] = {0, 101, 110};
+  for (size_t i = 0; i < COUNT_OF(options); i++) {
+    struct lm_learning learning = {.fell = true, .given_count = 10, .learnt_count = 100};
+    lm_options.heap_cache_bytes = options[i];
+    lm_learning_note_asked(&learning, 10, LM_SLICE_SHIFT);
+    CHECK_EQ(learning.learnt_count, learnt[i]);
+  }
+}
+
 static void no_more_is_learnt_than_there_may_be(void) {
   heap = new_heap();
-  size_t most = LM_LEARNING_MOST_BYTES / LM_SLICE_BYTES;
+  size_t most = LM_HEAP_CACHE_BYTES / LM_SLICE_BYTES;
   heap->spares.learning = (struct lm_learning){
       .used_peak = SIZE_MAX, .fell = true, .given_count = 100, .learnt_count = most - 1};
   heap_take(heap, CLASS);
@@ -169,6 +179,7 @@ int main(void) {
   RUN(a_spare_of_another_length_is_of_no_use);
   RUN(what_is_freed_and_asked_for_again_is_kept_the_next_time);
   RUN(nothing_is_learnt_from_a_little_up_and_down);
+  RUN(how_much_is_learnt_is_an_option);
   RUN(no_more_is_learnt_than_there_may_be);
   RUN(what_is_not_needed_for_a_tick_goes_back_and_is_unlearnt);
   RUN(a_block_of_a_spare_is_freed_twice_and_not_anybodys);

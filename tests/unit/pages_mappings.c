@@ -90,6 +90,19 @@ static void all_together_have_a_bound(void) {
   CHECK_EQ(lm_mappings_kept_bytes, LM_MAPPINGS_MOST_BYTES);
 }
 
+static void the_bound_is_an_option(void) {
+  lm_options.cache_bytes = HUGE_BYTES;
+  ask_again(HUGE_BYTES);
+  char *blocks[2] = {take(HUGE_BYTES), take(HUGE_BYTES)};
+  give(blocks[0]);
+  give(blocks[1]);
+  CHECK_EQ(lm_mappings_kept_bytes, HUGE_BYTES);
+  lm_options.cache_bytes = 0;
+  give(take(HUGE_BYTES));
+  CHECK_EQ(lm_mappings_kept_bytes, 0);
+  lm_options.cache_bytes = LM_CACHE_AUTO;
+}
+
 static void time_gives_them_back_from_the_end_in_parts(void) {
   ask_again(HUGE_BYTES);
   uint64_t now_ms = lm_os_clock_ms();
@@ -154,6 +167,7 @@ int main(void) {
   RUN(zero_memory_is_always_fresh);
   RUN(an_alignment_that_it_has_not_is_not_served);
   RUN(all_together_have_a_bound);
+  RUN(the_bound_is_an_option);
   RUN(time_gives_them_back_from_the_end_in_parts);
   RUN(a_trim_gives_all_back);
   RUN(what_was_asked_for_long_ago_does_not_count);

@@ -103,7 +103,7 @@ fn unused(unused: u64) -> String {
     format!(
         "{} is in memory though loam has not used it: parts of huge pages, and of pages that blocks \
          are cut from. If it is much, the system gives huge pages to everybody \
-         (transparent_hugepage/enabled is 'always'), or huge_pages=on is set.",
+         (transparent_hugepage/enabled is 'always'), or huge_pages=always is set.",
         bytes(unused)
     )
 }

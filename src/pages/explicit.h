@@ -1,0 +1,14 @@
+/* The option page_size: memory of blocks stands in huge pages that have been set aside (hugetlbfs),
+ * as long as there are any: of 1 GiB, else of 2 MiB, else, region by region, ordinary memory. They
+ * are a page provider of the process's, whose memory goes back by whole regions only. */
+#ifndef LM_PAGES_EXPLICIT_H
+#define LM_PAGES_EXPLICIT_H
+
+#include "pages/provider.h"
+
+extern const struct loam_page_provider lm_explicit_pages;
+
+/* Lets all pools take such pages, if the option says so and there is one. */
+void lm_explicit_start(void);
+
+#endif
