@@ -42,6 +42,9 @@ _Static_assert(offsetof(struct lm_heap, middle) + offsetof(struct lm_middle, cac
  * least. */
 #define BORROW_BYTES 4096
 #define BORROW_MIN_COUNT 4
+/* A class up to this, which is at most half a page, borrows its first blocks of one that is further
+ * above it. */
+#define STARTER_MAX_BYTES 2048
 
 /* A heap of more slices has a sentinel, if it can: a span of an uncounted class whose own frees go
  * into it. When a quarter of it is left, the program may be about to free the others as well, and
@@ -381,36 +384,23 @@ static bool has_begun_page(const struct lm_span *span) {
          !is_written_at(span, offset);
 }
 
-/* The first class with free blocks that cost no page whose blocks are up to a quarter or a granule
- * larger; `class_index` if there is none. */
-static size_t find_lender(const struct lm_heap *heap, size_t class_index) {
+/* A class without a span gets its first blocks out of the span of this one, which has twice as
+ * large blocks at most: a thread that wants a few blocks of many classes touches few pages. */
+static size_t starter_of(size_t class_index) {
   size_t block_bytes = lm_classes[class_index].block_bytes;
-  size_t most_bytes = block_bytes + lm_max(block_bytes / 4, LM_GRANULE_BYTES);
+  if (block_bytes > STARTER_MAX_BYTES) return class_index;
+  if (block_bytes <= LM_KEEP_MAX_BYTES) return lm_sizeclass_of(LM_KEEP_MAX_BYTES);
+  return lm_sizeclass_of((size_t)2 << lm_log2_floor(block_bytes - 1));
+}
+
+/* The first class with free blocks that cost no page whose blocks are not larger than `most_bytes`;
+ * `class_index` if there is none. */
+static size_t find_lender(const struct lm_heap *heap, size_t class_index, size_t most_bytes) {
   for (size_t lender = class_index + 1; lender < LM_CLASS_COUNT; lender++) {
     if (lm_classes[lender].block_bytes > most_bytes) break;
     if (lm_is_block(heap->bins[lender]) || has_begun_page(heap->current[lender])) return lender;
   }
   return class_index;
-}
-
-/* The heap has been entered: until then a visit may take current spans away. */
-static void *borrow(struct lm_heap *heap, size_t class_index) {
-  size_t lender = find_lender(heap, class_index);
-  if (lender == class_index) return NULL; /* so that from here on lm_classes has been filled */
-  size_t most = lm_max(BORROW_BYTES / lm_classes[class_index].block_bytes, BORROW_MIN_COUNT);
-  if (heap->borrowed_counts[class_index] >= lm_min(most, UINT8_MAX)) return NULL;
-  heap->borrowed_counts[class_index]++;
-  void *block = lm_heap_pop(heap, lender);
-  bool zero;
-  return block != NULL ? block : carve(heap, heap->current[lender], &zero);
-}
-
-void *lm_heap_borrow(struct lm_heap *heap, size_t class_index) {
-  lm_heap_enter(heap);
-  bool may = heap->span_counts[class_index] == 0 && !lm_orphan_waits(class_index);
-  void *block = may ? borrow(heap, class_index) : NULL;
-  lm_heap_leave(heap);
-  return block;
 }
 
 /* A block of the class's reserve, which becomes the bin. While blocks of the class are being freed
@@ -484,6 +474,34 @@ static void *take_slow(struct lm_heap *heap, size_t class_index, bool *zero) {
 void *lm_heap_take_slow(struct lm_heap *heap, size_t class_index, bool *zero) {
   lm_heap_enter(heap);
   void *block = take_slow(heap, class_index, zero);
+  lm_heap_leave(heap);
+  return block;
+}
+
+/* The heap has been entered: until then a visit may take current spans away. */
+static void *borrow(struct lm_heap *heap, size_t class_index) {
+  size_t block_bytes = lm_classes[class_index].block_bytes, starter = starter_of(class_index);
+  size_t most = lm_max(BORROW_BYTES / block_bytes, BORROW_MIN_COUNT);
+  uint8_t *count = &heap->borrowed_counts[class_index];
+  if (*count >= lm_min(most, UINT8_MAX)) return NULL;
+  size_t most_bytes = block_bytes + lm_max(block_bytes / 4, LM_GRANULE_BYTES);
+  bool starts = *count < BORROW_MIN_COUNT;
+  if (starts) most_bytes = lm_max(most_bytes, lm_classes[starter].block_bytes);
+  size_t lender = find_lender(heap, class_index, most_bytes);
+  if (lender == class_index && starts && heap->span_counts[starter] == 0) lender = starter;
+  if (lender == class_index) return NULL;
+  *count += 1;
+  void *block = lm_heap_pop(heap, lender);
+  bool zero;
+  if (block != NULL) return block;
+  if (heap->span_counts[lender] == 0) return take_slow(heap, lender, &zero);
+  return carve(heap, heap->current[lender], &zero);
+}
+
+void *lm_heap_borrow(struct lm_heap *heap, size_t class_index) {
+  lm_heap_enter(heap);
+  bool may = heap->span_counts[class_index] == 0 && !lm_orphan_waits(class_index);
+  void *block = may ? borrow(heap, class_index) : NULL;
   lm_heap_leave(heap);
   return block;
 }

@@ -73,7 +73,6 @@ static void what_was_freed_last_is_taken_first(void) {
 
 static void a_class_without_spans_borrows_a_page_of_larger_blocks(void) {
   begin();
-  CHECK_EQ(lm_heap_borrow(heap, CLASS), NULL);
   heap_take(heap, CLASS + 1);
   size_t most = 4096 / 64, count = 0;
   while (count < most && lm_heap_borrow(heap, CLASS) != NULL) count++;
@@ -83,6 +82,22 @@ static void a_class_without_spans_borrows_a_page_of_larger_blocks(void) {
   while (lm_heap_borrow(heap, CLASS) != NULL) count++;
   CHECK_EQ(count, most);
   CHECK_EQ(lm_heap_validate(heap), count + 4);
+}
+
+static size_t class_of(const void *block) { return lm_span_of(block)->class_index; }
+
+static void the_first_blocks_of_classes_share_the_span_of_their_starter(void) {
+  begin();
+  const size_t sizes[] = {16, 64, 129, 300, 600, 1030};
+  const size_t starters[] = {128, 128, 256, 512, 1024, 2048};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    size_t class_index = lm_sizeclass_of(sizes[i]), starter = lm_sizeclass_of(starters[i]);
+    size_t count = lm_min(BORROW_MIN_COUNT, 4096 / starters[i]); /* no more than of one page */
+    for (size_t j = 0; j < count; j++) CHECK_EQ(class_of(lm_heap_borrow(heap, class_index)), starter);
+    CHECK_EQ(lm_heap_borrow(heap, class_index), NULL);
+  }
+  CHECK_EQ(lm_heap_borrow(heap, lm_sizeclass_of(512)), NULL); /* its own starter */
+  CHECK_EQ(lm_heap_borrow(heap, lm_sizeclass_of(2049)), NULL);
 }
 
 static void a_class_with_a_span_borrows_nothing(void) {
@@ -98,8 +113,9 @@ static void a_class_with_a_span_borrows_nothing(void) {
   CHECK(lm_heap_borrow(heap, CLASS) != NULL);
 }
 
-static void nothing_is_borrowed_of_blocks_more_than_a_quarter_larger(void) {
+static void only_the_first_are_borrowed_of_blocks_more_than_a_quarter_larger(void) {
   begin();
+  for (int i = 0; i < 4; i++) CHECK(lm_heap_borrow(heap, CLASS) != NULL);
   heap_take(heap, CLASS + 2);
   CHECK_EQ(lm_heap_borrow(heap, CLASS), NULL);
   heap_take(heap, lm_sizeclass_of(1281)), heap_take(heap, lm_sizeclass_of(1281));
@@ -110,7 +126,10 @@ static void nothing_is_borrowed_of_blocks_more_than_a_quarter_larger(void) {
 }
 
 static void malloc_borrows_before_it_takes_a_span(void) {
+  lm_raw_malloc(3000); /* makes the thread's heap */
+  for (int i = 0; i < 4; i++) CHECK_EQ(class_of(lm_raw_malloc(80)), lm_sizeclass_of(128));
   char *lender = lm_raw_malloc(80);
+  CHECK_EQ(class_of(lender), lm_sizeclass_of(80));
   for (int i = 0; i < 4096 / 80 - 1; i++)
     CHECK_EQ(lm_span_of(lm_raw_malloc(64)), lm_span_of(lender));
   CHECK_EQ(lm_span_of(lm_raw_malloc(64))->class_index, CLASS);
@@ -445,6 +464,7 @@ static void a_class_lends_what_is_left_of_a_page_it_has_begun(void) {
   CHECK(heap->bins[CLASS + 1] != LM_NO_BLOCK);
   /* None of the next page, which nobody has begun. */
   for (size_t left = 4096 / 80 - 2; left > 0; left--) heap_take(heap, CLASS + 1);
+  heap->borrowed_counts[CLASS] = BORROW_MIN_COUNT; /* or it were the starter's */
   CHECK_EQ(lm_heap_borrow(heap, CLASS), NULL);
 }
 
@@ -698,7 +718,8 @@ int main(void) {
   RUN(what_was_freed_last_is_taken_first);
   RUN(a_class_without_spans_borrows_a_page_of_larger_blocks);
   RUN(a_class_with_a_span_borrows_nothing);
-  RUN(nothing_is_borrowed_of_blocks_more_than_a_quarter_larger);
+  RUN(the_first_blocks_of_classes_share_the_span_of_their_starter);
+  RUN(only_the_first_are_borrowed_of_blocks_more_than_a_quarter_larger);
   RUN(malloc_borrows_before_it_takes_a_span);
   RUN(frees_are_counted_in_a_class_of_more_than_four_slices);
   RUN(they_are_not_counted_any_longer_once_malloc_finds_four_slices);
