@@ -1,5 +1,6 @@
-// timeout: 100
-/* Ten thousand forks, or as many as 15 seconds have room for, beside threads that read lines, open
+// arguments: 5
+// long-arguments: 30
+/* Ten thousand forks, or as many as SECONDS have room for, beside threads that read lines, open
  * and close files, flush all streams, and write to streams in memory. The C library takes locks of
  * streams around malloc and malloc within them, and its fork takes them, too: whoever orders them
  * otherwise sleeps for ever. */
@@ -7,7 +8,7 @@
 
 #include <signal.h>
 
-enum { FORKS = 10000, MOST_SECONDS = 15, LINES = 200 };
+enum { FORKS = 10000, LINES = 200 };
 
 static char lines_path[] = "/tmp/loam-test-XXXXXX";
 
@@ -87,7 +88,7 @@ static void forks_hang(int signal) {
   check_failed(__FILE__, __LINE__, "a fork hangs", signal, 0);
 }
 
-int main(void) {
+int main(int argument_count, char **arguments) {
   static void *(*const work[])(void *) = {read_lines,     read_lines, open_and_close,
                                           flush_all,      flush_all,  write_to_memory,
                                           background_work};
@@ -96,7 +97,7 @@ int main(void) {
   write_lines();
   signal(SIGALRM, forks_hang);
   for (int i = 0; i < THREADS; i++) threads[i] = start_thread(work[i], NULL);
-  double end = seconds_now() + MOST_SECONDS;
+  double end = seconds_now() + (argument_count > 1 ? atof(arguments[1]) : 5);
   for (int i = 0; i < FORKS && seconds_now() < end; i++) {
     alarm(20); /* also for what waits within fork */
     fork_repeatedly(1, be_the_child);

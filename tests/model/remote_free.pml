@@ -13,9 +13,10 @@
  * back exactly when its last block is back, and once; when all is done no block is lost; no
  * deadlock; whoever finds an inbox closed finds another owner.
  *
- * Sizes that are searched whole:
- *   size: -DSPANS=1 -DBLOCKS=3
+ * Sizes that are searched whole, and one that takes long:
+ *   size: -DSPANS=1 -DBLOCKS=2
  *   size: -DSPANS=2 -DBLOCKS=1
+ *   long size: -DSPANS=1 -DBLOCKS=3
  *
  * -DMUTANT_... builds a bug in, which the search must find; check.sh knows them by these lines:
  *   mutant: MUTANT_INBOX_STAYS_OPEN       the inbox is not closed when the heap ends

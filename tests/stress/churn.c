@@ -1,4 +1,5 @@
-// arguments: 3 11 6
+// arguments: 1 11 6
+// long-arguments: 20 11 6
 // windows: yes
 /* Threads live briefly: each frees what earlier ones left in the table and leaves its own there,
  * so that nearly all blocks outlive the thread that allocated them. */

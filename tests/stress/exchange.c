@@ -1,4 +1,5 @@
-// arguments: 3 7 4
+// arguments: 1 7 4
+// long-arguments: 20 7 4
 // windows: yes
 /* Threads pass blocks of all sizes around by swapping them with a shared table. */
 #include "blocks.h"

@@ -1,4 +1,5 @@
-// arguments: 3 11 4
+// arguments: 1 11 4
+// long-arguments: 20 11 4
 /* Threads allocate from two shared heaps and one of their own, pass blocks on, and free and resize
  * them by either name; their own heap they empty as a whole now and then. */
 #include "blocks.h"

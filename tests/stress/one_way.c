@@ -1,4 +1,5 @@
-// arguments: 3 5 4
+// arguments: 1 5 4
+// long-arguments: 20 5 4
 // windows: yes
 /* Half of the threads only allocate, the other half only free: every free is a remote one, and
  * the allocating threads end first. */

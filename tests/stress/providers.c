@@ -1,5 +1,6 @@
 // windows: yes
-// arguments: 3 17 4
+// arguments: 1 17 4
+// long-arguments: 20 17 4
 /* Threads allocate from heaps with page providers and from ordinary memory, pass blocks on, and
  * free them by either name; each block is where it belongs. Each thread makes and destroys heaps of
  * its own meanwhile. */
