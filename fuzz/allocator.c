@@ -789,6 +789,10 @@ static void take_variant(void) {
   if (!drive_owns_process) return;
   if ((variant & 12) == 12) lm_os.overcommit = false;
   if ((variant & 28) == 28) lm_os.purge_decommits = true;
+  lm_options.fill = (variant & 96) == 32   ? LM_FILL_JUNK
+                    : (variant & 96) == 64 ? LM_FILL_ZERO
+                                           : LM_FILL_OFF;
+  lm_fill_watch();
   if ((variant & 96) == 96) lm_options.huge_pages = LM_HUGE_PAGES_ALWAYS;
 }
 

@@ -13,6 +13,7 @@
 #include "heap/orphan.h"
 #include "heap/remote.h"
 #include "heap/shared.h"
+#include "heap/span.h"
 #include "heap/visit.h"
 #include "heap/watch.h"
 #include "large/large.h"
@@ -24,11 +25,57 @@ LM_THREAD_LOCAL struct lm_heap *lm_malloc_heap = &lm_empty_heap;
 /* This thread's heap has been ended by the thread's end, and the thread still runs. */
 LM_THREAD_LOCAL bool lm_thread_ended = false;
 
+static bool is_span_tag(uint32_t tag) { return tag >= LM_OWNER_ORPHAN << LM_TAG_OWNER_SHIFT; }
+static bool is_thread_span_tag(uint32_t tag) { return is_span_tag(tag) && !lm_tag_is_shared(tag); }
+static bool is_middle_tag(uint32_t tag) {
+  return is_span_tag(tag) && (tag & LM_TAG_CLASS_MASK) == LM_CLASS_MIDDLE;
+}
+
+/* ---- The option fill: malloc finds all bins empty and free no block its own, so that each call
+ * takes the slow path, which fills. Without it nothing is looked at on any other path. ---- */
+
+#define FILL_TAKEN 0xa5
+#define FILL_FREED 0x5a
+
+static bool fills(void) { return LM_UNLIKELY(LM_OPTION(fill) != LM_FILL_OFF); }
+static bool fills_freed(void) { return LM_UNLIKELY(LM_OPTION(fill) == LM_FILL_JUNK); }
+
+void lm_fill_watch(void) {
+  if (!fills()) return;
+  LM_THREAD(lm_malloc_heap) = &lm_empty_heap;
+  if (!fills_freed() || lm_heap_is_empty(LM_THREAD(lm_this_heap))) return;
+  lm_store_relaxed(&LM_THREAD(lm_this_heap)->free_tag, LM_TAG_NO_HEAP);
+}
+
+void lm_fill_new(void *start, size_t bytes) {
+  if (fills()) memset(start, fills_freed() ? FILL_TAKEN : 0, bytes);
+}
+
+/* A new block, of which the first `cleared` bytes are zero if they should be; or one that was so
+ * long, and has become longer. */
+static void *fill_taken(void *block, size_t cleared) {
+  if (block == NULL) return NULL;
+  size_t bytes = lm_raw_usable_bytes(block);
+  if (bytes > cleared) lm_fill_new((char *)block + cleared, bytes - cleared);
+  return block;
+}
+
+/* Any address that is freed; nothing if no block begins there. */
+static LM_COLD void fill_freed(void *address) {
+  uint32_t tag = lm_tag_of(address);
+  size_t bytes = 0;
+  if (!is_span_tag(tag) || is_middle_tag(tag)) bytes = lm_large_usable_bytes(address);
+  else if (lm_span_has_block_at(lm_span_of(address), address))
+    bytes = lm_classes[tag & LM_TAG_CLASS_MASK].block_bytes;
+  if (bytes != 0 && !lm_tag_is_shared(tag)) memset(address, FILL_FREED, bytes);
+}
+
 /* ---- A thread's begin and end ---- */
 
 static void set_heap(struct lm_heap *heap) {
   LM_THREAD(lm_this_heap) = heap;
   LM_THREAD(lm_malloc_heap) = heap;
+  lm_fill_watch();
 }
 
 /* Free blocks; each costs some nanoseconds. */
@@ -89,11 +136,10 @@ static LM_COLD void *take_after_end(size_t size, bool clear) {
   if (heap == NULL) return NULL;
   void *block = lm_take(heap, size, clear);
   lm_heap_end(heap);
-  return block;
+  return fills() && !clear ? fill_taken(block, 0) : block;
 }
 
-/* While the heap watches the clock, or a profile is taken, or one was. */
-static LM_NOINLINE void *take_elsewhere(struct lm_heap *heap, size_t size, bool clear) {
+static void *take_elsewhere_unfilled(struct lm_heap *heap, size_t size, bool clear) {
   if (lm_heap_is_empty(LM_THREAD(lm_malloc_heap))) {
     LM_THREAD(lm_malloc_heap) = heap;
     if (LM_UNLIKELY(lm_background_is_due)) lm_background_start();
@@ -102,6 +148,18 @@ static LM_NOINLINE void *take_elsewhere(struct lm_heap *heap, size_t size, bool 
   if (lm_profile_is_on()) return lm_profile_take(heap, size, clear);
   if (LM_THREAD(lm_malloc_heap) != heap) lm_profile_leave(heap);
   return lm_take(heap, size, clear);
+}
+
+static LM_COLD void *take_filled(struct lm_heap *heap, size_t size, bool clear) {
+  bool zero = clear || !fills_freed();
+  void *block = take_elsewhere_unfilled(heap, size, zero);
+  LM_THREAD(lm_malloc_heap) = &lm_empty_heap;
+  return clear ? block : fill_taken(block, fills_freed() ? 0 : size);
+}
+
+/* While the heap watches the clock, a profile is taken, or one was, or blocks are filled. */
+static LM_NOINLINE void *take_elsewhere(struct lm_heap *heap, size_t size, bool clear) {
+  return fills() ? take_filled(heap, size, clear) : take_elsewhere_unfilled(heap, size, clear);
 }
 
 static void *take_any(size_t size, bool clear) {
@@ -118,7 +176,7 @@ static LM_NOINLINE void *take_guarded(size_t size, bool clear) {
   struct lm_heap *heap = this_heap();
   if (lm_profile_is_on())
     return heap != NULL && size <= LM_REQUEST_MAX_BYTES ? take_elsewhere(heap, size, clear) : NULL;
-  if (heap == NULL || lm_load_relaxed(&lm_pools[0].provider) != NULL) return NULL;
+  if (heap == NULL || lm_load_relaxed(&lm_pools[0].provider) != NULL || fills()) return NULL;
   void *block = lm_guarded_take(size);
   size_t run_bytes = lm_guarded_run_bytes(size);
   if (block != NULL || run_bytes == 0) return block;
@@ -191,6 +249,7 @@ void *lm_raw_memalign(size_t alignment, size_t size) {
   if (class_index != 0) return take_by_alignment(lm_classes[class_index].block_bytes);
   struct lm_heap *heap = heap_or_empty();
   alignment = lm_max(alignment, lm_os.page_bytes);
+  if (fills()) return fill_taken(lm_large_take(heap, size, alignment, false), 0);
   if (LM_UNLIKELY(lm_profile_is_on())) return lm_profile_take_large(heap, size, alignment, false);
   return lm_large_take(heap, size, alignment, false);
 }
@@ -204,9 +263,6 @@ uint32_t lm_tag_of(const void *address) {
   return lm_load_relaxed(&region->spans[lm_region_offset(address) >> LM_SLICE_SHIFT].tag);
 }
 
-static bool is_span_tag(uint32_t tag) { return tag >= LM_OWNER_ORPHAN << LM_TAG_OWNER_SHIFT; }
-static bool is_thread_span_tag(uint32_t tag) { return is_span_tag(tag) && !lm_tag_is_shared(tag); }
-
 /* Not a block of heaps' and pools': a guarded one, or says what is wrong as well as can be told. */
 static LM_COLD void free_invalid(void *address, void *caller) {
   if (lm_guarded_holds(address)) {
@@ -216,10 +272,6 @@ static LM_COLD void free_invalid(void *address, void *caller) {
   if (lm_region_holds((uintptr_t)address) && lm_large_is_free(address))
     lm_misuse_double_free(address, caller);
   lm_foreign_free(address, caller);
-}
-
-static bool is_middle_tag(uint32_t tag) {
-  return is_span_tag(tag) && (tag & LM_TAG_CLASS_MASK) == LM_CLASS_MIDDLE;
 }
 
 static void free_remote(void *block, size_t class_index, void *caller) {
@@ -281,6 +333,7 @@ static void free_watched(struct lm_heap *heap, void *address, void *caller) {
                      heap->close_looks != 0 ? COMPARED_CLOSELY : 1, caller);
     lm_heap_leave(heap);
   }
+  if (fills_freed()) fill_freed(block);
   if (difference < LM_TAG_UNCOUNTED_LIMIT) lm_heap_push(heap, difference, block);
   else if (difference < LM_TAG_SMALL_LIMIT)
     lm_heap_free_counted(heap, difference - LM_TAG_COUNTED, block);
@@ -294,8 +347,12 @@ static void free_watched(struct lm_heap *heap, void *address, void *caller) {
 }
 
 static LM_NOINLINE void free_rare(struct lm_heap *heap, void *block, void *caller) {
-  if (lm_watches(heap)) free_watched(heap, block, caller);
-  else free_other(block, caller);
+  if (lm_watches(heap)) {
+    free_watched(heap, block, caller);
+    return;
+  }
+  if (fills_freed()) fill_freed(block);
+  free_other(block, caller);
 }
 
 /* The difference's highest bit is set if the heap watches the clock, but for blocks of first-class
@@ -413,7 +470,7 @@ static LM_NOINLINE void *realloc_other(void *block, size_t size, void *caller) {
     room = room_for(old_bytes, size);
   } else if (size > lm_classed_max_bytes) {
     void *resized = resize_large(block, size);
-    if (resized != NULL) return resized;
+    if (resized != NULL) return fills() ? fill_taken(resized, old_bytes) : resized;
   }
   return move(block, old_bytes, size, room);
 }

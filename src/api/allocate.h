@@ -91,6 +91,11 @@ uint32_t lm_tag_of(const void *address);
 /* The calling thread ends, and its heap with it. */
 void lm_thread_end(void *heap);
 
+/* Lets the calling thread take the slow path with each call, if the option fill asks for it. */
+void lm_fill_watch(void);
+/* The program has these bytes from here on: fills them, if it does. */
+void lm_fill_new(void *start, size_t bytes);
+
 /* Starts loam if that has not happened: any thread, any time. */
 void lm_process_start(void);
 

@@ -429,6 +429,8 @@ void *lm_checked_realloc(void *block, size_t size, void *caller) {
     about.size = size;
     void *raw = raw_of(block, &about);
     void *moved = lm_raw_realloc(raw, lm_checked_room(size, LM_GRANULE_BYTES), caller);
+    char *grown = (char *)moved + about.pad_bytes + old_size;
+    if (moved != NULL && size > old_size) lm_fill_new(grown, size - old_size);
     if (moved != NULL) return finish(moved, &about);
     set_live(block);
     return NULL;

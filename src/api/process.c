@@ -54,6 +54,9 @@ static void read_options(void) {
   lm_options_start(embedded_options(), environment);
   lm_statistics_start(environment);
   lm_profile_start_by_options();
+  if (LM_OPTION(fill) == LM_FILL_OFF) return;
+  lm_store_relaxed(&lm_guarded_calls_left, 0); /* those are not filled */
+  lm_fill_watch();
 }
 
 /* Two that replace malloc cannot both have it, and the sanitizer's runtime calls it before it can

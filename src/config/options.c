@@ -61,6 +61,8 @@ static const struct option option_table[] = {
      "what dlopen does with RTLD_DEEPBIND (Linux, preloaded)"},
     {"mismatch", CHOICE(mismatch, "abort|ignore", LM_MISMATCH_ABORT, ANY_TIME),
      "what delete does with a size, or with a block of malloc, that cannot be"},
+    {"fill", CHOICE(fill, "off|zero|junk", LM_FILL_OFF, AT_START),
+     "what is in blocks that malloc hands out; junk: also in those that are freed"},
     {"huge_pages", CHOICE(huge_pages, "off|system|madvise|always", LM_HUGE_PAGES_SYSTEM, ANY_TIME),
      "whether memory has transparent huge pages (Linux)"},
     {"page_size", CHOICE(page_size, "system|2M|1G", LM_PAGE_SIZE_SYSTEM, AT_START),

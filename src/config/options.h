@@ -15,6 +15,7 @@ enum lm_deepbind_policy { LM_DEEPBIND_DROP, LM_DEEPBIND_KEEP };
 enum lm_mismatch_policy { LM_MISMATCH_ABORT, LM_MISMATCH_IGNORE };
 enum lm_background { LM_BACKGROUND_OFF, LM_BACKGROUND_ON };
 enum lm_profile { LM_PROFILE_OFF, LM_PROFILE_ON };
+enum lm_fill { LM_FILL_OFF, LM_FILL_ZERO, LM_FILL_JUNK };
 enum lm_holes_option { LM_HOLES_OFF, LM_HOLES_ON };
 enum lm_huge_pages {
   LM_HUGE_PAGES_OFF,
@@ -47,6 +48,7 @@ struct lm_options {
   _Atomic(size_t) foreign;    /* enum lm_foreign_policy */
   _Atomic(size_t) deepbind;   /* enum lm_deepbind_policy */
   _Atomic(size_t) mismatch;   /* enum lm_mismatch_policy */
+  _Atomic(size_t) fill;       /* enum lm_fill */
   _Atomic(size_t) huge_pages; /* enum lm_huge_pages */
   _Atomic(size_t) page_size;  /* enum lm_page_size */
   _Atomic(size_t) profile;    /* enum lm_profile */

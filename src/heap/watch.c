@@ -1,5 +1,6 @@
 #include "heap/watch.h"
 
+#include "config/options.h"
 #include "heap/holes.h"
 #include "heap/inspect.h"
 #include "heap/large_cache.h"
@@ -48,6 +49,7 @@ static bool keeps_much(const struct lm_heap *heap) {
 }
 
 static void set_watching(struct lm_heap *heap, bool watches) {
+  watches |= LM_OPTION(fill) == LM_FILL_JUNK; /* so that each free sees the slow path */
   lm_store_relaxed(&heap->free_tag, watches ? LM_TAG_NO_HEAP : heap->tag);
 }
 
