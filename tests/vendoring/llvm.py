@@ -15,12 +15,23 @@ class Llvm(VendoringTest):
     def test_the_patches_are_whole_and_change_these_files(self):
         build_files = ["llvm/CMakeLists.txt", "llvm/lib/Support/CMakeLists.txt"]
         for version, files in {"14.0.6": build_files,
-                               "19.1.7": sorted([*build_files, "llvm/docs/CMake.rst"])}.items():
+                               "19.1.7": sorted([*build_files, "llvm/docs/CMake.rst"]),
+                               "main": sorted([*build_files, "llvm/docs/CMake.md"])}.items():
             with self.subTest(version):
                 output = self.succeed("git", "apply", "--numstat",
                                       os.path.join(FOLDER, f"loam-llvm-{version}.patch"),
                                       folder=self.folder)
                 self.assertEqual(sorted(line.split("\t")[2] for line in output.splitlines()), files)
+
+    def test_the_newest_two_add_the_same_checks_and_flags(self):
+        added = []
+        for version in ("19.1.7", "main"):
+            with open(os.path.join(FOLDER, f"loam-llvm-{version}.patch"), encoding="utf-8") as file:
+                parts = file.read().split("\n--- ")[1:]
+            added.append([[line for line in part.splitlines() if line.startswith("+")]
+                          for part in parts if "/docs/" not in part.splitlines()[0]])
+        self.assertEqual(len(added[0]), 2)
+        self.assertEqual(*added)
 
     def test_the_check_says_how_it_is_called(self):
         script = os.path.join(FOLDER, "check-patch.sh")
