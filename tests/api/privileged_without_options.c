@@ -1,12 +1,16 @@
 // builds: linked static
-/* A privileged program, here one that has its file's user and not its starter's, takes no word from
- * the environment: no options, no statistics. Skipped where such a program cannot be made. */
+/* A privileged program, here one that has its file's user and not its starter's, takes no options
+ * from anywhere, the program itself and a file among it, and prints no statistics. Skipped where such
+ * a program cannot be made. */
 #include "names.h"
 
 #include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+
+const char *loam_options = "help=1,no_such_option=0";
+static char options[] = "/tmp/loam-test-XXXXXX"; /* with options */
 
 enum { STATS_FD = 3, NOT_PRIVILEGED = 9, NOBODY = 65534 };
 
@@ -30,7 +34,9 @@ static size_t run(const char *path, int *status) {
   if (child == 0) {
     dup2(ends[1], STATS_FD);
     dup2(ends[1], STDERR_FILENO);
-    setenv("LOAM_OPTIONS", "help=1,stats=text,stats_fd=3,nonsense", 1);
+    char entries[128];
+    snprintf(entries, sizeof entries, "stats=text,stats_fd=3,nonsense,options_file=%s", options);
+    setenv("LOAM_OPTIONS", entries, 1);
     execl(path, "child", "child", NULL);
     _exit(2);
   }
@@ -53,12 +59,17 @@ int main(int count, char **arguments) {
   CHECK(file >= 0);
   close(file);
   copy_self(path);
+  int file_of_options = mkstemp(options);
+  CHECK_EQ(write(file_of_options, "unknown=1\n", 10), 10);
+  close(file_of_options);
+  CHECK_EQ(chmod(options, 0644), 0);
   size_t ordinary = run(path, &status);
   CHECK_EQ(WEXITSTATUS(status), NOT_PRIVILEGED);
   CHECK_THAT(ordinary, >, 100);
   int made = chown(path, NOBODY, NOBODY) == 0 && chmod(path, 04755) == 0;
   size_t privileged = made ? run(path, &status) : 0;
   unlink(path);
+  unlink(options);
   if (!made || WEXITSTATUS(status) == NOT_PRIVILEGED) return 77;
   CHECK_EQ(status, 0);
   CHECK_EQ(privileged, 0);
