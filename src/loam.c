@@ -28,6 +28,7 @@
 
 #include "sizeclass/sizeclass.c"
 
+#include "pages/block.c"
 #include "pages/chunk.c"
 #include "pages/directory.c"
 #include "pages/explicit.c"
@@ -89,6 +90,7 @@
 #include "api/limits_linux.c"
 #include "api/foreign_glibc.c"
 #endif
+#include "api/hardened.c"
 #include "api/heaps.c"
 #include "api/layout.c"
 #include "api/note.c"

@@ -6,6 +6,7 @@
 #include "api/background.h"
 #include "api/foreign.h"
 #include "api/guarded.h"
+#include "api/hardened.h"
 #include "api/profile.h"
 #include "config/options.h"
 #include "heap/inspect.h"
@@ -83,6 +84,7 @@ static void set_heap(struct lm_heap *heap) {
 
 void lm_thread_end(void *heap) {
   lm_profile_leave(heap);
+  lm_hardened_let_go(heap);
   set_heap(&lm_empty_heap);
   LM_THREAD(lm_thread_ended) = true;
   lm_heap_enter(heap);

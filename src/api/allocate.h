@@ -30,7 +30,7 @@ LM_INLINE void *lm_raw_malloc(size_t size) {
     struct lm_block *block = *bin;
     LM_IN_RESULT_REGISTER(block);
     if (LM_LIKELY(lm_is_block(block))) {
-      *bin = block->next;
+      *bin = lm_block_next(block);
       return block;
     }
   }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "api/live.h"
 #include "base/bits.h"
 #include "config/options.h"
 #include "heap/span.h"
@@ -42,19 +43,6 @@ static struct held_block quarantine[QUARANTINE_BLOCKS]; /* these four under the 
 static size_t quarantine_first, quarantine_count, quarantine_bytes;
 
 /* ---- Which blocks the program has ---- */
-
-static _Atomic(uint64_t) *live_word(const void *block, uint64_t *bit) {
-  size_t granule = lm_region_offset(block) / LM_GRANULE_BYTES;
-  *bit = (uint64_t)1 << (granule % 64);
-  return &lm_region_of(block)->live_granules[granule / 64];
-}
-
-static void set_live(const void *block) {
-  uint64_t bit;
-  if (!lm_region_holds((uintptr_t)block)) return; /* huge: its header says so */
-  _Atomic(uint64_t) *word = live_word(block, &bit);
-  lm_or_relaxed(word, bit);
-}
 
 static uint64_t secret(void) {
   static _Atomic(uintptr_t) word; /* written once, by the thread that finds 0 first */
@@ -94,7 +82,6 @@ static void write_about(void *block, const struct about *about) {
 
 /* Whether the program has the block; with `end`, it does no longer. */
 static bool is_live(const void *block, bool end) {
-  uint64_t bit;
   if ((uintptr_t)block % LM_GRANULE_BYTES != 0) return false;
   if (!lm_region_holds((uintptr_t)block)) {
     const char *start = lm_huge_start(block);
@@ -104,9 +91,7 @@ static bool is_live(const void *block, bool end) {
     return pad_bytes == sizeof(struct header) ||
            (read_about(block, &about) && about.pad_bytes == pad_bytes);
   }
-  _Atomic(uint64_t) *word = live_word(block, &bit);
-  uint64_t before = end ? lm_and_relaxed(word, ~bit) : lm_load_relaxed(word);
-  return (before & bit) != 0;
+  return lm_live_is(block, end);
 }
 
 static bool is_held(const void *block) {
@@ -153,7 +138,7 @@ static void *finish(void *raw, const struct about *about) {
   lm_lock_take(&lm_quarantine_lock);
   write_about(block, about);
   memset(block + about->size, END_PATTERN, room_behind(block, about) - about->size);
-  set_live(block);
+  lm_live_begin(block);
   lm_lock_free(&lm_quarantine_lock);
   return block;
 }
@@ -432,7 +417,7 @@ void *lm_checked_realloc(void *block, size_t size, void *caller) {
     char *grown = (char *)moved + about.pad_bytes + old_size;
     if (moved != NULL && size > old_size) lm_fill_new(grown, size - old_size);
     if (moved != NULL) return finish(moved, &about);
-    set_live(block);
+    lm_live_begin(block);
     return NULL;
   }
   void *copy = lm_checked_malloc(size);

@@ -140,7 +140,7 @@ static void retire_block(void *unused, void *raw, size_t bytes, bool in_use) {
 /* The lock is held. */
 static void give_all(struct loam_heap *heap) {
   void *block;
-  if (LM_CHECKING) lm_shared_visit(heap, retire_block, NULL);
+  if (LM_CHECKING || LM_HARDENED_FREES) lm_shared_visit(heap, retire_block, NULL);
   lm_shared_give_all(heap);
   while ((block = lm_owned_first(heap)) != NULL) {
     retire_block_in(block);
@@ -166,9 +166,9 @@ LM_EXPORT void loam_heap_destroy(struct loam_heap *heap) {
 /* ---- Resizing ---- */
 
 /* The block where it is, or its pages moved; NULL if it must be copied. The checking build copies
- * always, so that whoever kept the old address is found out. */
+ * always, so that whoever kept the old address is found out, and so does a hardened one. */
 static void *resize_in_place(struct loam_heap *heap, void *block, size_t old_bytes, size_t size) {
-  if (LM_CHECKING || size > LM_REQUEST_MAX_BYTES / 2) return NULL;
+  if (LM_CHECKING || LM_HARDENED_FREES || size > LM_REQUEST_MAX_BYTES / 2) return NULL;
   if (size <= old_bytes && size > old_bytes / 2) return block;
   if (old_bytes <= lm_classed_max_bytes || size <= lm_classed_max_bytes) return NULL;
   lm_lock_take(&heap->lock);

@@ -5,6 +5,7 @@
 #include "api/background.h"
 #include "api/checking.h"
 #include "api/guarded.h"
+#include "api/hardened.h"
 #include "api/note.h"
 #include "api/process.h"
 #include "api/profile.h"
@@ -79,6 +80,9 @@ void lm_process_start(void) {
     lm_os_start();
     read_options();
     lm_sizeclass_start(lm_os.page_bytes);
+#if LM_HARDENED_LINKS
+    lm_link_key = lm_os_random();
+#endif
     lm_tags_start();
     lm_pool_start();
     lm_explicit_start();
@@ -206,6 +210,7 @@ __attribute__((constructor(101))) static void construct(void) {
 static void inspect_this_heap(void) {
   struct lm_heap *heap = LM_THREAD(lm_this_heap);
   if (lm_heap_is_empty(heap)) return;
+  lm_hardened_let_go(heap);
   lm_heap_enter(heap);
   lm_remote_collect(heap);
   lm_inspect_heap(heap, 0, INSPECTED_AT_END);

@@ -180,10 +180,11 @@ void *lm_profile_refill(struct lm_heap *bins, size_t class_index) {
   if (left <= 1 || !lm_is_block(first)) return NULL;
   if (!lm_profile_is_on() || window->round != lm_load_relaxed(&round_number)) return NULL;
   uint32_t most = (uint32_t)lm_min(left - 1, window->batch_counts[class_index]);
-  for (; count < most && lm_is_block(last->next); count++) last = last->next;
-  *bin = last->next;
-  last->next = LM_NO_BLOCK;
-  window->heap.bins[class_index] = first->next;
+  for (; count < most && lm_is_block(lm_block_next(last)); count++)
+    last = lm_block_next(last);
+  *bin = lm_block_next(last);
+  lm_block_link(last, LM_NO_BLOCK);
+  window->heap.bins[class_index] = lm_block_next(first);
   window->left[class_index] = left - count;
   if (LM_UNLIKELY(count < most)) add_one(window, class_index);
   return first;

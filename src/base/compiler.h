@@ -16,6 +16,27 @@
 #define LM_NO_OVERRIDE 0 /* 1: only the loam_ names, no malloc */
 #endif
 #endif
+/* 1: what makes mistakes and attacks on the heap harder, at some cost; docs/misuse.md. Its parts
+ * can be had one by one. */
+#if !defined(LM_HARDENED)
+#if defined(LOAM_HARDENED) /* the same for those who vendor loam.c, with any value or none */
+#define LM_HARDENED 1
+#else
+#define LM_HARDENED 0
+#endif
+#endif
+#if !defined(LM_HARDENED_LINKS)
+#define LM_HARDENED_LINKS LM_HARDENED /* 1: encoded links of free blocks; pages/block.h */
+#endif
+#if !defined(LM_HARDENED_ORDER)
+#define LM_HARDENED_ORDER LM_HARDENED /* 1: fresh blocks in random order; heap/heap.c */
+#endif
+#if !defined(LM_HARDENED_GUARDS)
+#define LM_HARDENED_GUARDS LM_HARDENED /* 1: pages without access behind spans; heap/span.h */
+#endif
+#if !defined(LM_HARDENED_FREES)
+#define LM_HARDENED_FREES (LM_HARDENED && !LM_CHECKING) /* 1: api/hardened.h */
+#endif
 #if !defined(LM_NO_OPERATORS)
 #define LM_NO_OPERATORS 0 /* 1: operators new and delete are left to the C++ runtime */
 #endif

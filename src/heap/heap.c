@@ -167,6 +167,9 @@ void lm_heap_drop_span(struct lm_heap *heap, struct lm_span *span) {
 /* Slices for a new span: a spare's of another class, or the pool's. NULL if out of memory. */
 static char *take_slices(struct lm_heap *heap, size_t slice_count, uint64_t *dirty_pages) {
   struct lm_span *spare = lm_spares_take_any(heap, slice_count);
+#if LM_HARDENED_GUARDS
+  if (spare != NULL) lm_span_unguard(spare);
+#endif
   if (spare == NULL) {
     lm_learning_note_asked(&heap->spares.learning, slice_count, LM_SLICE_SHIFT);
     return lm_pool_take_slices(heap->pool, slice_count, heap->tag, dirty_pages);
@@ -185,6 +188,9 @@ static struct lm_span *new_span(struct lm_heap *heap, size_t class_index) {
   uint64_t written_pages = lm_span_written_pages(lm_span_record_of(start)); /* by the last one */
   struct lm_span *span = lm_span_begin(start, heap, class_index, class->slice_count);
   span->capacity = class->block_count;
+#if LM_HARDENED_GUARDS
+  lm_span_guard(span);
+#endif
   span->dirty_pages = dirty_pages;
   span->written_pages = dirty_pages & written_pages;
   add_span(heap, span);
@@ -225,6 +231,42 @@ static size_t carve_count(const struct lm_span *span, size_t offset, size_t bloc
   return lm_min(count, (size_t)(span->capacity - span->extended_count));
 }
 
+#if LM_HARDENED_LINKS || LM_HARDENED_ORDER
+
+/* Fills the class's empty bin with all but the first of the blocks that have just been carved, in
+ * random order. */
+LM_INLINE void link_carved(struct lm_heap *heap, size_t class_index, char *first, size_t count,
+                           size_t block_bytes) {
+  uint16_t order[CARVE_AT_ONCE_BYTES / LM_GRANULE_BYTES];
+  struct lm_block *next = LM_NO_BLOCK;
+  for (size_t i = 1; i < count; i++) {
+    size_t other = LM_HARDENED_ORDER ? 1 + lm_heap_random(heap) % i : i;
+    if (other != i) order[i] = order[other];
+    order[other] = (uint16_t)i;
+  }
+  for (size_t i = count; i-- > 1;) {
+    struct lm_block *block = (struct lm_block *)(first + order[i] * block_bytes);
+    lm_block_link(block, next);
+    next = block;
+  }
+  heap->bins[class_index] = next;
+}
+
+#else
+
+LM_INLINE void link_carved(struct lm_heap *heap, size_t class_index, char *first, size_t count,
+                           size_t block_bytes) {
+  struct lm_block **link = &heap->bins[class_index];
+  for (size_t i = 1; i < count; i++) {
+    struct lm_block *block = (struct lm_block *)(first + i * block_bytes);
+    *link = block;
+    link = &block->next;
+  }
+  *link = LM_NO_BLOCK;
+}
+
+#endif
+
 /* Carves blocks for the current span's empty bin and returns one more. */
 static void *carve(struct lm_heap *heap, struct lm_span *span, bool *zero) {
   size_t block_bytes = lm_classes[span->class_index].block_bytes;
@@ -232,13 +274,7 @@ static void *carve(struct lm_heap *heap, struct lm_span *span, bool *zero) {
   *zero = !is_written_at(span, offset) && reads_as_zero(span, offset, block_bytes);
   char *first = lm_span_start(span) + offset;
   size_t count = carve_count(span, offset, block_bytes);
-  struct lm_block **link = &heap->bins[span->class_index];
-  for (size_t i = 1; i < count; i++) {
-    struct lm_block *block = (struct lm_block *)(first + i * block_bytes);
-    *link = block;
-    link = &block->next;
-  }
-  *link = LM_NO_BLOCK;
+  link_carved(heap, span->class_index, first, count, block_bytes);
   span->extended_count = (uint16_t)(span->extended_count + count);
   span->used_count += (uint32_t)count;
   return first;
@@ -511,7 +547,7 @@ void *lm_heap_borrow(struct lm_heap *heap, size_t class_index) {
 /* Frees a block onto the list of its span. */
 LM_INLINE void put_on_span(struct lm_span *span, struct lm_block *block) {
   lm_inspect_given(span, block, span->free_list, NULL);
-  block->next = span->free_list;
+  lm_block_link(block, span->free_list);
   span->free_list = block;
   span->used_count--;
 }
@@ -543,7 +579,8 @@ static LM_NOINLINE size_t give_some(struct lm_heap *heap, size_t class_index, si
   if (heap->bins[class_index] == LM_NO_BLOCK) lm_bin_load_reserve(heap, class_index);
   struct lm_block *blocks[GIVEN_AT_ONCE], *block = heap->bins[class_index];
   size_t count = 0;
-  for (; lm_is_block(block) && count < lm_min(most, GIVEN_AT_ONCE); block = block->next) {
+  for (; lm_is_block(block) && count < lm_min(most, GIVEN_AT_ONCE);
+       block = lm_block_next(block)) {
     __builtin_prefetch(lm_span_record_of(block), 1);
     blocks[count++] = block;
   }
@@ -673,7 +710,7 @@ bool lm_heap_put_back(struct lm_heap *heap, struct lm_span *span, struct lm_bloc
     return false;
   }
   if (LM_UNLIKELY(count > span->used_count)) lm_misuse_double_free(first, NULL);
-  last->next = span->free_list;
+  lm_block_link(last, span->free_list);
   span->free_list = first;
   span->used_count -= (uint32_t)count;
   /* A current span stays, empty or not: malloc asks for its blocks next. */

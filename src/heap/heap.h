@@ -128,6 +128,14 @@ struct lm_visits {
 };
 #define LM_VISITS_OF_PARKED 128
 
+#if LM_HARDENED_FREES
+/* Blocks that the thread has freed last, and others are freed instead of; api/hardened.c */
+#define LM_HELD_COUNT 64
+struct lm_held {
+  void *blocks[LM_HELD_COUNT]; /* NULL: none */
+};
+#endif
+
 /* A thread that has a few small blocks touches the first page only: what it needs stands in front,
  * up to the counts of `middle`. The others are touched once there is something to put there. */
 struct lm_heap {
@@ -189,6 +197,9 @@ struct lm_heap {
   size_t kept_bytes;    /* what it was kept with when its thread ended; 0: nothing */
   uint64_t kept_ms;     /* when that was */
   struct lm_heap *next_made; /* of all ever made; never changes */
+#if LM_HARDENED
+  uint64_t random; /* lm_heap_random; 0: not begun */
+#endif
   struct lm_profile_window *window; /* what malloc takes from while a profile is; api/profile.h */
   uint32_t thread_id; /* as the system numbers the heap's thread; 0: it has none. For reports */
 
@@ -203,6 +214,9 @@ struct lm_heap {
   LM_CACHE_ALIGNED struct lm_spares spares;
   struct lm_middle middle;
   struct lm_large_cache large_cache;
+#if LM_HARDENED_FREES
+  struct lm_held held; /* its thread's */
+#endif
 
   /* By class, again. */
   struct lm_span *spare_spans[LM_CLASS_COUNT]; /* linked by next; spares.h */
@@ -222,6 +236,17 @@ struct lm_heap {
  * every call takes the slow path, which makes one. Never written to. */
 extern struct lm_heap lm_empty_heap;
 
+#if LM_HARDENED
+/* A number that nobody foresees who does not know the heap. */
+LM_INLINE uint64_t lm_heap_random(struct lm_heap *heap) {
+  if (LM_UNLIKELY(heap->random == 0)) heap->random = lm_os_random() | 1;
+  heap->random ^= heap->random << 13;
+  heap->random ^= heap->random >> 7;
+  heap->random ^= heap->random << 17;
+  return heap->random >> 16;
+}
+#endif
+
 /* Of a heap whose memory is all zero: makes its bins empty. */
 LM_INLINE void lm_heap_empty_bins(struct lm_heap *heap) {
   for (size_t i = 0; i < LM_BIN_COUNT; i++) heap->bins[i] = LM_NO_BLOCK;
@@ -238,7 +263,7 @@ LM_INLINE bool lm_heap_has_spans(const struct lm_heap *heap) {
 LM_INLINE void *lm_heap_pop(struct lm_heap *heap, size_t class_index) {
   struct lm_block *block = heap->bins[class_index];
   if (LM_UNLIKELY(!lm_is_block(block))) return NULL;
-  heap->bins[class_index] = block->next;
+  heap->bins[class_index] = lm_block_next(block);
   return block;
 }
 
@@ -251,7 +276,7 @@ void *lm_heap_borrow(struct lm_heap *heap, size_t class_index);
 void *lm_heap_take_slow(struct lm_heap *heap, size_t class_index, bool *zero);
 
 LM_INLINE void lm_heap_push(struct lm_heap *heap, size_t class_index, struct lm_block *block) {
-  block->next = heap->bins[class_index];
+  lm_block_link(block, heap->bins[class_index]);
   heap->bins[class_index] = block;
 }
 

@@ -40,7 +40,8 @@ static uint64_t pages_of_block(const struct lm_span *span, size_t index) {
 static void find_free(const struct lm_span *span, block_set is_free) {
   size_t block_bytes = bytes_of_blocks(span);
   const char *start = lm_span_start(span);
-  for (const struct lm_block *block = span->free_list; lm_is_block(block); block = block->next) {
+  const struct lm_block *block = span->free_list;
+  for (; lm_is_block(block); block = lm_block_next(block)) {
     size_t index = (size_t)((const char *)block - start) / block_bytes;
     lm_bitmap_set(is_free, index, index + 1);
   }
@@ -79,7 +80,7 @@ static uint64_t purge_pages(struct lm_span *span, uint64_t pages) {
 static void link_free(struct lm_span *span, const block_set is_free) {
   size_t block_bytes = bytes_of_blocks(span), hole_count = 0;
   char *start = lm_span_start(span);
-  struct lm_block **link = &span->free_list;
+  struct lm_block *last = NULL;
   size_t index = lm_bitmap_find_set(is_free, 0, span->extended_count);
   for (; index < span->extended_count;
        index = lm_bitmap_find_set(is_free, index + 1, span->extended_count)) {
@@ -87,10 +88,13 @@ static void link_free(struct lm_span *span, const block_set is_free) {
       hole_count++;
       continue;
     }
-    *link = (struct lm_block *)(start + index * block_bytes);
-    link = &(*link)->next;
+    struct lm_block *block = (struct lm_block *)(start + index * block_bytes);
+    if (last == NULL) span->free_list = block;
+    else lm_block_link(last, block);
+    last = block;
   }
-  *link = LM_NO_BLOCK;
+  if (last == NULL) span->free_list = LM_NO_BLOCK;
+  else lm_block_link(last, LM_NO_BLOCK);
   span->hole_block_count = (uint16_t)hole_count;
 }
 
@@ -125,9 +129,10 @@ bool lm_holes_fill(struct lm_span *span) {
   for (size_t index = range.end; index-- > range.first;) {
     uint64_t pages = pages_of_block(span, index);
     if ((pages & filled) == 0 || (pages & span->hole_pages) != 0) continue;
-    char *block = lm_span_start(span) + index * bytes_of_blocks(span);
-    ((struct lm_block *)block)->next = span->free_list;
-    span->free_list = (struct lm_block *)block;
+    char *start = lm_span_start(span) + index * bytes_of_blocks(span);
+    struct lm_block *block = (struct lm_block *)start;
+    lm_block_link(block, span->free_list);
+    span->free_list = block;
     span->hole_block_count--;
   }
   return true;

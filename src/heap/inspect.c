@@ -12,7 +12,7 @@ void lm_inspect_freed(const struct lm_heap *heap, const struct lm_block *block, 
   for (const struct lm_block *other = first; most > 1 && lm_is_block(other); most--) {
     if (!lm_region_holds((uintptr_t)other))
       lm_misuse_broken_link(lm_classes[class_index].block_bytes);
-    other = other->next;
+    other = lm_block_next(other);
     if (other == block) lm_misuse_double_free(block, caller);
   }
 }
@@ -71,7 +71,7 @@ static void inspect_list(struct inspection *inspection, struct lm_block *list, s
   for (struct lm_block *block = list; block != LM_NO_BLOCK && inspection->left != 0;) {
     inspect_block(inspection, previous, block, class_index);
     previous = block;
-    block = block->next;
+    block = lm_block_next(block);
   }
 }
 
@@ -111,9 +111,10 @@ static void inspect_chain(struct inspection *inspection, const struct lm_chain *
   struct lm_block *block = chain->newest;
   const struct lm_block *previous = NULL;
   if (chain->slice == 0 || chain->weight == 0) return;
-  for (size_t i = 0; i < chain->count && inspection->left != 0; i++, block = block->next) {
+  for (size_t i = 0; i < chain->count && inspection->left != 0; i++) {
     inspect_block(inspection, previous, block, lm_span_of(chain->handle)->class_index);
     previous = block;
+    block = lm_block_next(block);
   }
 }
 

@@ -322,7 +322,7 @@ LM_NOINLINE void lm_middle_give_slow(struct lm_heap *heap) {
 
 void lm_middle_put_back(struct lm_heap *heap, struct lm_block *first, size_t count) {
   for (struct lm_block *block = first, *next; count > 0; count--, block = next) {
-    next = block->next;
+    next = lm_block_next(block);
     lm_middle_push(&heap->middle, block, lm_region_block_entry(block),
                    lm_region_block_pages(block) - 1);
     flush_surplus(heap);

@@ -84,13 +84,13 @@ static void free_blocks(struct lm_span *span, struct lm_block *first, struct lm_
                         size_t count) {
   if (span->class_index != LM_CLASS_MIDDLE) {
     if (LM_UNLIKELY(count > span->used_count)) lm_misuse_double_free(first, NULL);
-    last->next = span->free_list;
+    lm_block_link(last, span->free_list);
     span->free_list = first;
     span->used_count -= (uint32_t)count;
     return;
   }
   for (struct lm_block *block = first, *next; count > 0; count--, block = next) {
-    next = block->next;
+    next = lm_block_next(block);
     lm_chunk_give(span, block);
   }
 }

@@ -51,7 +51,7 @@ LM_INLINE struct lm_chain *lm_chain_for(struct lm_heap *heap, uintptr_t slice) {
 
 LM_INLINE void lm_chain_push(struct lm_heap *heap, struct lm_chain *chain, struct lm_block *block,
                              size_t weight) {
-  block->next = chain->newest;
+  lm_block_link(block, chain->newest);
   chain->newest = block;
   chain->count++;
   heap->chained_weight += weight;

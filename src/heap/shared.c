@@ -195,7 +195,7 @@ static void visit_chunk(struct lm_span *span, const struct block_visit *blocks) 
 
 static void mark_free(uint64_t *is_free, const struct lm_block *block, const char *start,
                       size_t block_bytes) {
-  for (; lm_is_block(block); block = block->next) {
+  for (; lm_is_block(block); block = lm_block_next(block)) {
     size_t index = (size_t)((const char *)block - start) / block_bytes;
     lm_bitmap_set(is_free, index, index + 1);
   }

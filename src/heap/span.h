@@ -32,6 +32,9 @@ LM_INLINE struct lm_span *lm_span_begin(char *start, struct lm_heap *owner, size
   span->written_pages = 0;
   span->hole_pages = 0;
   span->hole_block_count = span->used_count_seen = 0;
+#if LM_HARDENED_GUARDS
+  span->guarded = false;
+#endif
   span->look_round = span->quiet_looks = span->quiet_wait = 0;
   lm_store_release(&span->owner, owner);
   return span;
@@ -60,8 +63,40 @@ LM_INLINE bool lm_span_has_block_at(const struct lm_span *span, const void *addr
   return lm_class_block_at(&lm_classes[span->class_index], offset) < span->capacity;
 }
 
+#if LM_HARDENED_GUARDS
+
+/* The last page of a span is kept free of access where that costs an eighth of its blocks at most:
+ * then a program that writes on and on ends there. A system without such pages has none. */
+#define LM_SPAN_GUARD_FRACTION 8
+
+LM_INLINE char *lm_span_guard_page(const struct lm_span *span) {
+  return lm_span_start(span) + ((size_t)span->slice_count << LM_SLICE_SHIFT) - lm_os.page_bytes;
+}
+
+/* Of a span that has just begun. */
+LM_INLINE void lm_span_guard(struct lm_span *span) {
+  size_t block_bytes = lm_classes[span->class_index].block_bytes;
+  char *page = lm_span_guard_page(span);
+  size_t count = (size_t)(page - lm_span_start(span)) / block_bytes;
+  bool dear = count + span->capacity / LM_SPAN_GUARD_FRACTION < span->capacity;
+  if (dear || lm_region_of(span)->provider != NULL || lm_os_guard(page, lm_os.page_bytes) != 0)
+    return;
+  span->capacity = (uint16_t)lm_min(count, span->capacity);
+  span->guarded = true;
+}
+
+LM_INLINE void lm_span_unguard(struct lm_span *span) {
+  if (span->guarded) lm_os_unguard(lm_span_guard_page(span), lm_os.page_bytes);
+  span->guarded = false;
+}
+
+#endif
+
 /* Gives an empty span's slices back; it is on no list. */
 LM_INLINE void lm_span_end(struct lm_span *span) {
+#if LM_HARDENED_GUARDS
+  lm_span_unguard(span);
+#endif
   lm_span_set_tag(span, 0);
   span->state = LM_SPAN_NONE;
   if (span->class_index == LM_CLASS_MIDDLE) {

@@ -9,7 +9,7 @@
 
 static size_t list_length(const struct lm_block *block) {
   size_t length = 0;
-  for (; lm_is_block(block); block = block->next) lm_must(++length <= 65536);
+  for (; lm_is_block(block); block = lm_block_next(block)) lm_must(++length <= 65536);
   return length;
 }
 
@@ -69,7 +69,7 @@ void lm_middle_validate(const struct lm_heap *heap) {
 static size_t validate_bin(const struct lm_heap *heap, size_t class_index,
                                struct lm_block *first) {
   size_t own = 0;
-  for (struct lm_block *block = first; lm_is_block(block); block = block->next) {
+  for (struct lm_block *block = first; lm_is_block(block); block = lm_block_next(block)) {
     uint32_t tag = lm_load_relaxed(&lm_span_of(block)->tag) & ~LM_TAG_COUNTED;
     lm_must((tag & (LM_TAG_OWN_LIMIT - 1)) == class_index);
     if (tag == (heap->tag | class_index)) own++;

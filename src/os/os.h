@@ -58,6 +58,13 @@ void lm_os_refuse_huge(void *address, size_t size);
 /* Takes that back: from here on the system gives huge pages if it gives them to everybody. */
 void lm_os_accept_huge(void *address, size_t size);
 
+#if LM_HARDENED_GUARDS
+/* Whole pages that are not in use may not be accessed from here on, until that is taken back: then
+ * they read as zero. Makes no mapping more; an errno where the system has nothing of the kind. */
+int lm_os_guard(void *address, size_t size);
+void lm_os_unguard(void *address, size_t size);
+#endif
+
 /* Readable and writable zero memory; ENOMEM where the system's rule says that there is not so much,
  * as for any mapping of the program's own. */
 int lm_os_map(size_t size, size_t alignment, void **result);

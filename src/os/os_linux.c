@@ -399,6 +399,20 @@ void lm_os_accept_huge(void *address, size_t size) {
     lm_os_advise_huge(address, size);
 }
 
+#if LM_HARDENED_GUARDS
+/* Since Linux 6.13; the C library's headers may be older. */
+#define ADVICE_GUARD 102
+#define ADVICE_UNGUARD 103
+
+int lm_os_guard(void *address, size_t size) {
+  return (int)-lm_syscall6(SYS_madvise, (long)address, (long)size, ADVICE_GUARD, 0, 0, 0);
+}
+
+void lm_os_unguard(void *address, size_t size) {
+  lm_syscall6(SYS_madvise, (long)address, (long)size, ADVICE_UNGUARD, 0, 0, 0);
+}
+#endif
+
 int lm_os_map(size_t size, size_t alignment, void **result) {
   int protection = PROT_READ | PROT_WRITE;
   if (alignment <= lm_os.page_bytes) return map_memory(NULL, size, protection, CHECKED, result);

@@ -84,7 +84,7 @@ struct lm_region {
   /* For the first page of a large or middle block its length in pages, else 0. Written by whoever
    * takes and frees the block; read by checks of invalid pointers, too. */
   _Atomic(uint32_t) block_pages[LM_REGION_MAX_PAGES];
-#if LM_CHECKING
+#if LM_CHECKING || LM_HARDENED_FREES
   /* A bit for every granule: a block that the program has begins there. Any thread, atomically. */
   _Atomic(uint64_t) live_granules[LM_REGION_BYTES / 16 / 64];
 #endif

@@ -16,18 +16,8 @@
 
 #include "base/atomic.h"
 #include "base/compiler.h"
+#include "pages/block.h"
 #include "pages/tags.h"
-
-/* The first words of a free block. Lists end with LM_NO_BLOCK, and not with NULL, so that one test
- * tells a block from the end of a list, and from most of what a program may have written where the
- * link was. */
-struct lm_block {
-  struct lm_block *next;
-};
-#define LM_NO_BLOCK ((struct lm_block *)1)
-LM_INLINE bool lm_is_block(const struct lm_block *block) {
-  return ((uintptr_t)block & (LM_GRANULE_BYTES - 1)) == 0;
-}
 
 enum lm_span_state {
   LM_SPAN_NONE,    /* not a span, or not the first slice of one */
@@ -81,6 +71,9 @@ struct lm_span {
   uint16_t used_count_seen; /* at the last look for holes */
   uint8_t look_round;       /* in which that was */
   uint8_t quiet_looks;      /* that have found the same count since */
+#if LM_HARDENED_GUARDS
+  bool guarded; /* its last page may not be accessed; heap/span.h */
+#endif
   uint8_t quiet_wait;       /* so many are waited for: more where holes were filled soon */
 };
 

@@ -39,7 +39,7 @@ static size_t count_bin(const struct lm_block *block, size_t class_index, bool o
          class_at(block) == class_index) {
     count++;
     if (!is_readable(block, own)) break;
-    block = read_link(&block->next);
+    block = lm_link_of(block, read_link(&block->next));
   }
   return count;
 }
@@ -105,7 +105,7 @@ static void mark_listed(const struct lm_span *span, uint64_t *is_free) {
     size_t offset = (size_t)((const char *)block - start), index = offset / block_bytes;
     if (index >= carved || index * block_bytes != offset) return;
     lm_bitmap_set(is_free, index, index + 1);
-    block = read_link(&block->next);
+    block = lm_link_of(block, read_link(&block->next));
   }
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs every case of cases.cpp alone and under libraries, and tells who stops which.
 
-    table.py PROGRAM fast=LIBRARY checking=LIBRARY [--write DOCUMENT | --check DOCUMENT]
+    table.py PROGRAM fast=LIBRARY hardened=LIBRARY checking=LIBRARY [--write DOCUMENT | --check DOCUMENT]
     table.py --self-test
 
 A case is stopped if its program ends with SIGABRT, after a line of the allocator's. LATER is a program that has
@@ -18,7 +18,7 @@ import signal
 import subprocess
 import sys
 
-MINIMUM = {"fast": 80, "checking": 100}
+MINIMUM = {"fast": 80, "hardened": 100, "checking": 100}
 BEGIN, END = "<!-- table.py -->\n", "<!-- end -->\n"
 STOPPED, CRASHED, MISSED = "stopped", "crashed", "-"
 LATER = ", later"
@@ -102,10 +102,12 @@ def problems(found, document):
 
 def self_test():
     a, b = ("k", "a", "text a"), ("k", "b", "text b")
-    found = {a: {"glibc": STOPPED, "fast": STOPPED, "checking": MISSED},
-             b: {"glibc": MISSED, "fast": MISSED, "checking": MISSED}}
-    text = table(found, ["glibc", "fast", "checking"])
-    assert "| k | 2 | 1 | 1 | 0 |" in text and "| text a | stopped | stopped | - |" in text, text
+    builds = ["glibc", "fast", "hardened", "checking"]
+    found = {a: {"glibc": STOPPED, "fast": STOPPED, "hardened": STOPPED, "checking": MISSED},
+             b: dict.fromkeys(builds, MISSED)}
+    text = table(found, builds)
+    assert "| k | 2 | 1 | 1 | 1 | 0 |" in text, text
+    assert "| text a | stopped | stopped | stopped | - |" in text, text
     few = [line for line in problems(found, text) if "at least" not in line]
     assert few == [], few
     found[a]["fast"] = MISSED
