@@ -76,6 +76,14 @@ Examples:
 
 Exit status: that of PROGRAM; 0 for a file; 2 if there is no profile.";
 
+const TRACE_EXAMPLES: &str = "\
+Examples:
+  loam trace stats server.trace                     what does the program allocate?
+  loam trace import app.txt --output app.trace      a recording of Android's or glibc's
+  loam trace recover cut.trace --output app.trace   what is whole of one that was cut off
+
+Exit status: 0, or 2 if it cannot be done; then no file is left.";
+
 const GRAFT_EXAMPLES: &str = "\
 Examples:
   loam graft --dry-run /usr/lib/x86_64-linux-musl/libc.a    what would change?
@@ -118,6 +126,7 @@ pub enum Verb {
     Stats(StatsArguments),
     Top(TopArguments),
     Prof(ProfArguments),
+    Trace(TraceArguments),
     Graft(GraftArguments),
     Bench(Box<BenchArguments>),
     Man(ManArguments),
@@ -312,6 +321,58 @@ pub enum ProfFigure {
     Peak,
     /// All that it has ever taken
     Taken,
+}
+
+/// Say what a recording of a program's allocations holds, and read those of other tools
+#[derive(Debug, Args)]
+#[command(after_help = TRACE_EXAMPLES, arg_required_else_help = true)]
+pub struct TraceArguments {
+    #[command(subcommand)]
+    pub verb: TraceVerb,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum TraceVerb {
+    Stats(TraceStatsArguments),
+    Import(TraceImportArguments),
+    Recover(TraceRecoverArguments),
+}
+
+/// Print sizes, lifetimes, temporaries, frees by other threads, and the least memory that any
+/// allocator needs for it
+#[derive(Debug, Args)]
+pub struct TraceStatsArguments {
+    /// A recording
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+
+    /// Print the figures as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Make a recording of another tool's: the text of Android's memory_replay or of glibc's mtrace
+#[derive(Debug, Args)]
+pub struct TraceImportArguments {
+    /// The other tool's file
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+
+    /// Write the recording to FILE
+    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: PathBuf,
+}
+
+/// Save what is whole of a recording that was cut off
+#[derive(Debug, Args)]
+pub struct TraceRecoverArguments {
+    /// The recording
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+
+    /// Write what is whole to FILE
+    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: PathBuf,
 }
 
 /// Put loam into a C library for static linking: a libc.a, an SDK, a toolchain

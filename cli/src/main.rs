@@ -1,4 +1,4 @@
-//! The `loam` command. Verbs: `run`, `verify`, `explain`, `stats`, `top`, `prof`, `graft`, `bench`;
+//! The `loam` command. Verbs: `run`, `verify`, `explain`, `stats`, `top`, `prof`, `trace`, `graft`, `bench`;
 //! each has a folder of its own.
 
 mod arguments; // the command line: every verb, option and help text
@@ -16,6 +16,8 @@ mod prof; // verb: say which places in a program take memory
 mod run; // verb: run a program on loam
 mod stats; // verb: figures of a process
 mod top; // verb: the same, live
+mod trace; // recordings of what programs allocate
+mod traces; // verb: say what a recording holds
 mod verify; // verb: prove that a program runs on loam
 
 use arguments::Verb;
@@ -37,6 +39,7 @@ fn main() -> ExitCode {
         Verb::Stats(arguments) => stats::stats(&arguments),
         Verb::Top(arguments) => top::top(&arguments),
         Verb::Prof(arguments) => prof::prof(&arguments),
+        Verb::Trace(arguments) => traces::trace(&arguments),
         Verb::Graft(arguments) => graft::graft(&arguments),
         Verb::Bench(arguments) => bench::bench(*arguments),
         Verb::Man(arguments) => man::write(&arguments),
