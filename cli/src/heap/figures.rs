@@ -1,5 +1,7 @@
 //! What is in a process's heaps.
 
+use std::collections::BTreeMap;
+
 /// What resident bytes of loam's are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -117,10 +119,51 @@ impl Heap {
     }
 }
 
+/// What is on a page that is in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Page {
+    /// Of a page with live blocks `Live`, and of others what most of it is.
+    pub kind: Kind,
+    pub content: Content,
+    pub live_bytes: u32,
+    /// Blocks that begin there.
+    pub live_count: u16,
+    /// Free bytes that the live blocks keep from going back.
+    pub between_bytes: u32,
+    /// Index of its heap, if it is of one.
+    pub heap: Option<u32>,
+}
+
+impl Page {
+    pub fn whole(kind: Kind, content: Content, page_bytes: u64, heap: Option<usize>) -> Page {
+        let live_bytes = if kind == Kind::Live { page_bytes as u32 } else { 0 };
+        let heap = heap.and_then(|index| u32::try_from(index).ok());
+        Page { kind, content, live_bytes, live_count: 0, between_bytes: 0, heap }
+    }
+
+    /// Whether a few blocks keep it: a tenth of it is in use at most.
+    pub fn is_pinned(&self, page_bytes: u64) -> bool {
+        self.live_bytes != 0 && u64::from(self.live_bytes) * 10 <= page_bytes
+    }
+}
+
+/// What a page is cut into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    Nothing,
+    /// Small blocks, by the index of their class.
+    Small(u16),
+    Middle,
+    Large,
+    Huge,
+}
+
 /// A part of the address space that is loam's.
 pub struct Range {
     pub start: u64,
     pub resident: Vec<bool>,
+    /// What is on each page; `None` of those that are not in memory.
+    pub pages: Vec<Option<Page>>,
 }
 
 pub struct Figures {
@@ -129,6 +172,8 @@ pub struct Figures {
     pub middle: Blocks,
     pub large: Blocks,
     pub huge: Blocks,
+    /// How many middle, large and huge blocks there are of each size.
+    pub larger_counts: BTreeMap<u64, u64>,
     /// Of all, but for what is not in the ranges.
     pub resident: Resident,
     pub classes: Vec<Class>,

@@ -1,12 +1,14 @@
 //! All regions of a process, page by page, and what else is loam's.
 
-use crate::heap::figures::{Blocks, Class, Figures, Heap, Kind, Owner, Range, Resident};
+use crate::heap::figures::{
+    Blocks, Class, Content, Figures, Heap, Kind, Owner, Page, Range, Resident,
+};
 use crate::heap::layout::Layout;
 use crate::heap::lists::{Lists, Place};
 use crate::heap::residency::Pages;
 use crate::heap::source::{Process, Source};
 use anyhow::{Result, ensure};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// What is in the heaps of the process.
 pub fn walk(source: &dyn Source) -> Result<Figures> {
@@ -116,6 +118,8 @@ struct Walker<'source> {
     heaps: HashMap<u64, usize>,
     /// Blocks that are known to be free without being on a span's list.
     places: &'source HashMap<u64, Place>,
+    /// Of the region that is being walked.
+    pages: Vec<Option<Page>>,
     figures: Figures,
 }
 
@@ -156,6 +160,7 @@ impl<'source> Walker<'source> {
             middle: Blocks::default(),
             large: Blocks::default(),
             huge: Blocks::default(),
+            larger_counts: BTreeMap::new(),
             resident: Resident::default(),
             classes: classes(source, layout)?,
             heaps: heaps.into_iter().chain([orphans]).collect(),
@@ -173,6 +178,7 @@ impl<'source> Walker<'source> {
             shape: Shape::of(layout)?,
             heaps: indices.collect(),
             places: &lists.blocks,
+            pages: Vec::new(),
             figures,
         })
     }
@@ -199,6 +205,22 @@ impl<'source> Walker<'source> {
         pages.filter(|&&is| is).count() as u64 * self.page()
     }
 
+    /// Adds pages of a region that are all of one kind.
+    fn add_pages(
+        &mut self,
+        region: &Region,
+        at: std::ops::Range<u64>,
+        heap: Option<usize>,
+        (kind, content): (Kind, Content),
+    ) {
+        let bytes = self.resident_bytes(region, at.start, at.end - at.start);
+        self.add(heap, kind, bytes);
+        let page = Page::whole(kind, content, self.page(), heap);
+        for at in at.start as usize..(at.end as usize).min(region.resident.len()) {
+            self.pages[at] = region.resident[at].then_some(page);
+        }
+    }
+
     fn add_region(&mut self, start: u64) -> Result<()> {
         let page = self.page();
         let header_bytes = self.layout.number("region.size")?.next_multiple_of(page);
@@ -214,13 +236,14 @@ impl<'source> Walker<'source> {
         self.figures.region_count += 1;
         self.figures.mapped_bytes += bytes;
         let first = region.header.word(self.shape.first_slice, 4) * self.shape.slice_bytes / page;
-        let in_header = self.resident_bytes(&region, 0, first);
-        self.add(None, Kind::Metadata, in_header);
+        self.pages = vec![None; region.resident.len()];
+        self.add_pages(&region, 0..first, None, (Kind::Metadata, Content::Nothing));
         let (mut at, end) = (first, bytes / page);
         while at < end {
             at += self.add_page(&region, at)?.max(1);
         }
-        self.figures.ranges.push(Range { start, resident: region.resident });
+        let pages = std::mem::take(&mut self.pages);
+        self.figures.ranges.push(Range { start, resident: region.resident, pages });
         Ok(())
     }
 
@@ -229,8 +252,7 @@ impl<'source> Walker<'source> {
         if !region.header.bit(self.shape.used_pages, page) {
             let is_dirty = region.header.bit(self.shape.dirty_pages, page);
             let kind = if is_dirty { Kind::Dirty } else { Kind::Unused };
-            let bytes = self.resident_bytes(region, page, 1);
-            self.add(None, kind, bytes);
+            self.add_pages(region, page..page + 1, None, (kind, Content::Nothing));
             return Ok(1);
         }
         let slice_pages = self.shape.slice_bytes / self.page();
@@ -246,8 +268,8 @@ impl<'source> Walker<'source> {
                 if class_index == self.shape.class_middle {
                     self.add_chunk(region, page, owner);
                 } else if state == self.shape.spare {
-                    let bytes = self.resident_bytes(region, page, count);
-                    self.add(Some(owner), Kind::Cached, bytes);
+                    let kind = (Kind::Cached, Content::Nothing);
+                    self.add_pages(region, page..page + count, Some(owner), kind);
                 } else {
                     self.add_span(region, page, span, owner)?;
                 }
@@ -262,11 +284,11 @@ impl<'source> Walker<'source> {
         let entry = region.header.word(self.shape.block_pages + page * 4, 4);
         let count = entry & !(self.shape.on_its_way | self.shape.guarded);
         if count == 0 || count > region.resident.len() as u64 - page {
-            let bytes = self.resident_bytes(region, page, 1);
-            self.add(chunk_owner, Kind::Unused, bytes);
+            let kind = (Kind::Unused, Content::Nothing);
+            self.add_pages(region, page..page + 1, chunk_owner, kind);
             return 1;
         }
-        let resident = self.resident_bytes(region, page, count);
+        let content = if chunk_owner.is_some() { Content::Middle } else { Content::Large };
         let bytes = count * self.page();
         self.figures.active_bytes += bytes;
         if entry & self.shape.on_its_way == 0 {
@@ -275,16 +297,18 @@ impl<'source> Walker<'source> {
                 None => &mut self.figures.large,
             };
             blocks.add(bytes);
+            *self.figures.larger_counts.entry(bytes).or_default() += 1;
             if let Some(owner) = chunk_owner {
                 self.figures.heaps[owner].live_bytes += bytes;
             }
-            self.add(chunk_owner, Kind::Live, resident);
+            self.add_pages(region, page..page + count, chunk_owner, (Kind::Live, content));
             return count;
         }
-        match self.places.get(&(region.start + page * self.page())) {
-            Some(Place::Cached(heap)) => self.add(Some(*heap), Kind::Cached, resident),
-            _ => self.add(chunk_owner, Kind::Waiting, resident),
-        }
+        let (heap, kind) = match self.places.get(&(region.start + page * self.page())) {
+            Some(Place::Cached(heap)) => (Some(*heap), Kind::Cached),
+            _ => (chunk_owner, Kind::Waiting),
+        };
+        self.add_pages(region, page..page + count, heap, (kind, content));
         count
     }
 
@@ -301,8 +325,7 @@ impl<'source> Walker<'source> {
             let dirty = chunk + self.shape.chunk_dirty_pages;
             let is_dirty = region.header.bit(dirty, page - first);
             let kind = if is_dirty { Kind::Dirty } else { Kind::Unused };
-            let bytes = self.resident_bytes(region, page, 1);
-            self.add(Some(owner), kind, bytes);
+            self.add_pages(region, page..page + 1, Some(owner), (kind, Content::Nothing));
             page += 1;
         }
     }
@@ -350,7 +373,7 @@ impl<'source> Walker<'source> {
         self.count_blocks(&states, class_index, bytes, owner);
         for (index, _) in resident.iter().enumerate().filter(|(_, is)| **is) {
             let range = index as u64 * page_bytes..(index as u64 + 1) * page_bytes;
-            self.add_span_page(&states, range, class_index, owner);
+            self.pages[from + index] = Some(self.add_span_page(&states, range, class_index, owner));
         }
         Ok(())
     }
@@ -379,7 +402,7 @@ impl<'source> Walker<'source> {
         page: std::ops::Range<u64>,
         class_index: usize,
         owner: usize,
-    ) {
+    ) -> Page {
         let block_bytes = self.figures.classes[class_index].block_bytes.max(1);
         let first = page.start / block_bytes;
         let last = (page.end - 1) / block_bytes;
@@ -405,11 +428,19 @@ impl<'source> Walker<'source> {
         let kind = if is_idle { Kind::Idle } else { Kind::Between };
         // The rest of a page of which all that was cut is free goes back with it.
         let (free, unused) = if is_idle && free != 0 { (free + unused, 0) } else { (free, unused) };
+        let found = Page {
+            kind: span_page_kind(live, free, unused, &away),
+            content: Content::Small(class_index as u16),
+            live_bytes: live as u32,
+            live_count: live_count as u16,
+            between_bytes: if live != 0 { free as u32 } else { 0 },
+            heap: u32::try_from(owner).ok(),
+        };
         let class = &mut self.figures.classes[class_index];
         for (kind, bytes) in [(Kind::Live, live), (kind, free), (Kind::Unused, unused)] {
             class.resident.add(kind, bytes);
         }
-        if live != 0 && live * 10 <= page.end - page.start {
+        if found.is_pinned(page.end - page.start) {
             class.pinning_count += live_count;
             class.pinned_bytes += free;
         }
@@ -426,6 +457,7 @@ impl<'source> Walker<'source> {
                 Place::Waiting => self.add(Some(owner), Kind::Waiting, bytes),
             }
         }
+        found
     }
 
     /// Adds pages of loam's own, or of one huge block.
@@ -435,7 +467,10 @@ impl<'source> Walker<'source> {
         let resident = self.source.resident(start, bytes.div_ceil(page) as usize, page)?;
         let count = resident.iter().filter(|&&is| is).count() as u64;
         self.add(None, kind, count * page);
-        self.figures.ranges.push(Range { start, resident });
+        let content = if kind == Kind::Live { Content::Huge } else { Content::Nothing };
+        let whole = Page::whole(kind, content, page, None);
+        let pages = resident.iter().map(|is| is.then_some(whole)).collect();
+        self.figures.ranges.push(Range { start, resident, pages });
         Ok(())
     }
 
@@ -456,6 +491,7 @@ impl<'source> Walker<'source> {
             }
             for (start, bytes) in blocks {
                 self.figures.huge.add(bytes);
+                *self.figures.larger_counts.entry(bytes).or_default() += 1;
                 self.figures.active_bytes += bytes;
                 self.figures.mapped_bytes += bytes;
                 self.add_range(start, bytes, Kind::Live)?;
@@ -508,6 +544,23 @@ impl<'source> Walker<'source> {
             self.add_range(page, self.page(), Kind::Metadata)?;
         }
         Ok(())
+    }
+}
+
+/// What a page of a span counts as: with live blocks that, else what most of it is.
+fn span_page_kind(live: u64, free: u64, unused: u64, away: &[(Place, u64)]) -> Kind {
+    let waiting: u64 =
+        away.iter().filter(|(place, _)| *place == Place::Waiting).map(|(_, bytes)| bytes).sum();
+    let cached = away.iter().map(|(_, bytes)| bytes).sum::<u64>() - waiting;
+    let parts = [
+        (free, Kind::Idle),
+        (cached, Kind::Cached),
+        (waiting, Kind::Waiting),
+        (unused, Kind::Unused),
+    ];
+    match parts.iter().max_by_key(|(bytes, _)| bytes) {
+        Some((_, kind)) if live == 0 => *kind,
+        _ => Kind::Live,
     }
 }
 
