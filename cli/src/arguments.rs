@@ -71,6 +71,8 @@ Examples:
   loam prof --leaks -- ./program       which places take memory that is never freed?
   loam prof -- ./program               which places hold memory, and held it at the peak?
   loam prof --pprof heap.pb.gz -- ./program
+  loam prof --start 4711               have a process take one; then look, as often as one likes:
+  loam prof 4711 --by pinned           which places keep pages from going back?
   loam prof loam.4711.profile          a file that a program has written (docs/profile.md)
   loam prof --since before.profile after.profile
 
@@ -254,20 +256,32 @@ pub struct TopArguments {
 /// Say which places in a program take memory, and which keep it
 ///
 /// Runs PROGRAM with loam's malloc preloaded, which looks at samples of what it takes, and prints at
-/// its end the places that hold most. Or reads a FILE that a program has written itself, with the
-/// option profile=on. What is estimated from samples is right on average; how far it may be off is
+/// its end the places that hold most. Or reads the profile of a process that runs, of a core file,
+/// or a FILE that a program has written itself, with the option profile=on. Of a process and a core
+/// it also says which places have freed what is still in memory, and which pin pages that are nine
+/// tenths empty. What is estimated from samples is right on average; how far it may be off is
 /// printed, too.
 #[derive(Debug, Args)]
 #[command(after_help = PROF_EXAMPLES)]
 pub struct ProfArguments {
-    /// A profile that a program has written
-    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
-    #[arg(required_unless_present = "command", conflicts_with = "command")]
+    /// A process's number, a core file, or a profile that a program has written
+    #[arg(value_name = "PID|FILE", value_hint = ValueHint::FilePath)]
+    #[arg(required_unless_present_any = ["command", "start", "stop"], conflicts_with = "command")]
     #[arg(value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub file: Option<PathBuf>,
 
+    /// Have a process take a profile from here on, that was started without one
+    #[arg(long, value_name = "PID", conflicts_with_all = ["file", "command", "stop"])]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub start: Option<u32>,
+
+    /// Have it take none any longer
+    #[arg(long, value_name = "PID", conflicts_with_all = ["file", "command", "every"])]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub stop: Option<u32>,
+
     /// Only what is never freed, from closer samples
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["start", "stop"])]
     pub leaks: bool,
 
     /// What the places are ordered by, and files show [default: live]
@@ -280,7 +294,7 @@ pub struct ProfArguments {
 
     /// How far apart samples are on average, in bytes: 16 looks at almost every block
     /// [default: 524288, with --leaks 512]
-    #[arg(long, value_name = "BYTES", requires = "command")]
+    #[arg(long, value_name = "BYTES", conflicts_with = "file")]
     #[arg(value_parser = clap::value_parser!(u64).range(16..=268435456))]
     pub every: Option<u64>,
 
@@ -299,6 +313,18 @@ pub struct ProfArguments {
     /// Draw the stacks: a picture for a browser
     #[arg(long, value_name = "FILE.svg", value_hint = ValueHint::FilePath)]
     pub flamegraph: Option<PathBuf>,
+
+    /// Write the stacks as speedscope.app reads them
+    #[arg(long, value_name = "FILE.json", value_hint = ValueHint::FilePath)]
+    pub speedscope: Option<PathBuf>,
+
+    /// Write the stacks as DHAT's viewer and the Firefox profiler read them
+    #[arg(long, value_name = "FILE.json", value_hint = ValueHint::FilePath)]
+    pub dhat: Option<PathBuf>,
+
+    /// Print JSON: all places, and more of each
+    #[arg(long)]
+    pub json: bool,
 
     /// Keep the profiles of PROGRAM and of all that it starts in this folder
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath, requires = "command")]
@@ -321,6 +347,10 @@ pub enum ProfFigure {
     Peak,
     /// All that it has ever taken
     Taken,
+    /// What it has freed that is in memory and in no use; of a process or a core
+    Retained,
+    /// What its blocks keep on pages that are nine tenths empty; of a process or a core
+    Pinned,
 }
 
 /// Say what a recording of a program's allocations holds, and read those of other tools

@@ -8,6 +8,7 @@ use common::{Workshop, fixture, loam};
 use flate2::read::GzDecoder;
 use predicates::prelude::PredicateBooleanExt;
 use predicates::str::{contains, is_match};
+use serde_json::Value;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -113,6 +114,102 @@ fn pprof_gets_names_lines_and_figures() {
     for expected in ["inuse_space", "keep_forever<char>", "leaks.cc", "take_and_free()"] {
         assert!(text.contains(expected), "{expected}");
     }
+}
+
+fn data(file: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(file).expect("the data")).expect("it is JSON")
+}
+
+/// By https://www.speedscope.app/file-format-schema.json.
+#[test]
+fn speedscope_gets_what_its_schema_wants() {
+    let workshop = Workshop::new();
+    let (file, written) = (profile(&workshop), workshop.path("speedscope.json"));
+    loam()
+        .args(["prof", "--by", "taken", "--speedscope"])
+        .args([&written, &file])
+        .assert()
+        .success();
+    let data = data(&written);
+    assert_eq!(data["$schema"], "https://www.speedscope.app/file-format-schema.json");
+    let frames = data["shared"]["frames"].as_array().expect("frames");
+    let profiles = data["profiles"].as_array().expect("profiles");
+    let names: Vec<&str> = profiles.iter().filter_map(|one| one["name"].as_str()).collect();
+    assert_eq!(names, ["live", "peak", "taken"]);
+    assert_eq!(data["activeProfileIndex"], 2);
+    for profile in profiles {
+        assert_eq!((&profile["type"], &profile["unit"]), (&"sampled".into(), &"bytes".into()));
+        let samples = profile["samples"].as_array().expect("samples");
+        let weights = profile["weights"].as_array().expect("weights");
+        assert_eq!(samples.len(), weights.len());
+        let sum: u64 = weights.iter().filter_map(Value::as_u64).sum();
+        assert_eq!((&profile["startValue"], &profile["endValue"]), (&0.into(), &sum.into()));
+        let stacks = samples.iter().flat_map(|stack| stack.as_array().expect("a stack"));
+        assert!(stacks.filter_map(Value::as_u64).all(|frame| frame < frames.len() as u64));
+    }
+    let at = samples_at(&profiles[0], 504_000);
+    let named: Vec<&str> =
+        at.iter().map(|frame| frames[*frame]["name"].as_str().expect("a name")).collect();
+    let main = named.iter().position(|name| *name == "main").expect("main");
+    assert!(named[main + 1].contains("keep_forever<char>"), "the outermost first: {named:?}");
+    assert!(frames.iter().all(|frame| frame["name"].is_string()));
+    assert!(frames.iter().any(|frame| frame["file"].is_string() && frame["line"].is_u64()));
+}
+
+/// The frames of the stack with that weight.
+fn samples_at(profile: &Value, weight: u64) -> Vec<usize> {
+    let weights = profile["weights"].as_array().expect("weights");
+    let index = weights.iter().position(|one| *one == weight).expect("the weight");
+    let stack = profile["samples"][index].as_array().expect("a stack");
+    stack.iter().filter_map(|frame| usize::try_from(frame.as_u64()?).ok()).collect()
+}
+
+/// By Valgrind's dhat/dh_main.c: all that is mandatory where lifetimes are recorded.
+#[test]
+fn dhats_viewer_gets_all_that_it_wants() {
+    let workshop = Workshop::new();
+    let (file, written) = (profile(&workshop), workshop.path("dhat.json"));
+    loam().args(["prof", "--dhat"]).args([&written, &file]).assert().success();
+    let data = data(&written);
+    assert_eq!((&data["dhatFileVersion"], &data["bklt"]), (&2.into(), &true.into()));
+    for text in ["mode", "verb", "tu", "Mtu", "cmd"] {
+        assert!(data[text].is_string(), "{text}");
+    }
+    for number in ["pid", "te", "tg", "tuth"] {
+        assert!(data[number].is_u64(), "{number}");
+    }
+    assert_eq!(data["bkacc"], false);
+    let table = data["ftbl"].as_array().expect("frames");
+    assert_eq!(table[0], "[root]");
+    let points = data["pps"].as_array().expect("points");
+    for point in points {
+        let number = |name: &str| point[name].as_u64().expect(name);
+        for (all, most, peak, end) in [("tb", "mb", "gb", "eb"), ("tbk", "mbk", "gbk", "ebk")] {
+            assert!(number(all) >= number(most), "{point}");
+            assert!(number(most) >= number(peak).max(number(end)), "{point}");
+        }
+        assert_eq!(number("tl"), 0);
+        let frames = point["fs"].as_array().expect("a stack").iter().filter_map(Value::as_u64);
+        assert!(frames.clone().count() > 0 && frames.clone().all(|at| at < table.len() as u64));
+    }
+    let leak = points.iter().find(|point| point["eb"] == 504_000).expect("the leak");
+    let innermost = table[leak["fs"][0].as_u64().expect("a frame") as usize].as_str().unwrap();
+    let wanted = format!(r"^0x[0-9a-f]+: .*keep_forever<char>.* \(.*{}\)$", line("leak"));
+    assert!(regex::Regex::new(&wanted).unwrap().is_match(innermost), "{innermost}");
+}
+
+#[test]
+fn pages_are_known_of_no_file() {
+    let workshop = Workshop::new();
+    let says = "loam: --by pinned: pages are known of a process that runs, and of a core, not of a \
+                file\n";
+    loam()
+        .args(["prof", "--by", "pinned"])
+        .arg(profile(&workshop))
+        .assert()
+        .code(2)
+        .stdout("")
+        .stderr(says);
 }
 
 #[test]

@@ -176,6 +176,7 @@ static void *take_any(size_t size, bool clear) {
  * this is where threads begin to take part. */
 static LM_NOINLINE void *take_guarded(size_t size, bool clear) {
   struct lm_heap *heap = this_heap();
+  lm_profile_obey();
   if (lm_profile_is_on())
     return heap != NULL && size <= LM_REQUEST_MAX_BYTES ? take_elsewhere(heap, size, clear) : NULL;
   if (heap == NULL || lm_load_relaxed(&lm_pools[0].provider) != NULL || fills()) return NULL;

@@ -16,8 +16,9 @@
 #define LM_GUARDED_RUN_MAX_BYTES (2 * LM_MIB)
 
 extern char lm_guarded_arena[LM_GUARDED_ARENA_BYTES];
-/* So many calls of malloc's slow path more may take a guarded block; LM_GUARDED_NONE: none does,
- * and all see to something else (api/profile.h). Written by any thread. */
+/* So many calls of malloc's slow path more may take a guarded block; LM_GUARDED_NONE, or an order
+ * from outside: none does, and all see to something else (api/profile.h). Written by any thread,
+ * and by `loam prof --start`. */
 extern _Atomic(uint32_t) lm_guarded_calls_left;
 #define LM_GUARDED_NONE UINT32_MAX
 LM_INLINE bool lm_guarded_is_on(void) { return lm_load_relaxed(&lm_guarded_calls_left) != 0; }

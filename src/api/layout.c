@@ -2,6 +2,7 @@
  * there are laid out: a note, which a stripped program keeps and which is in memory with its
  * program headers, and a table of names and numbers. `loam explain` reads both; it knows the names
  * and no number, so that it reads every version that has the names it needs. */
+#include "api/profile.h"
 #include "heap/remote.h"
 #include "heap/shared.h"
 #include "large/huge.h"
@@ -111,6 +112,45 @@ const struct lm_layout_entry lm_layout[] = {
     VALUE("mapping.bytes", offsetof(struct lm_kept_mapping, size)),
     VALUE("meta.batch_bytes", LM_META_BATCH_BYTES),
     FIELD("meta", struct lm_meta_batch, next),
+    VALUE("profile.order", LM_PROFILE_ORDER),
+    VALUE("profile.bytes_min", LM_PROFILE_MIN_BYTES),
+    VALUE("profile.bytes_max", LM_PROFILE_MAX_BYTES),
+    VALUE("profile.count_unit", LM_PROFILE_COUNT_UNIT),
+    FIELD("sum", struct lm_profile_sum, count),
+    FIELD("sum", struct lm_profile_sum, bytes),
+    FIELD("site", struct lm_profile_site, next_made),
+    FIELD("site", struct lm_profile_site, taken),
+    FIELD("site", struct lm_profile_site, live),
+    FIELD("site", struct lm_profile_site, at_peak),
+    FIELD("site", struct lm_profile_site, peak_round),
+    FIELD("site", struct lm_profile_site, sample_count),
+    FIELD("site", struct lm_profile_site, depth),
+    FIELD("site", struct lm_profile_site, callers),
+    VALUE("site.depth_max", LM_PROFILE_DEPTH),
+    VALUE("sample.bucket_count", 1 << LM_PROFILE_BUCKET_BITS),
+    SIZE("sample", struct lm_profile_sample),
+    FIELD("sample", struct lm_profile_sample, next),
+    FIELD("sample", struct lm_profile_sample, site),
+    FIELD("sample", struct lm_profile_sample, block),
+    FIELD("sample", struct lm_profile_sample, shadow),
+    FIELD("sample", struct lm_profile_sample, bytes),
+    FIELD("sample", struct lm_profile_sample, count),
+    FIELD("sample", struct lm_profile_sample, weighted_bytes),
+    FIELD("sample", struct lm_profile_sample, taken_ms),
+    VALUE("freed.count", LM_PROFILE_FREED_MAX),
+    SIZE("freed", struct lm_profile_freed),
+    FIELD("freed", struct lm_profile_freed, site),
+    FIELD("freed", struct lm_profile_freed, block),
+    FIELD("freed", struct lm_profile_freed, bytes),
+    FIELD("freed", struct lm_profile_freed, weighted_bytes),
+    SIZE("totals", struct lm_profile_totals),
+    FIELD("totals", struct lm_profile_totals, taken),
+    FIELD("totals", struct lm_profile_totals, live),
+    FIELD("totals", struct lm_profile_totals, peak),
+    FIELD("totals", struct lm_profile_totals, peak_round),
+    FIELD("totals", struct lm_profile_totals, sample_count),
+    FIELD("totals", struct lm_profile_totals, lost_count),
+    FIELD("totals", struct lm_profile_totals, freed_count),
     VALUE("", 0),
 };
 
@@ -133,6 +173,13 @@ __asm__(".pushsection .note.loam.layout,\"a\",%note\n"
         TO(lm_classes)
         TO(lm_os)
         TO(lm_kept_mappings)
+        TO(lm_profile_sites)
+        TO(lm_profile_samples)
+        TO(lm_profile_freed)
+        TO(lm_profile_totals)
+        TO(lm_profile_bytes)
+        TO(lm_profile_last_bytes)
+        TO(lm_guarded_calls_left)
         "4:\n"
         ".popsection\n");
 

@@ -25,9 +25,10 @@ _Atomic(struct loam_heap *) lm_profile_heap;
 #define BATCH_BYTES (8 * LM_KIB)
 #define BATCH_COUNT 64
 
-/* lm_profile_bytes while the last profile was taken, or 0; and how often that has begun. The second
- * is stored with a release, which pairs with the acquire of a thread that begins to take part. */
-static _Atomic(uint32_t) last_bytes, round_number;
+_Atomic(uint32_t) lm_profile_last_bytes;
+/* How often a profile has begun. Stored with a release, which pairs with the acquire of a thread
+ * that begins to take part. */
+static _Atomic(uint32_t) round_number;
 
 /* Of one heap, and used by its thread. Only the bins of `heap` ever have anything. */
 struct lm_profile_window {
@@ -60,7 +61,7 @@ static struct lm_profile_window *make_window(struct lm_heap *heap) {
 
 static void begin_round(struct lm_profile_window *window, uint32_t round) {
   window->round = round;
-  window->bytes = lm_load_relaxed(&last_bytes);
+  window->bytes = lm_load_relaxed(&lm_profile_last_bytes);
   window->distance = lm_chance_distance(&window->random) * window->bytes;
   memset(window->left, 0, sizeof window->left);
 }
@@ -259,7 +260,7 @@ void lm_profile_freed_shared(void *block) {
 static int write_to(const char *path) {
   int fd = lm_os_open_to_write(path);
   if (fd < 0) return -fd;
-  lm_profile_print(fd, lm_load_relaxed(&last_bytes));
+  lm_profile_print(fd, lm_load_relaxed(&lm_profile_last_bytes));
   lm_os_close(fd);
   return 0;
 }
@@ -272,7 +273,7 @@ static int write_by_options(void) {
 }
 
 void lm_profile_write_by_options(void) {
-  if (lm_load_relaxed(&last_bytes) != 0) write_by_options();
+  if (lm_load_relaxed(&lm_profile_last_bytes) != 0) write_by_options();
 }
 
 void lm_profile_end(void) {
@@ -284,7 +285,7 @@ void lm_profile_end(void) {
 static int start_profile(uint64_t bytes) {
   if (bytes < LM_PROFILE_MIN_BYTES || bytes > LM_PROFILE_MAX_BYTES) return EINVAL;
   lm_profile_begin();
-  lm_store_relaxed(&last_bytes, (uint32_t)bytes);
+  lm_store_relaxed(&lm_profile_last_bytes, (uint32_t)bytes);
   lm_store_relaxed(&lm_profile_bytes, (uint32_t)bytes);
   lm_store_release(&round_number, lm_load_relaxed(&round_number) + 1);
   lm_store_relaxed(&lm_guarded_calls_left, LM_GUARDED_NONE);
@@ -304,9 +305,15 @@ LM_EXPORT void loam_profile_stop(void) {
   if (lm_exchange_acquire(&lm_profile_bytes, 0) != 0) lm_store_relaxed(&lm_guarded_calls_left, 0);
 }
 
+void lm_profile_obey_slow(uint32_t order) {
+  if (!lm_cas_acquire(&lm_guarded_calls_left, &order, 0)) return; /* another thread does */
+  if (order == LM_PROFILE_ORDER) loam_profile_stop();
+  else start_profile(order - LM_PROFILE_ORDER);
+}
+
 LM_EXPORT int loam_profile_write(const char *path) {
   lm_process_start();
-  if (lm_load_relaxed(&last_bytes) == 0) return EINVAL;
+  if (lm_load_relaxed(&lm_profile_last_bytes) == 0) return EINVAL;
   return path != NULL ? write_to(path) : write_by_options();
 }
 
@@ -331,6 +338,7 @@ void lm_profile_freed_shared(void *block) { (void)block; }
 void lm_profile_resized(struct lm_heap *heap, void *block, size_t size) {
   (void)heap, (void)block, (void)size;
 }
+void lm_profile_obey_slow(uint32_t order) { (void)order; }
 void lm_profile_start_by_options(void) {}
 void lm_profile_end(void) {}
 void lm_profile_write_by_options(void) {}

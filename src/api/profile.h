@@ -9,15 +9,28 @@
 #ifndef LM_API_PROFILE_H
 #define LM_API_PROFILE_H
 
+#include "api/guarded.h"
 #include "heap/heap.h"
 #include "profile/samples.h"
 
 /* The mean distance of samples, in bytes; 0: no profile is taken. Written by any thread. */
 extern _Atomic(uint32_t) lm_profile_bytes;
+/* The same while the last profile was taken; 0: there was none. */
+extern _Atomic(uint32_t) lm_profile_last_bytes;
 LM_INLINE bool lm_profile_is_on(void) { return lm_load_relaxed(&lm_profile_bytes) != 0; }
 
 #define LM_PROFILE_MIN_BYTES 16
-#define LM_PROFILE_MAX_BYTES ((uint64_t)1 << 28)
+#define LM_PROFILE_MAX_BYTES ((uint32_t)1 << 28)
+
+/* What another process stores in lm_guarded_calls_left, which malloc's slow path looks at anyway,
+ * to have a profile begin here: LM_PROFILE_ORDER and the mean distance of samples; without a
+ * distance, to have it end. The first slow call of any thread obeys. */
+#define LM_PROFILE_ORDER ((uint32_t)1 << 31)
+void lm_profile_obey_slow(uint32_t order);
+LM_INLINE void lm_profile_obey(void) {
+  uint32_t word = lm_load_relaxed(&lm_guarded_calls_left);
+  if (LM_UNLIKELY(word - LM_PROFILE_ORDER <= LM_PROFILE_MAX_BYTES)) lm_profile_obey_slow(word);
+}
 
 /* A block of the class that is no sample, and others in the window's bin, which malloc has found
  * empty; NULL if it takes more than that. */

@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/probe.h"
 #include "os/os.h"
 #include "pages/meta.h"
 
-#define SAMPLE_BUCKET_BITS 14 /* of which only pages in use cost memory */
 #define SITE_BUCKET_BITS 12
 #define SAMPLES_AT_ONCE 64
 
@@ -14,7 +14,8 @@ struct lm_lock lm_profile_lock = LM_LOCK_INIT(LM_RANK_PROFILE);
 struct lm_profile_totals lm_profile_totals;
 _Atomic(struct lm_profile_site *) lm_profile_sites;
 _Atomic(size_t) lm_profile_large_count;
-static struct lm_profile_sample *samples_by_address[1 << SAMPLE_BUCKET_BITS]; /* by address */
+struct lm_profile_sample *lm_profile_samples[1 << LM_PROFILE_BUCKET_BITS];
+struct lm_profile_freed lm_profile_freed[LM_PROFILE_FREED_MAX];
 static struct lm_profile_site *sites_by_callers[1 << SITE_BUCKET_BITS];
 static struct lm_profile_sample *unused_samples;
 static size_t made_sample_count, site_count;
@@ -96,16 +97,21 @@ void lm_profile_begin(void) {
 /* ---- Samples ---- */
 
 static struct lm_profile_sample **sample_bucket(const void *block) {
-  return &samples_by_address[lm_hash((uintptr_t)block >> 4, SAMPLE_BUCKET_BITS)];
+  return &lm_profile_samples[lm_hash((uintptr_t)block >> 4, LM_PROFILE_BUCKET_BITS)];
+}
+
+/* The lock is held. Whoever reads from outside knows a sample without a block for one that is none
+ * any longer. */
+static void put_by(struct lm_profile_sample *sample) {
+  sample->block = NULL;
+  sample->next = unused_samples;
+  unused_samples = sample;
 }
 
 static void make_samples(void) {
   if (made_sample_count >= LM_PROFILE_SAMPLES_MAX) return;
   struct lm_profile_sample *made = lm_meta_take(SAMPLES_AT_ONCE * sizeof *made);
-  for (size_t i = 0; made != NULL && i < SAMPLES_AT_ONCE; i++) {
-    made[i].next = unused_samples;
-    unused_samples = &made[i];
-  }
+  for (size_t i = 0; made != NULL && i < SAMPLES_AT_ONCE; i++) put_by(&made[i]);
   if (made != NULL) made_sample_count += SAMPLES_AT_ONCE;
 }
 
@@ -126,8 +132,7 @@ struct lm_profile_sample *lm_profile_new_sample(const uintptr_t *callers, size_t
 
 void lm_profile_drop_sample(struct lm_profile_sample *sample) {
   lm_lock_take(&lm_profile_lock);
-  sample->next = unused_samples;
-  unused_samples = sample;
+  put_by(sample);
   lm_lock_free(&lm_profile_lock);
 }
 
@@ -154,6 +159,9 @@ void lm_profile_insert(struct lm_profile_sample *sample) {
   lm_profile_totals.sample_count++;
   note_peak();
   lm_lock_free(&lm_profile_lock);
+  /* Nobody frees it yet. The names are OpenTelemetry's. */
+  LM_PROBE_3("otel_memory", "alloc", (uintptr_t)sample->block, sample->bytes,
+             sample->weighted_bytes);
 }
 
 /* The lock is held. */
@@ -163,6 +171,13 @@ static struct lm_profile_sample *remove_sample(const void *block) {
   struct lm_profile_sample *sample = *link;
   if (sample != NULL) *link = sample->next;
   return sample;
+}
+
+static void note_freed(const struct lm_profile_sample *sample) {
+  size_t at = lm_profile_totals.freed_count++ % LM_PROFILE_FREED_MAX;
+  lm_profile_freed[at] = (struct lm_profile_freed){
+      sample->site, sample->shadow != NULL ? sample->shadow : sample->block, sample->bytes,
+      sample->weighted_bytes};
 }
 
 bool lm_profile_remove(const void *block, void **shadow) {
@@ -175,16 +190,18 @@ bool lm_profile_remove(const void *block, void **shadow) {
     subtract_sample(&sample->site->live, sample);
     sample->site->live_sample_count--;
     subtract_sample(&lm_profile_totals.live, sample);
-    sample->next = unused_samples;
-    unused_samples = sample;
+    note_freed(sample);
+    put_by(sample);
   }
   lm_lock_free(&lm_profile_lock);
-  return sample != NULL;
+  if (sample == NULL) return false;
+  LM_PROBE_1("otel_memory", "free", (uintptr_t)block);
+  return true;
 }
 
 void lm_profile_visit(lm_profile_visitor *visit, void *context) {
-  for (size_t i = 0; i < sizeof samples_by_address / sizeof *samples_by_address; i++)
-    for (const struct lm_profile_sample *sample = samples_by_address[i]; sample != NULL;
+  for (size_t i = 0; i < sizeof lm_profile_samples / sizeof *lm_profile_samples; i++)
+    for (const struct lm_profile_sample *sample = lm_profile_samples[i]; sample != NULL;
          sample = sample->next)
       visit(context, sample);
 }

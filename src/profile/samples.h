@@ -34,7 +34,7 @@ struct lm_profile_site {
 struct lm_profile_sample {
   struct lm_profile_sample *next; /* in its bucket, or unused */
   struct lm_profile_site *site;
-  void *block;
+  void *block;   /* NULL while it is unused */
   void *shadow;  /* an ordinary block of the same size, where the sample would have been; or NULL */
   size_t bytes;  /* usable */
   uint64_t count, weighted_bytes; /* what it stands for */
@@ -42,13 +42,28 @@ struct lm_profile_sample {
   bool large; /* counted by lm_profile_large_count */
 };
 
+/* A sample that the program has freed: what of it is still in memory was retained for its place. */
+struct lm_profile_freed {
+  struct lm_profile_site *site;
+  void *block;  /* or its shadow, if it had one */
+  size_t bytes; /* of the block */
+  uint64_t weighted_bytes;
+};
+/* The last ones: number i, from 0 on, is in lm_profile_freed[i % LM_PROFILE_FREED_MAX]. */
+#define LM_PROFILE_FREED_MAX 32768
+extern struct lm_profile_freed lm_profile_freed[LM_PROFILE_FREED_MAX];
+
 struct lm_profile_totals {
   struct lm_profile_sum taken, live, peak; /* the most bytes that were live at once */
   uint64_t peak_round; /* so often there were more than ever before */
   uint64_t sample_count, lost_count; /* lost: there was no memory for them, or too many */
+  uint64_t freed_count;              /* ever put into lm_profile_freed */
 };
 extern struct lm_profile_totals lm_profile_totals;
 extern _Atomic(struct lm_profile_site *) lm_profile_sites; /* by next_made */
+/* By address; of these only pages in use cost memory. */
+#define LM_PROFILE_BUCKET_BITS 14
+extern struct lm_profile_sample *lm_profile_samples[1 << LM_PROFILE_BUCKET_BITS];
 extern struct lm_lock lm_profile_lock;
 
 /* Samples of large blocks that the program has: their frees look for them. Written under the lock;

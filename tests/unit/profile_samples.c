@@ -73,6 +73,21 @@ static void a_new_profile_keeps_what_is_live(void) {
   CHECK_EQ(lm_profile_at_peak(site_of(0x1000)).bytes, 100);
 }
 
+static void the_last_that_were_freed_are_remembered(void) {
+  put_in(one, 2, &blocks[0], 100);
+  put_in(other, 2, &blocks[1], 50);
+  CHECK(remove_block(&blocks[1]));
+  CHECK(remove_block(&blocks[0]));
+  CHECK_EQ(lm_profile_totals.freed_count, 2);
+  CHECK(lm_profile_freed[0].site == site_of(0x3000) && lm_profile_freed[0].block == &blocks[1]);
+  CHECK(lm_profile_freed[1].site == site_of(0x1000) && lm_profile_freed[1].bytes == 100);
+  for (size_t i = 2; i <= LM_PROFILE_FREED_MAX; i++) {
+    put_in(one, 2, &blocks[2], i);
+    CHECK(remove_block(&blocks[2]));
+  }
+  CHECK_EQ(lm_profile_freed[0].bytes, LM_PROFILE_FREED_MAX); /* the oldest one's place */
+}
+
 static void without_memory_a_sample_is_lost(void) {
   made_sample_count = LM_PROFILE_SAMPLES_MAX;
   CHECK(lm_profile_new_sample(one, 2) == NULL);
@@ -84,6 +99,7 @@ int main(void) {
   RUN(one_depth_is_not_another);
   RUN(the_peak_is_what_all_places_had_when_most_was_live);
   RUN(a_new_profile_keeps_what_is_live);
+  RUN(the_last_that_were_freed_are_remembered);
   RUN(without_memory_a_sample_is_lost);
   return UNIT_RESULT();
 }

@@ -1,16 +1,14 @@
 //! Where the library says that its structures are, and how they are laid out (src/api/layout.c).
 
-use crate::heap::source::{Mapping, Name, Source};
+use crate::heap::image::Image;
+use crate::heap::source::{Name, Source};
 use anyhow::{Context, Result, anyhow, bail};
-use object::LittleEndian;
-use object::elf::{self, FileHeader32, FileHeader64};
-use object::read::elf::{FileHeader, NoteIterator, ProgramHeader};
 use std::collections::HashMap;
 
 const OWNER: &[u8] = b"loam-layout";
 const FORMAT: u32 = 1;
 /// What the note's words stand for, in their order.
-const ROOTS: [&str; 10] = [
+const ROOTS: [&str; 17] = [
     "layout",
     "tags",
     "region_map",
@@ -21,10 +19,19 @@ const ROOTS: [&str; 10] = [
     "classes",
     "os",
     "kept_mappings",
+    "profile_sites",
+    "profile_samples",
+    "profile_freed",
+    "profile_totals",
+    "profile_bytes",
+    "profile_last_bytes",
+    "profile_order",
 ];
+/// Those that every version has.
+const ROOTS_MIN: usize = 10;
 
 pub struct Layout {
-    roots: [u64; ROOTS.len()],
+    roots: Vec<u64>,
     numbers: HashMap<String, u64>,
     pub file: String,
 }
@@ -34,10 +41,11 @@ impl Layout {
     pub fn find(source: &dyn Source) -> Result<Layout> {
         let mut found = Vec::new();
         let mappings = &source.process().mappings;
-        let begins_file = |one: &&Mapping| one.offset == 0 && matches!(one.name, Name::File(_));
-        for mapping in mappings.iter().filter(begins_file) {
-            let Some(roots) = roots(source, mapping)? else { continue };
+        for mapping in mappings {
             let Name::File(path) = &mapping.name else { continue };
+            let Some(image) = Image::at(source, mapping) else { continue };
+            let Some(note) = image.notes.iter().find(|note| note.owner == OWNER) else { continue };
+            let roots = roots_of(&note.description, note.address)?;
             found.push(Layout::read(source, roots, path.display().to_string())?);
         }
         let has_heaps = |layout: &Layout| -> bool {
@@ -55,7 +63,7 @@ impl Layout {
         }
     }
 
-    fn read(source: &dyn Source, roots: [u64; ROOTS.len()], file: String) -> Result<Layout> {
+    fn read(source: &dyn Source, roots: Vec<u64>, file: String) -> Result<Layout> {
         const NAME_BYTES: usize = 28;
         const ENTRIES_MAX: u64 = 1000;
         let mut numbers = HashMap::new();
@@ -75,13 +83,15 @@ impl Layout {
     /// Where one of ROOTS is.
     pub fn root(&self, name: &str) -> Result<u64> {
         let index = ROOTS.iter().position(|root| *root == name);
-        index.map(|index| self.roots[index]).ok_or_else(|| anyhow!("no root {name}"))
+        index.and_then(|index| self.roots.get(index).copied()).ok_or_else(|| self.misses(name))
     }
 
     pub fn number(&self, name: &str) -> Result<u64> {
-        self.numbers.get(name).copied().ok_or_else(|| {
-            anyhow!("{} is another version of loam than this command: it has no {name}", self.file)
-        })
+        self.numbers.get(name).copied().ok_or_else(|| self.misses(name))
+    }
+
+    fn misses(&self, name: &str) -> anyhow::Error {
+        anyhow!("{} is another version of loam than this command: it has no {name}", self.file)
     }
 
     pub fn pointer_at(&self, source: &dyn Source, address: u64) -> Result<u64> {
@@ -92,57 +102,8 @@ impl Layout {
     }
 }
 
-/// The addresses that the note of a file that is mapped there leads to.
-fn roots(source: &dyn Source, mapping: &Mapping) -> Result<Option<[u64; ROOTS.len()]>> {
-    const HEADERS_BYTES: u64 = 4096;
-    let count = HEADERS_BYTES.min(mapping.end - mapping.start) as usize;
-    // What cannot be read is a device's, or gone.
-    let Ok(headers) = source.bytes(mapping.start, count) else { return Ok(None) };
-    match headers.get(..5) {
-        Some([0x7f, b'E', b'L', b'F', 2]) => {
-            roots_by::<FileHeader64<LittleEndian>>(source, mapping, &headers)
-        }
-        Some([0x7f, b'E', b'L', b'F', 1]) => {
-            roots_by::<FileHeader32<LittleEndian>>(source, mapping, &headers)
-        }
-        _ => Ok(None),
-    }
-}
-
-fn roots_by<Elf: FileHeader<Endian = LittleEndian>>(
-    source: &dyn Source,
-    mapping: &Mapping,
-    headers: &[u8],
-) -> Result<Option<[u64; ROOTS.len()]>> {
-    let endian = LittleEndian;
-    let header = Elf::parse(headers);
-    let Ok(segments) = header.and_then(|header| header.program_headers(endian, headers)) else {
-        return Ok(None);
-    };
-    let first = segments.iter().filter(|one| one.p_type(endian) == elf::PT_LOAD);
-    let Some(first) = first.map(|one| one.p_vaddr(endian).into()).min() else { return Ok(None) };
-    let bias = mapping.start.wrapping_sub(first);
-    for segment in segments.iter().filter(|one| one.p_type(endian) == elf::PT_NOTE) {
-        const NOTES_BYTES_MAX: u64 = 1 << 16;
-        let start = bias.wrapping_add(segment.p_vaddr(endian).into());
-        let length = segment.p_memsz(endian).into().min(NOTES_BYTES_MAX) as usize;
-        let Ok(bytes) = source.bytes(start, length) else { continue };
-        let Ok(mut notes) = NoteIterator::<Elf>::new(endian, segment.p_align(endian), &bytes)
-        else {
-            continue;
-        };
-        while let Ok(Some(note)) = notes.next() {
-            if note.name() == OWNER {
-                let at = note.desc().as_ptr() as usize - bytes.as_ptr() as usize;
-                return roots_of(note.desc(), start + at as u64).map(Some);
-            }
-        }
-    }
-    Ok(None)
-}
-
 /// A number, and the distance from each word to what it stands for.
-fn roots_of(description: &[u8], address: u64) -> Result<[u64; ROOTS.len()]> {
+fn roots_of(description: &[u8], address: u64) -> Result<Vec<u64>> {
     let word = |index: usize| {
         let bytes = description.get(index * 4..index * 4 + 4)?;
         bytes.try_into().ok().map(u32::from_le_bytes)
@@ -150,11 +111,13 @@ fn roots_of(description: &[u8], address: u64) -> Result<[u64; ROOTS.len()]> {
     if word(0) != Some(FORMAT) {
         bail!("the process's loam is another version than this command");
     }
-    let mut roots = [0; ROOTS.len()];
-    for (index, root) in roots.iter_mut().enumerate() {
-        let distance = word(index + 1).context("the process's loam is an older version")?;
+    let root = |index: usize| {
         let at = address + 4 * (index as u64 + 1);
-        *root = at.wrapping_add_signed(i64::from(distance.cast_signed()));
+        Some(at.wrapping_add_signed(i64::from(word(index + 1)?.cast_signed())))
+    };
+    let roots: Vec<u64> = (0..ROOTS.len()).map_while(root).collect();
+    if roots.len() < ROOTS_MIN {
+        bail!("the process's loam is an older version");
     }
     Ok(roots)
 }

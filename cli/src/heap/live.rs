@@ -25,6 +25,7 @@ impl Live {
         let mappings = folder.smaps().map_err(failed)?;
         let process = Process {
             title: format!("process {pid} ({})", status.name.replace(char::is_control, "\u{fffd}")),
+            pid: u64::try_from(pid).ok(),
             is_live: true,
             mappings: mappings.0.iter().map(mapping).collect(),
             threads: threads(&folder),
@@ -35,6 +36,25 @@ impl Live {
             return Err(anyhow!("process {pid} has no memory: it has ended, or is the kernel's"));
         }
         Ok(Live { pid, process, memory, pagemap })
+    }
+
+    /// Stores a word there. In memory that the process may write to nothing else changes.
+    pub fn write_word(pid: i32, address: u64, word: u32) -> Result<()> {
+        let path = format!("/proc/{pid}/mem");
+        let memory = File::options().write(true).open(path);
+        let written = memory.and_then(|memory| memory.write_all_at(&word.to_le_bytes(), address));
+        written.map_err(|cause| match cause.kind() {
+            std::io::ErrorKind::NotFound => anyhow!("process {pid} has ended meanwhile"),
+            std::io::ErrorKind::PermissionDenied => anyhow!("{}", unwritable(pid)),
+            _ => anyhow!(cause).context(format!("cannot write to the memory of process {pid}")),
+        })
+    }
+
+    /// Whether the kernel has started it with more rights than its user has.
+    pub fn is_privileged(pid: i32) -> Result<bool> {
+        const AT_SECURE: u64 = 23;
+        let values = Folder::new(pid).and_then(|folder| folder.auxv());
+        Ok(values.map_err(|cause| refused(pid, cause))?.get(&AT_SECURE).is_some_and(|is| *is != 0))
     }
 
     fn lost(&self) -> anyhow::Error {
@@ -49,6 +69,10 @@ impl Live {
 
 fn unreadable(pid: i32, why: &str) -> String {
     format!("cannot read the memory of process {pid}{why}")
+}
+
+fn unwritable(pid: i32) -> String {
+    format!("cannot write to the memory of process {pid}{WAYS}")
 }
 
 const WAYS: &str = ": the kernel does not let you; do it as root, or as the process's own user \

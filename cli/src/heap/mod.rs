@@ -4,9 +4,11 @@
 pub mod chosen; // the process or file that was asked for
 mod core; // a core file
 pub mod figures; // what was found
-mod layout; // where the library says that its structures are
+pub mod image; // where a file has been put, and its notes
+pub mod layout; // where the library says that its structures are
 mod lists; // which blocks are on lists
-mod live; // a process that runs
+pub mod live; // a process that runs
 mod residency; // which pages are in memory
+pub mod samples; // what a profile has of them
 pub mod source; // memory to be read
 pub mod walk; // all regions, page by page

@@ -1,25 +1,36 @@
 //! `loam prof`: which places in a program take memory, and which keep it.
 
+mod dhat; // as DHAT's viewer reads them
 mod folded; // stacks as lines, and as a picture
+mod json; // as data
+mod living; // of a process that runs, or a core
+mod order; // has a process take one
 mod pprof; // as pprof reads them
 mod profile; // what the library has written
 mod program; // a program that is run for it
+mod speedscope; // as speedscope.app reads them
 mod stacks; // with names, and by lines of the program
 mod symbols; // names for addresses
 mod text; // as text
 
 use crate::arguments::{ProfArguments, ProfFigure};
 use crate::failure::{Failure, USAGE};
+use crate::heap::chosen;
 use anyhow::Context;
 use profile::Profile;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use symbols::Symbols;
 
 pub fn prof(arguments: &ProfArguments) -> Result<ExitCode, Failure> {
-    if let Some(file) = &arguments.file {
-        let output = show(Profile::read(file)?, arguments)?;
+    let asked = match arguments {
+        ProfArguments { start: Some(pid), every, .. } => Some(order::start(*pid, *every)?),
+        ProfArguments { stop: Some(pid), .. } => Some(order::stop(*pid)?),
+        ProfArguments { file: Some(target), .. } => Some(show(open(target)?, arguments)?),
+        _ => None,
+    };
+    if let Some(output) = asked {
         std::io::stdout()
             .write_all(output.as_bytes())
             .context("cannot write to standard output")?;
@@ -44,6 +55,21 @@ pub fn prof(arguments: &ProfArguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(program::status_of(ended.status)))
 }
 
+fn open(target: &Path) -> Result<Profile, Failure> {
+    let is_pid = target.to_str().is_some_and(|text| text.bytes().all(|one| one.is_ascii_digit()));
+    if is_pid || is_core(target) {
+        let source = chosen::open(target.as_os_str())?;
+        return Ok(living::read(source.as_ref())?);
+    }
+    Ok(Profile::read(target)?)
+}
+
+fn is_core(path: &Path) -> bool {
+    let mut first = [0; 4];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut first));
+    read.is_ok() && first == *b"\x7fELF"
+}
+
 /// The text; other formats go into their files.
 fn show(profile: Profile, arguments: &ProfArguments) -> Result<String, Failure> {
     let profile = match &arguments.since {
@@ -51,6 +77,13 @@ fn show(profile: Profile, arguments: &ProfArguments) -> Result<String, Failure> 
         None => profile,
     };
     let by = arguments.by.unwrap_or(ProfFigure::Live);
+    if !stacks::figures(&profile).contains(&by) {
+        let text = format!(
+            "--by {}: pages are known of a process that runs, and of a core, not of a file",
+            stacks::name_of(by)
+        );
+        return Err(Failure::new(USAGE, text));
+    }
     let mut symbols = Symbols::default();
     let stacks = stacks::named(&profile, &mut symbols);
     let view = text::View {
@@ -59,13 +92,23 @@ fn show(profile: Profile, arguments: &ProfArguments) -> Result<String, Failure> 
         leaks: arguments.leaks,
         difference: arguments.since.is_some(),
     };
-    let output = text::render(&profile, &stacks::lines(&stacks, by), &view);
+    let found = stacks::lines(&stacks, by);
+    let output = match arguments.json {
+        true => json::render(&profile, &found)?,
+        false => text::render(&profile, &found, &view),
+    };
     let lines = folded::lines(&stacks, by);
     if let Some(path) = &arguments.folded {
         write_file(path, (lines.join("\n") + "\n").as_bytes())?;
     }
     if let Some(path) = &arguments.flamegraph {
         write_file(path, &folded::draw(&lines, &profile.process)?)?;
+    }
+    if let Some(path) = &arguments.speedscope {
+        write_file(path, &speedscope::encode(&profile, &stacks, by)?)?;
+    }
+    if let Some(path) = &arguments.dhat {
+        write_file(path, &dhat::encode(&profile, &stacks)?)?;
     }
     if let Some(path) = &arguments.pprof {
         write_file(path, &pprof::encode(&profile, &stacks, symbols)?)?;

@@ -33,6 +33,10 @@ pub struct Sums {
     pub live: Sum,
     pub peak: Sum,
     pub samples: i64,
+    /// Freed, and still in memory without use. This and the next of what is read from outside.
+    pub retained: Sum,
+    /// Blocks nearly alone on their pages, and what they keep there.
+    pub pinned: Sum,
 }
 
 impl AddAssign for Sums {
@@ -41,6 +45,8 @@ impl AddAssign for Sums {
         self.live += other.live;
         self.peak += other.peak;
         self.samples += other.samples;
+        self.retained += other.retained;
+        self.pinned += other.pinned;
     }
 }
 
@@ -52,6 +58,8 @@ impl Sub for Sums {
             live: self.live - other.live,
             peak: self.peak - other.peak,
             samples: self.samples - other.samples,
+            retained: self.retained - other.retained,
+            pinned: self.pinned - other.pinned,
         }
     }
 }
@@ -81,16 +89,37 @@ pub struct Site {
     /// The innermost first.
     pub callers: Vec<Place>,
     pub sums: Sums,
+    /// By the samples that pin.
+    pub pins: Vec<Pin>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Pin {
+    pub bytes: i64,
+    pub age_ms: Option<u64>,
+}
+
+/// Of all blocks of the process, sampled or not, as `loam explain` says.
+#[derive(Debug, Clone, Copy)]
+pub struct Held {
+    /// That blocks take.
+    pub live: u64,
+    /// Resident.
+    pub retained: u64,
+    pub pinned: u64,
 }
 
 #[derive(Debug, Default)]
 pub struct Profile {
     pub process: String,
+    pub pid: u64,
     pub sample_bytes: u64,
     pub modules: Vec<Arc<Module>>,
     pub total: Sums,
     pub lost: u64,
     pub sites: Vec<Site>,
+    /// `None` of a file.
+    pub held: Option<Held>,
 }
 
 impl Profile {
@@ -115,6 +144,7 @@ impl Profile {
                 "process" => {
                     let (pid, name) = rest.split_once(' ').unwrap_or((rest, "?"));
                     profile.process = format!("{name} ({pid})");
+                    profile.pid = pid.parse().unwrap_or(0);
                     Some(())
                 }
                 "sample_bytes" => rest.parse().ok().map(|bytes| profile.sample_bytes = bytes),
@@ -143,11 +173,20 @@ impl Profile {
         let sums = sums(&numbers.collect::<Option<Vec<i64>>>()?);
         let callers = words.get(8..)?.iter().map(|word| Some(self.place(hex(word)?)));
         let callers = callers.collect::<Option<_>>()?;
-        self.sites.push(Site { callers, sums });
+        self.sites.push(Site { callers, sums, pins: Vec::new() });
         Some(())
     }
 
-    fn place(&self, address: u64) -> Place {
+    /// Live, retained and pinned bytes of the process that no place has: of blocks that were not
+    /// sampled, as those from before the profile. By chance the places may have more.
+    pub fn not_sampled(&self) -> Option<[i64; 3]> {
+        let Held { live, retained, pinned } = self.held?;
+        let Sums { live: of_live, retained: of_retained, pinned: of_pinned, .. } = self.total;
+        let all = [(live, of_live), (retained, of_retained), (pinned, of_pinned)];
+        Some(all.map(|(all, sampled)| all.cast_signed() - sampled.bytes))
+    }
+
+    pub fn place(&self, address: u64) -> Place {
         let holds = |module: &&Arc<Module>| (module.start..module.end).contains(&address);
         match self.modules.iter().find(holds) {
             Some(module) => {
@@ -173,7 +212,7 @@ impl Profile {
         }
         let gone = earlier.sites.iter().filter_map(|site| {
             let sums = Sums::default() - before.remove(&key(site))?;
-            Some(Site { callers: site.callers.clone(), sums })
+            Some(Site { callers: site.callers.clone(), sums, pins: Vec::new() })
         });
         self.sites.extend(gone);
         self.total = self.total - earlier.total;
@@ -183,7 +222,7 @@ impl Profile {
 
 fn sums(numbers: &[i64]) -> Sums {
     let sum = |at: usize| Sum { count: numbers[at], bytes: numbers[at + 1] };
-    Sums { taken: sum(0), live: sum(2), peak: sum(4), samples: numbers[6] }
+    Sums { taken: sum(0), live: sum(2), peak: sum(4), samples: numbers[6], ..Sums::default() }
 }
 
 fn hex(word: &str) -> Option<u64> {

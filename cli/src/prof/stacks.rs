@@ -2,7 +2,7 @@
 //! that they are about.
 
 use crate::arguments::ProfFigure;
-use crate::prof::profile::{Place, Profile, Site, Sum, Sums};
+use crate::prof::profile::{Pin, Place, Profile, Site, Sum, Sums};
 use crate::prof::symbols::{Frame, Symbols};
 use std::collections::HashMap;
 
@@ -13,6 +13,7 @@ pub struct Stack {
     /// Beginning with those of them that are the program's.
     pub places: Vec<Place>,
     pub sums: Sums,
+    pub pins: Vec<Pin>,
 }
 
 /// A line of the program with all that is taken there.
@@ -21,6 +22,23 @@ pub struct Line {
     /// Of the stack that has most.
     pub callers: Vec<Frame>,
     pub sums: Sums,
+    pub pins: Vec<Pin>,
+}
+
+impl Line {
+    /// Half of what it pins is by blocks of this age at least.
+    pub fn pinned_age_ms(&self) -> Option<u64> {
+        let aged = self.pins.iter().filter_map(|pin| Some((pin.age_ms?, pin.bytes)));
+        let mut aged: Vec<(u64, i64)> = aged.collect();
+        aged.sort_unstable_by_key(|(age, _)| std::cmp::Reverse(*age));
+        let half = aged.iter().map(|(_, bytes)| bytes).sum::<i64>() / 2;
+        let mut older = 0;
+        let median = aged.iter().find(|(_, bytes)| {
+            older += bytes;
+            older >= half
+        });
+        median.map(|(age, _)| *age)
+    }
 }
 
 pub fn chosen(sums: &Sums, by: ProfFigure) -> Sum {
@@ -28,6 +46,25 @@ pub fn chosen(sums: &Sums, by: ProfFigure) -> Sum {
         ProfFigure::Live => sums.live,
         ProfFigure::Peak => sums.peak,
         ProfFigure::Taken => sums.taken,
+        ProfFigure::Retained => sums.retained,
+        ProfFigure::Pinned => sums.pinned,
+    }
+}
+
+/// Those that the profile has.
+pub fn figures(profile: &Profile) -> Vec<ProfFigure> {
+    use ProfFigure::{Live, Peak, Pinned, Retained, Taken};
+    let of_pages: &[ProfFigure] = if profile.held.is_some() { &[Retained, Pinned] } else { &[] };
+    [&[Live, Peak, Taken], of_pages].concat()
+}
+
+pub fn name_of(by: ProfFigure) -> &'static str {
+    match by {
+        ProfFigure::Live => "live",
+        ProfFigure::Peak => "peak",
+        ProfFigure::Taken => "taken",
+        ProfFigure::Retained => "retained",
+        ProfFigure::Pinned => "pinned",
     }
 }
 
@@ -57,7 +94,7 @@ fn named_stack(site: &Site, symbols: &mut Symbols) -> Stack {
     if frames.is_empty() {
         frames.push(Frame { function: NO_STACK.to_owned(), line: None });
     }
-    Stack { frames, places: places.to_vec(), sums: site.sums }
+    Stack { frames, places: places.to_vec(), sums: site.sums, pins: site.pins.clone() }
 }
 
 fn is_loams(place: &Place) -> bool {
@@ -105,18 +142,18 @@ pub fn lines(stacks: &[Stack], by: ProfFigure) -> Vec<Line> {
         let callers = || stack.frames[at + 1..].to_vec();
         let size = chosen(&stack.sums, by).bytes.abs();
         let index = *known.entry(frame.clone()).or_insert_with(|| {
-            let line = Line { frame: frame.clone(), callers: callers(), sums: Sums::default() };
-            all.push((line, -1));
+            let (frame, sums) = (frame.clone(), Sums::default());
+            all.push((Line { frame, callers: callers(), sums, pins: Vec::new() }, -1));
             all.len() - 1
         });
         let (line, largest) = &mut all[index];
         line.sums += stack.sums;
+        line.pins.extend(&stack.pins);
         if size > *largest {
             (line.callers, *largest) = (callers(), size);
         }
     }
     let mut lines: Vec<Line> = all.into_iter().map(|(line, _)| line).collect();
-    lines.retain(|line| chosen(&line.sums, by) != Sum::default());
     lines.sort_by_key(|line| std::cmp::Reverse(chosen(&line.sums, by).bytes.abs()));
     lines
 }
@@ -133,7 +170,7 @@ mod tests {
     fn stack(frames: &[(&str, &str)], live: i64) -> Stack {
         let sums = Sums { live: Sum { count: 1, bytes: live }, ..Sums::default() };
         let frames = frames.iter().map(|(function, file)| frame(function, file)).collect();
-        Stack { frames, places: Vec::new(), sums }
+        Stack { frames, places: Vec::new(), sums, pins: Vec::new() }
     }
 
     #[test]
@@ -156,7 +193,7 @@ mod tests {
     fn samples_without_a_stack_are_shown() {
         let live = Sum { count: 1, bytes: 100 };
         let sums = Sums { live, ..Sums::default() };
-        let sites = vec![Site { callers: Vec::new(), sums }];
+        let sites = vec![Site { callers: Vec::new(), sums, pins: Vec::new() }];
         let profile = Profile { sites, ..Profile::default() };
         let stacks = named(&profile, &mut Symbols::default());
         assert_eq!(lines(&stacks, ProfFigure::Live)[0].sums.live, live);

@@ -2,8 +2,8 @@
 
 use crate::arguments::ProfFigure;
 use crate::numbers;
-use crate::prof::profile::{Profile, Sum};
-use crate::prof::stacks::{Line, chosen};
+use crate::prof::profile::{Held, Profile, Sum};
+use crate::prof::stacks::{Line, chosen, name_of};
 use crate::prof::symbols::Frame;
 use std::fmt::Write;
 
@@ -33,10 +33,17 @@ fn write(out: &mut String, profile: &Profile, lines: &[Line], view: &View) -> st
         (_, true) => writeln!(out, "{live} in {} blocks were never freed", total.live.count)?,
         _ => writeln!(out, "{live} live, {peak} at the peak, {taken} taken in all")?,
     }
+    let is_of_that = |line: &&Line| chosen(&line.sums, view.by) != Sum::default();
+    let lines: Vec<&Line> = lines.iter().filter(is_of_that).collect();
+    if let Some(held) = profile.held {
+        write_held(out, profile, &lines, view, held)?;
+        return write_accuracy(out, profile);
+    }
     if lines.is_empty() {
         return writeln!(out, "\n  No sample is of that.");
     }
-    writeln!(out, "\n{:>11}{:>7}{:>11}{:>11}  where", name_of(view), "", "blocks", "taken")?;
+    let name = name_of(view.by);
+    writeln!(out, "\n{name:>11}{:>7}{:>11}{:>11}  where", "", "blocks", "taken")?;
     for line in lines.iter().take(view.top) {
         write_line(out, profile, line, view)?;
     }
@@ -46,14 +53,6 @@ fn write(out: &mut String, profile: &Profile, lines: &[Line], view: &View) -> st
         writeln!(out, "{rest:>11}  in {} more places", lines.len() - view.top)?;
     }
     write_accuracy(out, profile)
-}
-
-fn name_of(view: &View) -> &'static str {
-    match view.by {
-        ProfFigure::Live => "live",
-        ProfFigure::Peak => "peak",
-        ProfFigure::Taken => "taken",
-    }
 }
 
 fn size(sum: Sum) -> String {
@@ -72,13 +71,69 @@ fn write_line(out: &mut String, profile: &Profile, line: &Line, view: &View) -> 
     let taken = size(line.sums.taken);
     let whole = size(sum);
     write!(out, "{whole:>11}{share:>7}{:>11}{taken:>11}  ", sum.count)?;
+    write_place(out, line, 42)
+}
+
+/// What each place has, keeps free in memory, and pins; the columns add up to the first line.
+fn write_held(
+    out: &mut String,
+    profile: &Profile,
+    lines: &[&Line],
+    view: &View,
+    held: Held,
+) -> std::fmt::Result {
+    const COLUMNS: usize = 45;
+    writeln!(out, "\n{:>11}{:>12}{:>12}{:>8}  where", "live", "retained", "pinned", "age")?;
+    let row = |out: &mut String, [live, retained, pinned]: [i64; 3], age: &str| {
+        let [live, retained, pinned] = [live, retained, pinned].map(bytes);
+        write!(out, "{live:>11}{retained:>12}{pinned:>12}{age:>8}  ")
+    };
+    let whole = [held.live, held.retained, held.pinned].map(u64::cast_signed);
+    let figures =
+        |line: &Line| [line.sums.live.bytes, line.sums.retained.bytes, line.sums.pinned.bytes];
+    let (shown, others) = lines.split_at(lines.len().min(view.top));
+    for line in shown {
+        let age = line.pinned_age_ms().map(age).unwrap_or_default();
+        row(out, figures(line), &age)?;
+        write_place(out, line, COLUMNS)?;
+    }
+    let not_sampled = profile.not_sampled().unwrap_or_default();
+    let mut left = whole;
+    for (at, left) in left.iter_mut().enumerate() {
+        *left -= not_sampled[at] + shown.iter().map(|line| figures(line)[at]).sum::<i64>();
+    }
+    if !others.is_empty() || left != [0; 3] {
+        row(out, left, "")?;
+        writeln!(out, "in other places")?;
+    }
+    row(out, not_sampled, "")?;
+    writeln!(out, "not sampled")?;
+    row(out, whole, "")?;
+    writeln!(out, "in all, as 'loam explain' says")
+}
+
+fn bytes(bytes: i64) -> String {
+    size(Sum { count: 0, bytes })
+}
+
+fn age(ms: u64) -> String {
+    let seconds = ms / 1000;
+    match seconds {
+        0..100 => format!("{seconds} s"),
+        100..6000 => format!("{} min", seconds / 60),
+        6000..360_000 => format!("{} h", seconds / 3600),
+        _ => format!("{} d", seconds / 86400),
+    }
+}
+
+fn write_place(out: &mut String, line: &Line, columns: usize) -> std::fmt::Result {
     write_frame(out, &line.frame)?;
     let is_start = |frame: &&Frame| frame.function == "main" || frame.function == "_start";
     let from_main = line.callers.iter().position(|frame| is_start(&frame));
     let known =
         if line.frame.function == "main" { 0 } else { from_main.map_or(CALLERS, |at| at + 1) };
     for caller in line.callers.iter().take(CALLERS.min(known)) {
-        write!(out, "{:42}from ", "")?;
+        write!(out, "{:columns$}from ", "")?;
         write_frame(out, caller)?;
     }
     Ok(())

@@ -1,0 +1,221 @@
+//! The profile of a process that runs, or of one that has left a core, read from outside; and what
+//! the walk through its heaps says of the pages that the samples are on.
+
+use crate::heap::figures::{Figures, Kind, Page};
+use crate::heap::image::Image;
+use crate::heap::layout::Layout;
+use crate::heap::samples::{Samples, Weight};
+use crate::heap::source::{Name, Source};
+use crate::heap::walk::walk;
+use crate::prof::profile::{Held, Module, Pin, Profile, Site, Sum, Sums};
+use anyhow::{Result, bail};
+use nix::time::{ClockId, clock_gettime};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+pub fn read(source: &dyn Source) -> Result<Profile> {
+    let layout = Layout::find(source)?;
+    let Some(samples) = Samples::read(source, &layout)? else {
+        bail!(
+            "{} has no profile: have one taken with 'loam prof --start PID', or start it with \
+             LOAM_OPTIONS=profile=on",
+            source.process().title
+        );
+    };
+    let pages = Pages::of(walk(source)?);
+    let mut profile = Profile {
+        process: source.process().title.clone(),
+        pid: source.process().pid.unwrap_or(0),
+        sample_bytes: samples.bytes,
+        modules: modules(source),
+        total: Sums {
+            taken: sum(samples.taken),
+            live: sum(samples.live),
+            peak: sum(samples.peak),
+            samples: samples.sample_count.cast_signed(),
+            ..Sums::default()
+        },
+        lost: samples.lost_count,
+        ..Profile::default()
+    };
+    let mut found: HashMap<u64, Found> = HashMap::new();
+    add_pinned(&samples, &pages, now_ms(source), &mut found);
+    add_retained(&samples, &pages, &mut found);
+    for (address, site) in &samples.sites {
+        let Found { retained, pinned, pins } = found.remove(address).unwrap_or_default();
+        let callers = site.callers.iter().map(|caller| profile.place(*caller)).collect();
+        let sums = Sums {
+            taken: sum(site.taken),
+            live: sum(site.live),
+            peak: sum(site.peak),
+            samples: site.sample_count.cast_signed(),
+            retained: retained.sum(),
+            pinned: pinned.sum(),
+        };
+        profile.total.retained += sums.retained;
+        profile.total.pinned += sums.pinned;
+        profile.sites.push(Site { callers, sums, pins });
+    }
+    // In an order that does not change from one reading to the next.
+    profile.sites.sort_by_key(|site| std::cmp::Reverse(site.sums.taken.bytes));
+    profile.held = Some(pages.held);
+    Ok(profile)
+}
+
+fn sum(weight: Weight) -> Sum {
+    Sum { count: weight.count.round() as i64, bytes: weight.bytes.cast_signed() }
+}
+
+/// By the clock that samples are dated by; `None` of a core.
+fn now_ms(source: &dyn Source) -> Option<u64> {
+    if !source.process().is_live {
+        return None;
+    }
+    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).ok()?;
+    let ms = now.tv_sec() * 1000 + now.tv_nsec() / 1_000_000;
+    u64::try_from(ms).ok()
+}
+
+fn modules(source: &dyn Source) -> Vec<Arc<Module>> {
+    let mut images = HashMap::new();
+    let mappings = &source.process().mappings;
+    for mapping in mappings {
+        let Name::File(path) = &mapping.name else { continue };
+        if let Some(image) = Image::at(source, mapping) {
+            let build_id = image.build_id().unwrap_or_default();
+            let build_id: String = build_id.iter().map(|byte| format!("{byte:02x}")).collect();
+            images.insert(path, (image.bias, build_id));
+        }
+    }
+    let module = |mapping: &crate::heap::source::Mapping| {
+        let Name::File(path) = &mapping.name else { return None };
+        let (bias, build_id) = images.get(path)?;
+        Some(Arc::new(Module {
+            start: mapping.start,
+            end: mapping.end,
+            bias: *bias,
+            build_id: build_id.clone(),
+            path: path.clone(),
+        }))
+    };
+    mappings.iter().filter_map(module).collect()
+}
+
+/// Of one place, before it is rounded.
+#[derive(Default)]
+struct Found {
+    retained: Estimate,
+    pinned: Estimate,
+    pins: Vec<Pin>,
+}
+
+#[derive(Default, Clone, Copy)]
+struct Estimate {
+    count: f64,
+    bytes: f64,
+}
+
+impl Estimate {
+    fn add(&mut self, count: f64, bytes: f64) {
+        self.count += count;
+        self.bytes += bytes;
+    }
+
+    fn sum(self) -> Sum {
+        Sum { count: self.count.round() as i64, bytes: self.bytes.round() as i64 }
+    }
+}
+
+/// All pages of the heaps, to be looked up.
+struct Pages {
+    figures: Figures,
+    held: Held,
+}
+
+impl Pages {
+    fn of(mut figures: Figures) -> Pages {
+        figures.ranges.sort_by_key(|range| range.start);
+        let resident = |kind| figures.resident.of(kind);
+        let held = Held {
+            live: figures.live().bytes,
+            retained: RETAINED.iter().map(|kind| resident(*kind)).sum(),
+            pinned: figures.classes.iter().map(|class| class.pinned_bytes).sum(),
+        };
+        Pages { figures, held }
+    }
+
+    /// The resident pages that a block is on, and how many of its bytes each has.
+    fn under(&self, address: u64, bytes: u64) -> impl Iterator<Item = (&Page, u64)> {
+        let page_bytes = self.figures.page_bytes;
+        let ranges = &self.figures.ranges;
+        let end = address.saturating_add(bytes);
+        let index = ranges.partition_point(|range| range.start <= address);
+        let range = index.checked_sub(1).map(|index| &ranges[index]);
+        let pages = range.into_iter().flat_map(move |range| {
+            let first = ((address - range.start) / page_bytes) as usize;
+            let count = (end - range.start).div_ceil(page_bytes) as usize - first;
+            let pages = range.pages.iter().enumerate().skip(first).take(count);
+            pages.map(move |(at, page)| (range.start + at as u64 * page_bytes, page))
+        });
+        pages.filter_map(move |(start, page)| {
+            let part = end.min(start + page_bytes) - address.max(start);
+            Some((page.as_ref()?, part))
+        })
+    }
+}
+
+/// Each sample in use keeps, of what is free on sparse pages, its part by length.
+fn add_pinned(
+    samples: &Samples,
+    pages: &Pages,
+    now_ms: Option<u64>,
+    found: &mut HashMap<u64, Found>,
+) {
+    let page_bytes = pages.figures.page_bytes;
+    // A larger block is alone on its pages.
+    for sample in samples.in_use.iter().filter(|sample| sample.bytes < SMALL_BYTES) {
+        let part = |(page, bytes): (&Page, u64)| {
+            let share = bytes as f64 / f64::from(page.live_bytes.max(1));
+            let is_pinned = page.is_pinned(page_bytes);
+            if is_pinned { f64::from(page.between_bytes) * share } else { 0.0 }
+        };
+        let pinned: f64 = pages.under(sample.address, sample.bytes).map(part).sum();
+        if pinned == 0.0 {
+            continue;
+        }
+        let place = found.entry(sample.site).or_default();
+        place.pinned.add(sample.count, pinned * sample.count);
+        place.pins.push(Pin {
+            bytes: (pinned * sample.count).round() as i64,
+            age_ms: now_ms.map(|now| now.saturating_sub(sample.taken_ms)),
+        });
+    }
+}
+
+const SMALL_BYTES: u64 = 16 << 10;
+
+/// Free, and nobody's in use is on the page.
+const RETAINED: [Kind; 4] = [Kind::Idle, Kind::Cached, Kind::Waiting, Kind::Dirty];
+
+/// What was freed last is what is there: of two blocks that were at an address the later one, and
+/// no more in all than there is.
+fn add_retained(samples: &Samples, pages: &Pages, found: &mut HashMap<u64, Found>) {
+    let mut left = pages.held.retained as f64;
+    let mut seen = HashSet::new();
+    for freed in samples.freed.iter().filter(|freed| freed.bytes != 0) {
+        if left <= 0.0 {
+            break;
+        }
+        if !seen.insert(freed.address) {
+            continue;
+        }
+        let is_retained = |(page, _): &(&Page, u64)| RETAINED.contains(&page.kind);
+        let under = pages.under(freed.address, freed.bytes);
+        let bytes: u64 = under.filter(is_retained).map(|(_, bytes)| bytes).sum();
+        let share = bytes as f64 / freed.bytes as f64;
+        let retained = (share * freed.weighted_bytes as f64).min(left);
+        left -= retained;
+        let place = found.entry(freed.site).or_default();
+        place.retained.add(retained / freed.bytes as f64, retained);
+    }
+}
