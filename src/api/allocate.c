@@ -339,7 +339,7 @@ static void free_watched(struct lm_heap *heap, void *address, void *caller) {
   if (fills_freed()) fill_freed(block);
   if (difference < LM_TAG_UNCOUNTED_LIMIT) lm_heap_push(heap, difference, block);
   else if (difference < LM_TAG_SMALL_LIMIT)
-    lm_heap_free_counted(heap, difference - LM_TAG_COUNTED, block);
+    lm_heap_free_counted(heap, difference - LM_TAG_COUNTS_FREES, block);
   else if (difference < LM_TAG_OWN_LIMIT) free_own_middle(block, caller);
   else if (!lm_heap_keep_guest(heap, block, tag & LM_TAG_CLASS_MASK) &&
            !lm_remote_join(heap, block))

@@ -47,7 +47,7 @@ LM_INLINE void lm_free_tagged(void *address, uint32_t tag) {
     if (LM_UNLIKELY(heap->bins[difference] == block)) lm_free_twice(block, LM_CALLER());
     else lm_heap_push(heap, difference, block);
   } else if (LM_LIKELY(difference < LM_TAG_SMALL_LIMIT)) {
-    difference -= LM_TAG_COUNTED;
+    difference -= LM_TAG_COUNTS_FREES;
     if (LM_UNLIKELY(heap->bins[difference] == block)) lm_free_twice(block, LM_CALLER());
     else lm_heap_free_counted(heap, difference, block);
   } else {

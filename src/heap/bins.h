@@ -13,8 +13,8 @@
 
 /* Whether there may be some in the bin or in the reserve. */
 LM_INLINE bool lm_bin_has_guests(const struct lm_heap *heap, size_t class_index) {
-  uint8_t room = heap->guests_left[class_index];
-  return room != 0 && room != LM_GUESTS_PER_REFILL + 1;
+  uint8_t left = heap->guests_left[class_index];
+  return left != 0 && left != LM_GUESTS_PER_REFILL + 1;
 }
 
 /* The class's bin and reserve are empty. */

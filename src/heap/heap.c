@@ -61,24 +61,25 @@ _Static_assert(offsetof(struct lm_heap, middle) + offsetof(struct lm_middle, cac
 #define NO_FREES_LEFT (-2)
 
 static int16_t frees_of_bin(const struct lm_heap *heap, size_t class_index) {
-  return heap->counted[class_index] ? (int16_t)lm_classes[class_index].bin_frees : NO_FREES_LEFT;
+  if (!heap->counts_frees[class_index]) return NO_FREES_LEFT;
+  return (int16_t)lm_classes[class_index].bin_frees;
 }
 
-static void set_counted(struct lm_span *span, bool counted) {
+static void set_counts_frees(struct lm_span *span, bool counted) {
   if (span == NULL) return;
-  uint32_t tag = lm_load_relaxed(&span->tag) & ~LM_TAG_COUNTED;
-  lm_span_set_tag(span, counted ? tag | LM_TAG_COUNTED : tag);
+  uint32_t tag = lm_load_relaxed(&span->tag) & ~LM_TAG_COUNTS_FREES;
+  lm_span_set_tag(span, counted ? tag | LM_TAG_COUNTS_FREES : tag);
 }
 
-static void set_class_counted(struct lm_heap *heap, size_t class_index, bool counted) {
-  heap->counted[class_index] = counted;
+static void set_class_counts_frees(struct lm_heap *heap, size_t class_index, bool counted) {
+  heap->counts_frees[class_index] = counted;
   heap->frees_left[class_index] = frees_of_bin(heap, class_index);
   if (heap->sentinel != NULL && heap->sentinel->class_index == class_index) heap->sentinel = NULL;
-  set_counted(heap->current[class_index], counted);
+  set_counts_frees(heap->current[class_index], counted);
   struct lm_span *span = heap->usable[class_index].first;
-  for (; span != NULL; span = span->next) set_counted(span, counted);
+  for (; span != NULL; span = span->next) set_counts_frees(span, counted);
   for (span = heap->full[class_index].first; span != NULL; span = span->next)
-    set_counted(span, counted);
+    set_counts_frees(span, counted);
 }
 
 static size_t slices_of(const struct lm_heap *heap, size_t class_index) {
@@ -87,9 +88,9 @@ static size_t slices_of(const struct lm_heap *heap, size_t class_index) {
 
 /* A class is counted until few slices are left, and no reason for it. */
 static void stop_counting(struct lm_heap *heap, size_t class_index) {
-  if (heap->counted[class_index] && slices_of(heap, class_index) <= LM_UNCOUNTED_SLICES &&
-      !heap->watch.counts)
-    set_class_counted(heap, class_index, false);
+  if (heap->counts_frees[class_index] && slices_of(heap, class_index) <= LM_UNCOUNTED_SLICES &&
+      !heap->watch.counts_all_frees)
+    set_class_counts_frees(heap, class_index, false);
 }
 
 /* ---- Guests ---- */
@@ -118,24 +119,24 @@ static void add_span(struct lm_heap *heap, struct lm_span *span) {
   if (LM_UNLIKELY(slices_before < HUGE_MIN_SLICES && heap->slice_count >= HUGE_MIN_SLICES))
     lm_pool_accept_huge(heap->pool);
   lm_learning_note_used(&heap->spares.learning, heap->slice_count);
-  bool counts = slices_of(heap, class_index) > LM_UNCOUNTED_SLICES || heap->watch.counts;
-  if (counts && !heap->counted[class_index]) set_class_counted(heap, class_index, true);
-  uint32_t counted = heap->counted[class_index] ? LM_TAG_COUNTED : 0;
+  bool counts = slices_of(heap, class_index) > LM_UNCOUNTED_SLICES || heap->watch.counts_all_frees;
+  if (counts && !heap->counts_frees[class_index]) set_class_counts_frees(heap, class_index, true);
+  uint32_t counted = heap->counts_frees[class_index] ? LM_TAG_COUNTS_FREES : 0;
   lm_span_set_tag(span, heap->tag | counted | (uint32_t)class_index);
 }
 
 static void unset_sentinel(struct lm_heap *heap) {
-  if (heap->sentinel != NULL) set_counted(heap->sentinel, false);
+  if (heap->sentinel != NULL) set_counts_frees(heap->sentinel, false);
   heap->sentinel = NULL;
 }
 
 /* `span` has just been retired: its blocks are young, and likely to be freed with others. */
 static void set_sentinel(struct lm_heap *heap, struct lm_span *span) {
-  if (heap->slice_count <= SENTINEL_SLICES || heap->counted[span->class_index]) return;
+  if (heap->slice_count <= SENTINEL_SLICES || heap->counts_frees[span->class_index]) return;
   if (span->state != LM_SPAN_FULL) return;
   unset_sentinel(heap);
   heap->sentinel = span;
-  set_counted(span, true);
+  set_counts_frees(span, true);
 }
 
 void lm_bin_start_draining(struct lm_heap *heap, size_t class_index) {
@@ -150,8 +151,8 @@ void lm_heap_drain_all(struct lm_heap *heap) {
   bool exceeded = lm_budget_exceeded();
   heap->fallen_count = 0;
   for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
-    if ((heap->counted[i] && !exceeded) || heap->span_counts[i] == 0) continue;
-    if (!heap->counted[i]) set_class_counted(heap, i, true);
+    if ((heap->counts_frees[i] && !exceeded) || heap->span_counts[i] == 0) continue;
+    if (!heap->counts_frees[i]) set_class_counts_frees(heap, i, true);
     heap->frees_left[i] = NO_FREES_LEFT;
     lm_bin_start_draining(heap, i);
   }

@@ -98,7 +98,7 @@ struct lm_watch {
   bool worth_it;       /* the heap held much then */
   uint64_t fell_ms;    /* the same, of when what is used fell further */
   uint32_t free_count; /* so many frees more may look at it, each of them */
-  bool counts; /* frees in all classes are counted, and those that find a bin full look at it */
+  bool counts_all_frees; /* in all classes, and those that find a bin full look at it */
   uint32_t turn_count; /* so often a malloc that has seen no time pass lets the next free look */
 };
 
@@ -155,7 +155,7 @@ struct lm_heap {
   /* By class. */
   struct lm_span *current[LM_CLASS_COUNT]; /* NULL if there is none */
   uint32_t span_counts[LM_CLASS_COUNT];    /* of all the heap's spans */
-  bool counted[LM_CLASS_COUNT];            /* frees of the class's blocks are */
+  bool counts_frees[LM_CLASS_COUNT];       /* of the class's blocks */
   /* Blocks of larger classes that requests of this one got since it last had a span. */
   uint8_t borrowed_counts[LM_CLASS_COUNT];
   /* One more than the guests that the bin still takes; 0: it takes none and has none. Small blocks

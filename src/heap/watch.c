@@ -57,7 +57,8 @@ void lm_watch_clock(struct lm_heap *heap, uint64_t now_ms) {
   struct lm_watch *watch = &heap->watch;
   if (now_ms != watch->seen_ms || !watch->worth_it)
     watch->worth_it = holds_much(heap) || lm_load_relaxed(&lm_pool_thread_count) > 1;
-  if (watch->counts && now_ms != watch->seen_ms) watch->counts = keeps_much(heap);
+  if (watch->counts_all_frees && now_ms != watch->seen_ms)
+    watch->counts_all_frees = keeps_much(heap);
   uint64_t elapsed_ms = lm_min(now_ms - watch->seen_ms, FREES_MAX / FREES_PER_MS);
   uint32_t free_count = watch->free_count + (uint32_t)elapsed_ms * FREES_PER_MS;
   watch->free_count = lm_max(1, lm_min(free_count, FREES_MAX));
@@ -94,22 +95,22 @@ bool lm_watch_free(struct lm_heap *heap) {
     return true;
   }
   set_watching(heap, heap->close_looks != 0);
-  if (!watch->counts && keeps_much(heap)) {
-    watch->counts = true;
+  if (!watch->counts_all_frees && keeps_much(heap)) {
+    watch->counts_all_frees = true;
     lm_heap_drain_all(heap);
   }
   return false;
 }
 
 void lm_watch_large(struct lm_heap *heap) {
-  if (lm_watches(heap) || heap->watch.counts) return;
+  if (lm_watches(heap) || heap->watch.counts_all_frees) return;
   lm_heap_enter(heap);
   if (keeps_much(heap)) lm_heap_tick_after_work(heap);
   lm_heap_leave(heap);
 }
 
 void lm_watch_full_bin(struct lm_heap *heap) {
-  if (heap->watch.counts) look_at_clock(heap);
+  if (heap->watch.counts_all_frees) look_at_clock(heap);
 }
 
 void lm_watch_malloc(struct lm_heap *heap) {

@@ -38,7 +38,7 @@
 _Static_assert(LM_SLICE_BYTES == LM_CLASS_SLICE_BYTES, "classes count blocks per slice");
 _Static_assert(LM_CLASS_MIDDLE < LM_CLASS_LIMIT, "a tag has 7 bits for the class");
 
-#define LM_TAG_COUNTED ((uint32_t)1 << 7)
+#define LM_TAG_COUNTS_FREES ((uint32_t)1 << 7)
 #define LM_TAG_CHUNK ((uint32_t)1 << 8)
 #define LM_TAG_UNCOUNTED_LIMIT ((uint32_t)1 << 7)
 #define LM_TAG_SMALL_LIMIT ((uint32_t)1 << 8)

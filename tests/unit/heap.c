@@ -137,7 +137,7 @@ static void malloc_borrows_before_it_takes_a_span(void) {
 
 /* ---- Counted frees ---- */
 
-static bool is_counted(const char *block) { return (lm_tag_of(block) & LM_TAG_COUNTED) != 0; }
+static bool is_counted(const char *block) { return (lm_tag_of(block) & LM_TAG_COUNTS_FREES) != 0; }
 
 static void frees_are_counted_in_a_class_of_more_than_four_slices(void) {
   begin();

@@ -125,7 +125,7 @@ static void middle_blocks_do_not_keep_chunks_once_it_is_spent(void) {
     CHECK(heap->middle.rests);
     CHECK_EQ(heap->middle.lengths, 0);
     CHECK_EQ(heap->middle.used_count, 0);
-    CHECK(heap->counted[CLASS]);
+    CHECK(heap->counts_frees[CLASS]);
     lm_budget_kept_bytes = heap->reported_bytes;
   }
 }

@@ -134,18 +134,18 @@ static void a_tick_takes_what_others_have_sent(void) {
 static void frees_are_counted_once_they_may_not_look_and_much_is_free(void) {
   struct lm_heap *heap = begin(BLOCKS, 1000);
   use_up(heap);
-  CHECK(!heap->watch.counts);
+  CHECK(!heap->watch.counts_all_frees);
   heap->large_cache.page_count = lm_pages_of(IDLE_MIN_BYTES);
   lm_heap_tick(heap);
   use_up(heap);
-  CHECK(heap->watch.counts);
-  CHECK(heap->counted[lm_sizeclass_of(BYTES)]);
+  CHECK(heap->watch.counts_all_frees);
+  CHECK(heap->counts_frees[lm_sizeclass_of(BYTES)]);
   lm_raw_malloc(5000); /* of a class that has had no span */
-  CHECK(heap->counted[lm_sizeclass_of(5000)]);
+  CHECK(heap->counts_frees[lm_sizeclass_of(5000)]);
   heap->large_cache.page_count = 0;
   heap->watch.seen_ms--; /* as if the clock had gone on */
   lm_heap_tick(heap);
-  CHECK(!heap->watch.counts);
+  CHECK(!heap->watch.counts_all_frees);
   lm_heap_validate(heap);
 }
 
