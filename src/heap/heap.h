@@ -197,7 +197,7 @@ struct lm_heap {
   size_t kept_bytes;    /* what it was kept with when its thread ended; 0: nothing */
   uint64_t kept_ms;     /* when that was */
   struct lm_heap *next_made; /* of all ever made; never changes */
-#if LM_HARDENED
+#if LM_HARDENED_ANY
   uint64_t random; /* lm_heap_random; 0: not begun */
 #endif
   struct lm_profile_window *window; /* what malloc takes from while a profile is; api/profile.h */
@@ -236,7 +236,7 @@ struct lm_heap {
  * every call takes the slow path, which makes one. Never written to. */
 extern struct lm_heap lm_empty_heap;
 
-#if LM_HARDENED
+#if LM_HARDENED_ANY
 /* A number that nobody foresees who does not know the heap. */
 LM_INLINE uint64_t lm_heap_random(struct lm_heap *heap) {
   if (LM_UNLIKELY(heap->random == 0)) heap->random = lm_os_random() | 1;
