@@ -13,12 +13,41 @@ struct stress {
   int thread_count;
 };
 
+/* ---- Mappings: at the end there are not many more than at the start ---- */
+
+#if defined(__linux__) && !defined(__SANITIZE_THREAD__)
+#define MAPS_MORE_MOST 200
+#define MAPS_OF_THREAD 4 /* its stack stays with the C library */
+
+static size_t stress_maps_most;
+
+static inline size_t count_maps(void) {
+  size_t count = 0;
+  FILE *file = fopen("/proc/self/maps", "r");
+  CHECK(file != NULL);
+  for (int c; (c = getc(file)) != EOF;) count += c == '\n';
+  fclose(file);
+  return count;
+}
+
+static inline void check_maps(void) { CHECK_THAT(count_maps(), <=, stress_maps_most); }
+
+static inline void watch_maps(const struct stress *stress) {
+  size_t of_threads = MAPS_OF_THREAD * (size_t)stress->thread_count;
+  stress_maps_most = count_maps() + MAPS_MORE_MOST + of_threads;
+  atexit(check_maps);
+}
+#else
+static inline void watch_maps(const struct stress *stress) { (void)stress; }
+#endif
+
 static inline struct stress stress_arguments(int count, char **arguments) {
   struct stress stress = {2, 1, 4};
   if (count > 1) stress.seconds = atof(arguments[1]);
   if (count > 2) stress.seed = strtoull(arguments[2], NULL, 10);
   if (count > 3) stress.thread_count = atoi(arguments[3]);
   CHECK(stress.seconds > 0 && stress.thread_count > 0 && stress.thread_count <= 256);
+  watch_maps(&stress);
   return stress;
 }
 
