@@ -302,6 +302,10 @@ pub struct ProfArguments {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub since: Option<PathBuf>,
 
+    /// Write the profile as programs write it, for another computer or a later --since
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub save: Option<PathBuf>,
+
     /// Write the profile as pprof reads it
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub pprof: Option<PathBuf>,

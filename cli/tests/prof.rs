@@ -201,8 +201,8 @@ fn dhats_viewer_gets_all_that_it_wants() {
 #[test]
 fn pages_are_known_of_no_file() {
     let workshop = Workshop::new();
-    let says = "loam: --by pinned: pages are known of a process that runs, and of a core, not of a \
-                file\n";
+    let says = "loam: --by pinned: pages are known of a process that runs and of a core, not of a \
+                file or a difference\n";
     loam()
         .args(["prof", "--by", "pinned"])
         .arg(profile(&workshop))

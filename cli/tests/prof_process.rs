@@ -4,9 +4,10 @@
 mod common;
 
 use common::{Workshop, fixture, loam};
+use flate2::read::GzDecoder;
 use predicates::str::{contains, diff};
 use serde_json::Value;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -127,6 +128,25 @@ fn check(target: &str, by: &str, comment: &str) -> Value {
 #[test]
 fn a_planted_leak_is_what_is_live() {
     check(&Running::profiled("leak").pid(), "live", "leak");
+}
+
+#[test]
+fn a_process_is_compared_with_what_it_was_by_a_file() {
+    let workshop = Workshop::new();
+    let (saved, packed) = (workshop.path("before.profile"), workshop.path("packed"));
+    let running = Running::profiled("leak");
+    let words = [saved.to_str().unwrap(), "--pprof", packed.to_str().unwrap()];
+    loam().args(["prof", &running.pid(), "--save"]).args(words).assert().success();
+    let wanted = format!("  leak  fixtures/places.c:{}\n", line("leak"));
+    loam().arg("prof").arg(&saved).assert().success().stdout(contains(wanted));
+    let nothing = "0 B live, 0 B taken since the earlier profile";
+    let since = ["prof", &running.pid(), "--since", saved.to_str().unwrap()];
+    loam().args(since).assert().success().stdout(contains(nothing));
+    let mut bytes = Vec::new();
+    let packed = std::fs::File::open(packed).expect("the profile");
+    GzDecoder::new(packed).read_to_end(&mut bytes).expect("it is gzip");
+    let text = String::from_utf8_lossy(&bytes);
+    assert!(["retained_space", "pinned_objects"].iter().all(|kind| text.contains(kind)));
 }
 
 #[test]

@@ -26,8 +26,8 @@ _Atomic(struct loam_heap *) lm_profile_heap;
 #define BATCH_COUNT 64
 
 _Atomic(uint32_t) lm_profile_last_bytes;
-/* How often a profile has begun. Stored with a release, which pairs with the acquire of a thread
- * that begins to take part. */
+/* How often a profile has begun or ended. Stored with a release, which pairs with the acquire of a
+ * thread that begins to take part. */
 static _Atomic(uint32_t) round_number;
 
 /* Of one heap, and used by its thread. Only the bins of `heap` ever have anything. */
@@ -167,36 +167,55 @@ static void *sample_large(struct lm_profile_window *window, struct lm_heap *heap
 
 /* One block more than the heap's bin had, so that the window is filled with more the next time:
  * what is freed meanwhile goes to the heap. */
-static LM_NOINLINE void add_one(struct lm_profile_window *window, size_t class_index) {
+static LM_NOINLINE void *add_one(struct lm_profile_window *window, size_t class_index,
+                                 void *block) {
   struct lm_block *more = lm_take(window->owner, lm_classes[class_index].block_bytes, false);
-  if (more == NULL) return;
+  if (more == NULL) return block;
   window->left[class_index]--;
   lm_heap_push(&window->heap, class_index, more);
+  return block;
+}
+
+/* Blocks of a list up to its end, or `most` of them. Returns the last one. Two by two: it is what a
+ * profile costs most. */
+LM_INLINE struct lm_block *last_of(struct lm_block *first, uint32_t most, uint32_t *count) {
+  struct lm_block *last = first, *next = lm_block_next(first);
+  uint32_t found = 1;
+  for (; found + 2 <= most && lm_is_block(next); found += 2) {
+    last = lm_block_next(next);
+    if (!lm_is_block(last)) {
+      *count = found + 1;
+      return next;
+    }
+    next = lm_block_next(last);
+  }
+  *count = found;
+  if (found == most || !lm_is_block(next)) return last;
+  *count = found + 1;
+  return next;
 }
 
 void *lm_profile_refill(struct lm_heap *bins, size_t class_index) {
   struct lm_profile_window *window = (struct lm_profile_window *)bins;
-  struct lm_block **bin = &window->owner->bins[class_index], *first = *bin, *last = first;
-  uint32_t left = window->left[class_index], count = 1;
+  struct lm_block **bin = &window->owner->bins[class_index], *first = *bin;
+  uint32_t left = window->left[class_index], count;
   if (left <= 1 || !lm_is_block(first)) return NULL;
-  if (!lm_profile_is_on() || window->round != lm_load_relaxed(&round_number)) return NULL;
+  if (window->round != lm_load_relaxed(&round_number)) return NULL;
   uint32_t most = (uint32_t)lm_min(left - 1, window->batch_counts[class_index]);
-  for (; count < most && lm_is_block(lm_block_next(last)); count++)
-    last = lm_block_next(last);
+  struct lm_block *last = last_of(first, most, &count);
   *bin = lm_block_next(last);
   lm_block_link(last, LM_NO_BLOCK);
   window->heap.bins[class_index] = lm_block_next(first);
   window->left[class_index] = left - count;
-  if (LM_UNLIKELY(count < most)) add_one(window, class_index);
-  return first;
+  return LM_UNLIKELY(count < most) ? add_one(window, class_index, first) : first;
 }
 
 /* A block with a class that is no sample. */
 static void *take_unsampled(struct lm_profile_window *window, size_t size, size_t class_index,
                             bool clear) {
   void *block = lm_take(window->owner, size, clear);
-  if (block != NULL && --window->left[class_index] > 1) add_one(window, class_index);
-  return block;
+  if (block == NULL || --window->left[class_index] <= 1) return block;
+  return add_one(window, class_index, block);
 }
 
 void *lm_profile_take(struct lm_heap *heap, size_t size, bool clear) {
@@ -282,12 +301,17 @@ void lm_profile_end(void) {
 
 /* ---- On and off ---- */
 
+/* Windows are not filled any longer but for the new one. */
+static void begin_another_round(void) {
+  lm_store_release(&round_number, lm_load_relaxed(&round_number) + 1);
+}
+
 static int start_profile(uint64_t bytes) {
   if (bytes < LM_PROFILE_MIN_BYTES || bytes > LM_PROFILE_MAX_BYTES) return EINVAL;
   lm_profile_begin();
   lm_store_relaxed(&lm_profile_last_bytes, (uint32_t)bytes);
   lm_store_relaxed(&lm_profile_bytes, (uint32_t)bytes);
-  lm_store_release(&round_number, lm_load_relaxed(&round_number) + 1);
+  begin_another_round();
   lm_store_relaxed(&lm_guarded_calls_left, LM_GUARDED_NONE);
   return 0;
 }
@@ -302,7 +326,9 @@ LM_EXPORT int loam_profile_start(size_t bytes) {
 }
 
 LM_EXPORT void loam_profile_stop(void) {
-  if (lm_exchange_acquire(&lm_profile_bytes, 0) != 0) lm_store_relaxed(&lm_guarded_calls_left, 0);
+  if (lm_exchange_acquire(&lm_profile_bytes, 0) == 0) return;
+  begin_another_round();
+  lm_store_relaxed(&lm_guarded_calls_left, 0);
 }
 
 void lm_profile_obey_slow(uint32_t order) {

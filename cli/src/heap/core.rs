@@ -67,6 +67,7 @@ impl Core {
         mappings.sort_by_key(|mapping| mapping.start);
         let process = Process {
             title: format!("core {name}"),
+            name: name.to_string(),
             pid: threads.first().map(|thread| thread.id.into()),
             is_live: false,
             mappings,

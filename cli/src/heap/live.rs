@@ -23,8 +23,10 @@ impl Live {
             File::open(format!("/proc/{pid}/pagemap")).with_context(|| unreadable(pid, ""))?;
         let status = folder.status().map_err(failed)?;
         let mappings = folder.smaps().map_err(failed)?;
+        let name = status.name.replace(char::is_control, "\u{fffd}");
         let process = Process {
-            title: format!("process {pid} ({})", status.name.replace(char::is_control, "\u{fffd}")),
+            title: format!("process {pid} ({name})"),
+            name,
             pid: u64::try_from(pid).ok(),
             is_live: true,
             mappings: mappings.0.iter().map(mapping).collect(),

@@ -43,6 +43,8 @@ pub struct Thread {
 pub struct Process {
     /// Its number, or the file that was read.
     pub title: String,
+    /// Its own, or that of the file.
+    pub name: String,
     /// `None` where it is not kept.
     pub pid: Option<u64>,
     pub is_live: bool,

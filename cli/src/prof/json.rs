@@ -10,6 +10,7 @@ use serde::Serialize;
 struct Report<'profile> {
     schema: u32,
     process: &'profile str,
+    pid: u64,
     sample_bytes: u64,
     lost_samples: u64,
     live: Part,
@@ -100,6 +101,7 @@ pub fn render(profile: &Profile, lines: &[Line]) -> Result<String> {
     let report = Report {
         schema: 1,
         process: &profile.process,
+        pid: profile.pid,
         sample_bytes: profile.sample_bytes,
         lost_samples: profile.lost,
         live: profile.total.live.into(),

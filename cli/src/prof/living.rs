@@ -24,7 +24,7 @@ pub fn read(source: &dyn Source) -> Result<Profile> {
     };
     let pages = Pages::of(walk(source)?);
     let mut profile = Profile {
-        process: source.process().title.clone(),
+        process: source.process().name.clone(),
         pid: source.process().pid.unwrap_or(0),
         sample_bytes: samples.bytes,
         modules: modules(source),

@@ -72,6 +72,9 @@ fn is_core(path: &Path) -> bool {
 
 /// The text; other formats go into their files.
 fn show(profile: Profile, arguments: &ProfArguments) -> Result<String, Failure> {
+    if let Some(path) = &arguments.save {
+        write_file(path, profile.write().as_bytes())?;
+    }
     let profile = match &arguments.since {
         Some(earlier) => profile.since(&Profile::read(earlier)?),
         None => profile,
@@ -79,7 +82,8 @@ fn show(profile: Profile, arguments: &ProfArguments) -> Result<String, Failure> 
     let by = arguments.by.unwrap_or(ProfFigure::Live);
     if !stacks::figures(&profile).contains(&by) {
         let text = format!(
-            "--by {}: pages are known of a process that runs, and of a core, not of a file",
+            "--by {}: pages are known of a process that runs and of a core, not of a file or a \
+             difference",
             stacks::name_of(by)
         );
         return Err(Failure::new(USAGE, text));
@@ -102,7 +106,7 @@ fn show(profile: Profile, arguments: &ProfArguments) -> Result<String, Failure> 
         write_file(path, (lines.join("\n") + "\n").as_bytes())?;
     }
     if let Some(path) = &arguments.flamegraph {
-        write_file(path, &folded::draw(&lines, &profile.process)?)?;
+        write_file(path, &folded::draw(&lines, &profile.title())?)?;
     }
     if let Some(path) = &arguments.speedscope {
         write_file(path, &speedscope::encode(&profile, &stacks, by)?)?;

@@ -1,8 +1,9 @@
 //! The format of pprof: a gzipped protocol buffer, profile.proto of google/pprof. Few of its fields
 //! are needed, and all of them are numbers, texts and messages of these.
 
+use crate::arguments::ProfFigure;
 use crate::prof::profile::{Module, Place, Profile};
-use crate::prof::stacks::Stack;
+use crate::prof::stacks::{Stack, chosen, figures, name_of};
 use crate::prof::symbols::{Frame, Symbols};
 use anyhow::{Context, Result};
 use flate2::Compression;
@@ -145,15 +146,14 @@ impl Writer {
     }
 }
 
-/// Of each figure the blocks and the bytes, as Go and others call them.
-const KINDS: [(&str, &str); 6] = [
-    ("alloc_objects", "count"),
-    ("alloc_space", "bytes"),
-    ("peak_objects", "count"),
-    ("peak_space", "bytes"),
-    ("inuse_objects", "count"),
-    ("inuse_space", "bytes"),
-];
+/// As Go and others call them.
+fn kind_of(figure: ProfFigure) -> &'static str {
+    match figure {
+        ProfFigure::Taken => "alloc",
+        ProfFigure::Live => "inuse",
+        other => name_of(other),
+    }
+}
 
 pub fn encode(profile: &Profile, stacks: &[Stack], symbols: Symbols) -> Result<Vec<u8>> {
     let mut writer = Writer {
@@ -166,16 +166,20 @@ pub fn encode(profile: &Profile, stacks: &[Stack], symbols: Symbols) -> Result<V
     };
     let mut whole = Message::default();
     writer.text("");
-    for (kind, unit) in KINDS {
-        let message = writer.value_type(kind, unit);
-        whole.bytes(1, &message.0);
+    // The last one is what pprof shows unless it is told otherwise.
+    let figures: Vec<ProfFigure> = figures(profile).into_iter().rev().collect();
+    for figure in &figures {
+        for (what, unit) in [("objects", "count"), ("space", "bytes")] {
+            let message = writer.value_type(&format!("{}_{what}", kind_of(*figure)), unit);
+            whole.bytes(1, &message.0);
+        }
     }
     for stack in stacks {
         let mut sample = Message::default();
         let places = stack.places.iter().map(|place| writer.location(place));
         sample.numbers(1, places.collect::<Vec<_>>());
-        let sums = [stack.sums.taken, stack.sums.peak, stack.sums.live];
-        let values = sums.iter().flat_map(|sum| [sum.count, sum.bytes]);
+        let sums = figures.iter().map(|figure| chosen(&stack.sums, *figure));
+        let values = sums.flat_map(|sum| [sum.count, sum.bytes]);
         sample.numbers(2, values.map(i64::cast_unsigned));
         whole.bytes(2, &sample.0);
     }

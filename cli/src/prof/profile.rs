@@ -111,6 +111,7 @@ pub struct Held {
 
 #[derive(Debug, Default)]
 pub struct Profile {
+    /// Its name.
     pub process: String,
     pub pid: u64,
     pub sample_bytes: u64,
@@ -143,7 +144,7 @@ impl Profile {
             let known = match word {
                 "process" => {
                     let (pid, name) = rest.split_once(' ').unwrap_or((rest, "?"));
-                    profile.process = format!("{name} ({pid})");
+                    profile.process = name.to_owned();
                     profile.pid = pid.parse().unwrap_or(0);
                     Some(())
                 }
@@ -157,6 +158,10 @@ impl Profile {
             known.with_context(|| format!("line {}", number + 1))?;
         }
         Ok(profile)
+    }
+
+    pub fn title(&self) -> String {
+        format!("{} ({})", self.process, self.pid)
     }
 
     fn take_total(&mut self, text: &str) -> Option<()> {
@@ -216,8 +221,36 @@ impl Profile {
         });
         self.sites.extend(gone);
         self.total = self.total - earlier.total;
+        // An earlier one has been read from a file, which knows nothing of pages.
+        self.held = None;
         self
     }
+
+    /// As the library writes it, without samples of their own.
+    pub fn write(&self) -> String {
+        let mut out = format!("loam-profile 1\nprocess {} {}\n", self.pid, self.process);
+        out += &format!("sample_bytes {}\n", self.sample_bytes);
+        for Module { start, end, bias, build_id, path } in self.modules.iter().map(AsRef::as_ref) {
+            let id = if build_id.is_empty() { "-" } else { build_id };
+            out += &format!("module {start:#x} {end:#x} {bias:#x} {id} {}\n", path.display());
+        }
+        out += &format!("total {} {}\n", numbers(&self.total), self.lost);
+        for (index, site) in self.sites.iter().enumerate() {
+            out += &format!("site {} {}", index + 1, numbers(&site.sums));
+            for place in &site.callers {
+                let bias = place.module.as_ref().map_or(0, |module| module.bias);
+                out += &format!(" {:#x}", place.address.wrapping_add(bias));
+            }
+            out += "\n";
+        }
+        out + "end\n"
+    }
+}
+
+fn numbers(sums: &Sums) -> String {
+    let Sums { taken, live, peak, samples, .. } = sums;
+    let of = |sum: &Sum| format!("{} {}", sum.count, sum.bytes);
+    format!("{} {} {} {samples}", of(taken), of(live), of(peak))
 }
 
 fn sums(numbers: &[i64]) -> Sums {
@@ -255,12 +288,18 @@ mod tests {
     #[test]
     fn lines_become_what_they_say() {
         let profile = Profile::parse(TEXT).unwrap();
-        assert_eq!(profile.process, "a b (12)");
+        assert_eq!(profile.title(), "a b (12)");
         assert_eq!(profile.modules[0].path, Path::new("/usr/bin/a b"));
         let site = &profile.sites[0];
         assert_eq!(site.sums.live, Sum { count: 5, bytes: 500 });
         assert_eq!(site.callers[0].address, 0x1010);
         assert_eq!(site.callers[1], Place { module: None, address: 0x9000 });
+    }
+
+    #[test]
+    fn what_is_written_is_what_was_read_but_for_samples() {
+        let written = Profile::parse(TEXT).unwrap().write();
+        assert_eq!(written, TEXT.replace("block 1 0x77 8 100 5\n", ""));
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub fn render(profile: &Profile, lines: &[Line], view: &View) -> String {
 fn write(out: &mut String, profile: &Profile, lines: &[Line], view: &View) -> std::fmt::Result {
     let total = &profile.total;
     let (live, peak, taken) = (size(total.live), size(total.peak), size(total.taken));
-    write!(out, "{}: ", profile.process)?;
+    write!(out, "{}: ", profile.title())?;
     match (view.difference, view.leaks) {
         (true, _) => writeln!(out, "{live} live, {taken} taken since the earlier profile")?,
         (_, true) => writeln!(out, "{live} in {} blocks were never freed", total.live.count)?,
