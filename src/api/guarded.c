@@ -59,7 +59,7 @@ static bool count_down(_Atomic(uint32_t) *count) {
 /* The same, but that what another thread has stored meanwhile stays: one of many calls, no loop. */
 static void count_call(void) {
   uint32_t left = lm_load_relaxed(&lm_guarded_calls_left);
-  if (left != 0 && left != LM_GUARDED_NONE)
+  if (left != 0 && left <= LM_GUARDED_COUNT_MAX)
     lm_cas_acquire(&lm_guarded_calls_left, &left, left - 1);
 }
 

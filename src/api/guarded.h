@@ -21,6 +21,7 @@ extern char lm_guarded_arena[LM_GUARDED_ARENA_BYTES];
  * and by `loam prof --start`. */
 extern _Atomic(uint32_t) lm_guarded_calls_left;
 #define LM_GUARDED_NONE UINT32_MAX
+#define LM_GUARDED_COUNT_MAX INT32_MAX /* what is more is no count */
 LM_INLINE bool lm_guarded_is_on(void) { return lm_load_relaxed(&lm_guarded_calls_left) != 0; }
 
 LM_INLINE bool lm_guarded_is_in_arena(const void *address) {
