@@ -49,8 +49,18 @@ Examples:
   loam explain $(pidof server)     where is the memory of the running server?
   loam explain --json 4711         the same as JSON
   loam explain core.4711           and of one that has left a core
+  loam explain 4711 --html x.html  and as a page with pictures
 
 Exit status: 0, or 2 if it cannot be found out.";
+
+const PLOT_EXAMPLES: &str = "\
+Examples:
+  loam plot $(pidof server) --html heap.html   what is on the pages of the running server?
+  loam plot core.4711 --html heap.html         and of one that has left a core
+  loam plot app.trace --html time.html         what was live over time, and where?
+  loam plot old.trace new.trace --html x.html  two recordings beside each other
+
+Exit status: 0, or 2 if it cannot be drawn; then no file is left.";
 
 const STATS_EXAMPLES: &str = "\
 Examples:
@@ -125,6 +135,7 @@ pub enum Verb {
     Run(RunArguments),
     Verify(VerifyArguments),
     Explain(ExplainArguments),
+    Plot(PlotArguments),
     Stats(StatsArguments),
     Top(TopArguments),
     Prof(ProfArguments),
@@ -215,6 +226,33 @@ pub struct ExplainArguments {
     /// Print the result as JSON (docs/memory.md describes it)
     #[arg(long)]
     pub json: bool,
+
+    /// Write a page with pictures to FILE, as plot does
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub html: Option<PathBuf>,
+}
+
+/// Draw the memory of a process, or a recording, as a page for a browser
+///
+/// The page needs no server, no network and no other files. Of a process, which is read as explain
+/// does, it shows the address space page by page by how full each is, where the memory is, how well
+/// the pages of each size are used, and what keeps pages that would else go back. Of a recording:
+/// memory over time, addresses by time, sizes and lifetimes.
+#[derive(Debug, Args)]
+#[command(after_help = PLOT_EXAMPLES)]
+pub struct PlotArguments {
+    /// The number of a running process, a core file, or a recording
+    #[arg(value_name = "PID|CORE|TRACE", value_hint = ValueHint::FilePath)]
+    pub target: OsString,
+
+    /// A second recording, drawn beside the first
+    #[arg(value_name = "TRACE", value_hint = ValueHint::FilePath)]
+    #[arg(value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    pub other: Option<PathBuf>,
+
+    /// Write the page to FILE
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, required = true)]
+    pub html: PathBuf,
 }
 
 /// Print what a process has allocated, by size and by heap

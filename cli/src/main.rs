@@ -1,6 +1,7 @@
-//! The `loam` command. Verbs: `run`, `verify`, `explain`, `stats`, `top`, `prof`, `trace`, `graft`, `bench`;
-//! each has a folder of its own.
+//! The `loam` command. Verbs: `run`, `verify`, `explain`, `plot`, `stats`, `top`, `prof`, `trace`,
+//! `graft`, `bench`; each has a folder of its own.
 
+mod account; // where the memory of a process is
 mod arguments; // the command line: every verb, option and help text
 mod bench; // verb: compare allocators
 mod binary; // what files of programs and libraries say
@@ -11,8 +12,12 @@ mod graft; // verb: put loam into C libraries for static linking
 mod heap; // the heaps of another process, from outside
 mod man; // verb: man pages
 mod numbers; // numbers as people read them
+mod picture; // pages for a browser
+mod plot; // verb: draw the memory of a process
 mod process; // programs that run, or are to
 mod prof; // verb: say which places in a program take memory
+mod profile; // heap profiles
+mod replace; // files that take the place of others
 mod run; // verb: run a program on loam
 mod stats; // verb: figures of a process
 mod top; // verb: the same, live
@@ -36,6 +41,7 @@ fn main() -> ExitCode {
         Verb::Run(arguments) => run::run(&arguments),
         Verb::Verify(arguments) => verify::verify(&arguments),
         Verb::Explain(arguments) => explain::explain(&arguments),
+        Verb::Plot(arguments) => plot::plot(&arguments),
         Verb::Stats(arguments) => stats::stats(&arguments),
         Verb::Top(arguments) => top::top(&arguments),
         Verb::Prof(arguments) => prof::prof(&arguments),

@@ -3,91 +3,12 @@
 
 mod common;
 
-use common::{Workshop, fixture, loam};
+use common::heaps::{Linked, Running, program};
+use common::{Workshop, loam};
 use predicates::str::{contains, diff};
 use serde_json::Value;
-use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
-
-/// How a program has loam in it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Linked {
-    Dynamic,
-    /// With musl, and no symbols.
-    StaticMusl,
-    StaticGlibc,
-}
-
-fn checkout(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
-}
-
-fn build(linked: Linked, path: &Path) {
-    let (compiler, flags): (&str, &[&str]) = match linked {
-        Linked::Dynamic => ("cc", &[]),
-        Linked::StaticMusl => ("musl-gcc", &["-static", "-s"]),
-        Linked::StaticGlibc => ("cc", &["-static", "-s"]),
-    };
-    let status = Command::new(compiler)
-        .args(["-O1", "-w", "-std=gnu11", "-fno-builtin", "-pthread", "-I"])
-        .arg(checkout("include"))
-        .arg("-I")
-        .arg(checkout("src"))
-        .args([fixture("heaps.c"), checkout("src/loam.c")])
-        .args(flags)
-        .arg("-o")
-        .arg(path)
-        .status();
-    assert!(status.expect("a compiler").success(), "{compiler} {flags:?}");
-}
-
-/// A program of the fixture, compiled once.
-fn program(linked: Linked) -> PathBuf {
-    static BUILT: [OnceLock<()>; 3] = [OnceLock::new(), OnceLock::new(), OnceLock::new()];
-    let name = format!("heaps-{}", linked as usize);
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    BUILT[linked as usize].get_or_init(|| build(linked, &path));
-    path
-}
-
-struct Running {
-    child: Child,
-    /// By its own count.
-    used_count: u64,
-    used_bytes: u64,
-}
-
-impl Running {
-    fn start(command: &mut Command) -> Running {
-        let mut child = command.stdout(Stdio::piped()).spawn().expect("a started process");
-        let mut line = String::new();
-        let output = child.stdout.take().expect("its output");
-        BufReader::new(output).read_line(&mut line).expect("its line");
-        let mut numbers = line.split_whitespace().map(|word| word.parse().expect("a number"));
-        let (used_count, used_bytes) = (numbers.next().expect("a count"), numbers.next().unwrap());
-        Running { child, used_count, used_bytes }
-    }
-
-    fn of(linked: Linked, what: &str) -> Running {
-        // Nothing goes back by itself.
-        let mut command = Command::new(program(linked));
-        Running::start(command.arg(what).env("LOAM_OPTIONS", "purge_delay_ms=0"))
-    }
-
-    fn pid(&self) -> String {
-        self.child.id().to_string()
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
+use std::process::Command;
 
 fn explained(target: &str) -> Value {
     let output = loam().args(["explain", "--json", target]).output().unwrap();
@@ -178,10 +99,10 @@ fn static_programs_without_symbols_are_read_as_well() {
 #[test]
 fn a_core_says_the_same_and_a_damaged_one_is_one_line() {
     let workshop = Workshop::new();
-    let program = workshop.path("crashes");
-    std::fs::copy(self::program(Linked::Dynamic), &program).unwrap();
+    let crashes = workshop.path("crashes");
+    std::fs::hard_link(program(Linked::Dynamic), &crashes).unwrap();
     let core = workshop.path("core");
-    let running = Running::start(Command::new(&program).arg("pin"));
+    let running = Running::start(Command::new(&crashes).arg("pin"));
     let written = Command::new("gcore").arg("-o").arg(&core).arg(running.pid()).output();
     let Ok(true) = written.map(|output| output.status.success()) else {
         eprintln!("not tested: there is no gcore, of Debian's package gdb");
@@ -196,9 +117,9 @@ fn a_core_says_the_same_and_a_damaged_one_is_one_line() {
         let line = format!("loam: cannot read {}: {why}\n", core.display());
         loam().arg("explain").arg(&core).assert().code(2).stdout("").stderr(diff(line));
     };
-    std::fs::remove_file(&program).unwrap();
-    std::fs::copy("/bin/true", &program).unwrap();
-    refused(&format!("{} is not the build that ran", program.display()));
+    std::fs::remove_file(&crashes).unwrap();
+    std::fs::copy("/bin/true", &crashes).unwrap();
+    refused(&format!("{} is not the build that ran", crashes.display()));
     let length = std::fs::metadata(&core).unwrap().len();
     let file = std::fs::OpenOptions::new().write(true).open(&core).unwrap();
     file.set_len(length / 2).unwrap();

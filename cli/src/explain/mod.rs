@@ -1,17 +1,15 @@
 //! `loam explain`: where the resident memory of a process is.
 
-mod account; // the whole process: loam's memory, and what is not loam's
-mod advice; // what that means, and what to do, in words
-mod report; // as data and JSON
-mod text; // as text
+mod text; // the report as text
 
+use crate::account::report::Report;
+use crate::account::sums::Account;
 use crate::arguments::ExplainArguments;
 use crate::failure::Failure;
 use crate::heap::chosen;
 use crate::heap::walk::walk;
-use account::Account;
+use crate::{picture, replace};
 use anyhow::Context;
-use report::Report;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -20,6 +18,9 @@ pub fn explain(arguments: &ExplainArguments) -> Result<ExitCode, Failure> {
     let figures = walk(source.as_ref())?;
     let account = Account::of(source.process(), &figures);
     let report = Report::of(&account, &figures);
+    if let Some(path) = &arguments.html {
+        replace::file(path, &picture::heap::draw(source.as_ref(), &report, &figures)?)?;
+    }
     let output = if arguments.json {
         report.to_json().context("cannot write JSON")? + "\n"
     } else {

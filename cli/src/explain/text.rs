@@ -1,6 +1,6 @@
 //! The report as text.
 
-use crate::explain::report::{HeapLine, Loam, Report, Size};
+use crate::account::report::{HeapLine, Loam, Report, Size};
 use crate::numbers;
 use std::fmt::Write;
 

@@ -1,9 +1,9 @@
 //! The format of DHAT's viewer (dh_view.html), version 2, which Valgrind's dhat/dh_main.c describes.
 //! The Firefox profiler reads it, too.
 
-use crate::prof::profile::{Profile, Sum};
-use crate::prof::stacks::Stack;
-use crate::prof::symbols::Frame;
+use crate::profile::stacks::Stack;
+use crate::profile::symbols::Frame;
+use crate::profile::written::{Profile, Sum};
 use anyhow::{Context, Result};
 use serde::Serialize;
 use std::collections::HashMap;

@@ -1,7 +1,7 @@
 //! One line for each stack, the outermost function first; and the picture of them.
 
 use crate::arguments::ProfFigure;
-use crate::prof::stacks::{Stack, chosen};
+use crate::profile::stacks::{Stack, chosen};
 use anyhow::{Result, anyhow};
 use inferno::flamegraph;
 use std::collections::BTreeMap;

@@ -1,8 +1,8 @@
 //! The lines of a program that have most, as data.
 
-use crate::prof::profile::{Held, Profile, Sum};
-use crate::prof::stacks::Line;
-use crate::prof::symbols::Frame;
+use crate::profile::stacks::Line;
+use crate::profile::symbols::Frame;
+use crate::profile::written::{Held, Profile, Sum};
 use anyhow::{Context, Result};
 use serde::Serialize;
 

@@ -3,25 +3,22 @@
 mod dhat; // as DHAT's viewer reads them
 mod folded; // stacks as lines, and as a picture
 mod json; // as data
-mod living; // of a process that runs, or a core
 mod order; // has a process take one
 mod pprof; // as pprof reads them
-mod profile; // what the library has written
 mod program; // a program that is run for it
 mod speedscope; // as speedscope.app reads them
-mod stacks; // with names, and by lines of the program
-mod symbols; // names for addresses
 mod text; // as text
 
 use crate::arguments::{ProfArguments, ProfFigure};
 use crate::failure::{Failure, USAGE};
 use crate::heap::chosen;
+use crate::profile::symbols::Symbols;
+use crate::profile::written::Profile;
+use crate::profile::{living, stacks};
 use anyhow::Context;
-use profile::Profile;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
-use symbols::Symbols;
 
 pub fn prof(arguments: &ProfArguments) -> Result<ExitCode, Failure> {
     let asked = match arguments {

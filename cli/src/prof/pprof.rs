@@ -2,9 +2,9 @@
 //! are needed, and all of them are numbers, texts and messages of these.
 
 use crate::arguments::ProfFigure;
-use crate::prof::profile::{Module, Place, Profile};
-use crate::prof::stacks::{Stack, chosen, figures, name_of};
-use crate::prof::symbols::{Frame, Symbols};
+use crate::profile::stacks::{Stack, chosen, figures, name_of};
+use crate::profile::symbols::{Frame, Symbols};
+use crate::profile::written::{Module, Place, Profile};
 use anyhow::{Context, Result};
 use flate2::Compression;
 use flate2::write::GzEncoder;

@@ -5,7 +5,7 @@ use crate::binary::library::Library;
 use crate::binary::reach;
 use crate::failure::{Failure, REFUSED};
 use crate::process::launch;
-use crate::prof::profile::Profile;
+use crate::profile::written::Profile;
 use anyhow::Context;
 use std::ffi::OsStr;
 use std::os::unix::process::{CommandExt, ExitStatusExt};

@@ -2,9 +2,9 @@
 //! https://www.speedscope.app/file-format-schema.json. One profile for each figure.
 
 use crate::arguments::ProfFigure;
-use crate::prof::profile::Profile;
-use crate::prof::stacks::{Stack, chosen, figures, name_of};
-use crate::prof::symbols::Frame as Named;
+use crate::profile::stacks::{Stack, chosen, figures, name_of};
+use crate::profile::symbols::Frame as Named;
+use crate::profile::written::Profile;
 use anyhow::{Context, Result};
 use serde::Serialize;
 use std::collections::HashMap;

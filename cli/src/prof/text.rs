@@ -2,9 +2,9 @@
 
 use crate::arguments::ProfFigure;
 use crate::numbers;
-use crate::prof::profile::{Held, Profile, Sum};
-use crate::prof::stacks::{Line, chosen, name_of};
-use crate::prof::symbols::Frame;
+use crate::profile::stacks::{Line, chosen, name_of};
+use crate::profile::symbols::Frame;
+use crate::profile::written::{Held, Profile, Sum};
 use std::fmt::Write;
 
 /// What is to be shown of a profile.
@@ -140,21 +140,7 @@ fn write_place(out: &mut String, line: &Line, columns: usize) -> std::fmt::Resul
 }
 
 fn write_frame(out: &mut String, frame: &Frame) -> std::fmt::Result {
-    const LONGEST: usize = 60;
-    let mut function: String = frame.function.chars().take(LONGEST).collect();
-    if function.len() < frame.function.len() {
-        function.push('…');
-    }
-    match &frame.line {
-        Some((file, line)) => writeln!(out, "{function}  {}:{line}", shortened(file)),
-        None => writeln!(out, "{function}"),
-    }
-}
-
-/// The last two parts of a path: enough to find the file.
-fn shortened(file: &str) -> String {
-    let parts: Vec<&str> = file.rsplit('/').take(2).collect();
-    parts.into_iter().rev().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/")
+    writeln!(out, "{}", frame.shown())
 }
 
 fn write_accuracy(out: &mut String, profile: &Profile) -> std::fmt::Result {

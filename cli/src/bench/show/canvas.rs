@@ -292,7 +292,7 @@ mod tests {
     fn colours_can_be_told_apart_in_light_and_in_dark() {
         const DISTANCE_MIN: f64 = 30.0;
         const BARS: [&str; 6] = ["background", "better", "worse", "even", "baseline", "limit"];
-        let css = include_str!("colors.css");
+        let css = include_str!("../../picture/colors.css");
         let (light, dark) = css.split_once("@media").expect("two sets");
         for set in [light, dark] {
             let color = |name: &str| {

@@ -47,7 +47,7 @@ impl Form for Dots<'_> {
 
 /// The same for a file of its own, which brings its colours along.
 pub fn standalone(svg: &str) -> String {
-    const COLORS: &str = include_str!("colors.css");
+    const COLORS: &str = include_str!("../../picture/colors.css");
     let style = format!(
         "<style>{COLORS}\ntext {{ font-family: system-ui, sans-serif; }}</style>\n</svg>\n"
     );

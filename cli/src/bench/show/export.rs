@@ -6,7 +6,7 @@ use crate::bench::show::csv::Csv;
 use crate::bench::show::form::Form;
 use crate::bench::show::html::Page;
 use crate::bench::show::markdown_table::MarkdownTable;
-use crate::bench::show::replace;
+use crate::replace;
 use anyhow::Result;
 use std::path::Path;
 

@@ -14,8 +14,8 @@ use serde::Serialize;
 const PAGE: &str = include_str!("page.html");
 /// The others are folded away.
 const NOTES_SHOWN: usize = 10;
-const COLORS: &str = include_str!("colors.css");
-const STYLE: &str = include_str!("page.css");
+const COLORS: &str = include_str!("../../picture/colors.css");
+const STYLE: &str = include_str!("../../picture/style.css");
 
 /// The page, which needs no other files.
 pub struct Page;

@@ -7,8 +7,9 @@ use crate::bench::judge::comparison::{
 };
 use crate::bench::judge::results::{Better, Results, Row};
 use crate::bench::show::form::Form;
-use crate::bench::show::{dots, means, notes, replace, wording};
+use crate::bench::show::{dots, means, notes, wording};
 use crate::numbers;
+use crate::replace;
 use anyhow::{Context, Result, bail};
 use std::fmt::Write;
 use std::path::Path;

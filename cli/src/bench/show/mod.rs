@@ -13,6 +13,5 @@ pub mod markdown_table; // figures as Markdown
 pub mod means; // their geometric means in another
 pub mod notes; // what one must know before believing the numbers
 pub mod plots; // bars, and memory over time
-pub mod replace; // files that take the place of others
 pub mod table; // the report for the terminal
 pub mod wording; // verdicts in words

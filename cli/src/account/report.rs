@@ -1,7 +1,7 @@
 //! What was found, as data: the text and the JSON say the same.
 
-use crate::explain::account::Account;
-use crate::explain::advice;
+use crate::account::advice;
+use crate::account::sums::Account;
 use crate::heap::figures::{Blocks, Class, Figures, Heap, Kind, Owner, Resident};
 use serde::Serialize;
 

@@ -1,6 +1,6 @@
 //! Names for addresses: functions, also those compiled into others, with files and lines.
 
-use crate::prof::profile::{Module, Place};
+use crate::profile::written::{Module, Place};
 use addr2line::{Loader, demangle_auto};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -11,6 +11,32 @@ use std::sync::Arc;
 pub struct Frame {
     pub function: String,
     pub line: Option<(String, u32)>,
+}
+
+impl Frame {
+    /// `session_open`, as long as a line has room for.
+    pub fn short_function(&self) -> String {
+        const LONGEST: usize = 60;
+        let mut function: String = self.function.chars().take(LONGEST).collect();
+        if function.len() < self.function.len() {
+            function.push('…');
+        }
+        function
+    }
+
+    /// `src/server.c:42`: the last two parts of the path are enough to find the file.
+    pub fn place(&self) -> Option<String> {
+        let (file, line) = self.line.as_ref()?;
+        let parts: Vec<&str> = file.rsplit('/').take(2).collect();
+        let parts = parts.into_iter().rev().filter(|part| !part.is_empty());
+        Some(format!("{}:{line}", parts.collect::<Vec<_>>().join("/")))
+    }
+
+    /// `session_open  src/server.c:42`
+    pub fn shown(&self) -> String {
+        let function = self.short_function();
+        self.place().map_or(function.clone(), |place| format!("{function}  {place}"))
+    }
 }
 
 /// Knows each module's names once it has been asked for one.

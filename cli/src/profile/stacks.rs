@@ -2,8 +2,8 @@
 //! that they are about.
 
 use crate::arguments::ProfFigure;
-use crate::prof::profile::{Pin, Place, Profile, Site, Sum, Sums};
-use crate::prof::symbols::{Frame, Symbols};
+use crate::profile::symbols::{Frame, Symbols};
+use crate::profile::written::{Pin, Place, Profile, Site, Sum, Sums};
 use std::collections::HashMap;
 
 /// Who has called whom for a block.

@@ -1,7 +1,7 @@
 //! What the figures mean, in words: what is live, what is pinned, what would come back, and what to
 //! do about each. The largest part first; what is a twentieth or less is left out.
 
-use crate::explain::account::Account;
+use crate::account::sums::Account;
 use crate::heap::figures::{Class, Figures, Kind};
 use crate::numbers;
 
@@ -45,8 +45,8 @@ fn live(account: &Account, figures: &Figures) -> String {
     let kind = most.map_or("", |(name, _)| name);
     format!(
         "{resident} is live: the program has it, in {how_many}, most of it in {kind} ones. If that \
-         grows while the work does not, it is a leak; no allocator gives it back. The sizes above \
-         say of what kind the blocks are."
+         grows while the work does not, it is a leak; no allocator gives it back. The sizes say of \
+         what kind the blocks are."
     )
 }
 

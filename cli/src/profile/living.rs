@@ -7,21 +7,27 @@ use crate::heap::layout::Layout;
 use crate::heap::samples::{Samples, Weight};
 use crate::heap::source::{Name, Source};
 use crate::heap::walk::walk;
-use crate::prof::profile::{Held, Module, Pin, Profile, Site, Sum, Sums};
+use crate::profile::written::{Held, Module, Pin, Profile, Site, Sum, Sums};
 use anyhow::{Result, bail};
 use nix::time::{ClockId, clock_gettime};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 pub fn read(source: &dyn Source) -> Result<Profile> {
-    let layout = Layout::find(source)?;
-    let Some(samples) = Samples::read(source, &layout)? else {
+    let Some(profile) = find(source)? else {
         bail!(
             "{} has no profile: have one taken with 'loam prof --start PID', or start it with \
              LOAM_OPTIONS=profile=on",
             source.process().title
         );
     };
+    Ok(profile)
+}
+
+/// `None` if none is taken.
+pub fn find(source: &dyn Source) -> Result<Option<Profile>> {
+    let layout = Layout::find(source)?;
+    let Some(samples) = Samples::read(source, &layout)? else { return Ok(None) };
     let pages = Pages::of(walk(source)?);
     let mut profile = Profile {
         process: source.process().name.clone(),
@@ -59,7 +65,7 @@ pub fn read(source: &dyn Source) -> Result<Profile> {
     // In an order that does not change from one reading to the next.
     profile.sites.sort_by_key(|site| std::cmp::Reverse(site.sums.taken.bytes));
     profile.held = Some(pages.held);
-    Ok(profile)
+    Ok(Some(profile))
 }
 
 fn sum(weight: Weight) -> Sum {

@@ -1,0 +1,378 @@
+//! What is in a process's heaps, as a page: what keeps its memory, its address space page by page,
+//! sizes, and heaps.
+
+use crate::account::report::{HeapLine, Loam, Report, Size};
+use crate::heap::figures::Figures;
+use crate::heap::source::Source;
+use crate::numbers;
+use crate::picture::bars::{Amount, Row, name_of_sizes, parts, power_of, sum};
+use crate::picture::map::Map;
+use crate::picture::packed;
+use crate::picture::page::{self, Template};
+use crate::picture::pins::{self, Line};
+use crate::profile::living;
+use anyhow::Result;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+const TEMPLATE: Template =
+    Template { html: include_str!("heap.html"), scripts: &[page::RASTER, include_str!("map.js")] };
+
+/// The page of what has been read of a process.
+pub fn draw(source: &dyn Source, report: &Report, figures: &Figures) -> Result<String> {
+    // The page does without, as where the process has ended meanwhile or has an older library.
+    let profile = living::find(source).ok().flatten();
+    render(report, figures, profile.as_ref().map(pins::of).as_deref())
+}
+
+/// `pins` is `None` where no profile says who has taken what.
+fn render(report: &Report, figures: &Figures, pins: Option<&[Line]>) -> Result<String> {
+    let map = Map::of(figures);
+    let (info, cells) = (packed::json(&map.info)?, map.packed()?);
+    page::render(&TEMPLATE, &Content::of(report, figures, pins, [info, cells]))
+}
+
+#[derive(Serialize)]
+struct Content<'a> {
+    title: String,
+    answer: String,
+    rest: &'a str,
+    advice: Vec<&'a str>,
+    facts: Vec<(&'static str, String)>,
+    whole: Row,
+    account: Vec<AccountLine>,
+    pins: Option<Vec<PinLine<'a>>>,
+    pinning_sizes: Vec<SizeLine>,
+    pinned: String,
+    sizes: Vec<Row>,
+    more_sizes: Vec<Row>,
+    histogram: Vec<Row>,
+    heaps: Vec<Row>,
+    more_heaps: Vec<Row>,
+    map_info: String,
+    map_cells: String,
+}
+
+#[derive(Serialize)]
+struct AccountLine {
+    name: &'static str,
+    color: &'static str,
+    size: String,
+    share: String,
+}
+
+#[derive(Serialize)]
+struct PinLine<'a> {
+    line: &'a Line,
+    pinned: String,
+    share: String,
+    live: String,
+    percent: String,
+}
+
+#[derive(Serialize)]
+struct SizeLine {
+    pinned: String,
+    blocks: String,
+    percent: String,
+    content: usize,
+}
+
+const ROWS_SHOWN: usize = 16;
+const PINS_SHOWN: usize = 12;
+
+impl<'a> Content<'a> {
+    fn of(
+        report: &'a Report,
+        figures: &Figures,
+        pins: Option<&'a [Line]>,
+        [map_info, map_cells]: [String; 2],
+    ) -> Content<'a> {
+        let mut sizes = size_rows(report, figures);
+        let more_sizes = sizes.split_off(sizes.len().min(ROWS_SHOWN));
+        let mut heaps = heap_rows(&report.heaps);
+        let more_heaps = heaps.split_off(heaps.len().min(ROWS_SHOWN));
+        let pinned_bytes = report.loam.between_bytes;
+        let named = pins.and_then(|pins| answer(pins, report));
+        let skipped = usize::from(named.is_none());
+        let first = report.advice.first().map_or("", String::as_str);
+        // Its first sentence; a point in a number has no blank behind it.
+        let (first, rest) = first.split_once(". ").unwrap_or((first, ""));
+        Content {
+            title: title(report),
+            answer: named.clone().unwrap_or_else(|| format!("{}.", first.trim_end_matches('.'))),
+            rest: if named.is_none() { rest } else { "" },
+            advice: report.advice.iter().skip(skipped).map(String::as_str).collect(),
+            facts: facts(report, figures),
+            whole: whole(report),
+            account: account_lines(report),
+            pins: pins.map(|pins| pin_lines(pins, pinned_bytes)),
+            pinning_sizes: pinning_sizes(report, figures),
+            pinned: numbers::bytes(pinned_bytes),
+            sizes,
+            more_sizes,
+            histogram: histogram(report, figures),
+            heaps,
+            more_heaps,
+            map_info,
+            map_cells,
+        }
+    }
+}
+
+fn title(report: &Report) -> String {
+    let size = numbers::bytes(report.resident_bytes);
+    let where_to = if report.is_live { "in memory" } else { "of loam's pages" };
+    format!("{}: {size} {where_to}", report.process)
+}
+
+/// Who keeps most, if that is a twentieth of the whole.
+fn answer(pins: &[Line], report: &Report) -> Option<String> {
+    let most = pins.first()?;
+    if most.pinned_bytes * 20 < report.resident_bytes {
+        return None;
+    }
+    let place = most.place.as_ref().map_or(String::new(), |place| format!(" ({place})"));
+    Some(format!(
+        "{} of {} in memory are free and cannot go back: blocks from {}{place} stand on their \
+         pages.",
+        numbers::bytes(most.pinned_bytes),
+        numbers::bytes(report.resident_bytes),
+        most.function,
+    ))
+}
+
+fn facts(report: &Report, figures: &Figures) -> Vec<(&'static str, String)> {
+    let loam = &report.loam;
+    let back = loam.idle_bytes + loam.cached_bytes + loam.dirty_bytes;
+    let live = figures.live();
+    let mut facts = vec![("in memory", numbers::bytes(report.resident_bytes))];
+    if let Some(peak) = report.peak_resident_bytes {
+        facts.push(("at most so far", numbers::bytes(peak)));
+    }
+    facts.push(("the program has", format!("{} in {} blocks", bytes(live.bytes), live.count)));
+    facts.push(("pinned: free, on pages in use", bytes(loam.between_bytes)));
+    facts.push(("would come back by a trim", bytes(back)));
+    facts
+}
+
+fn bytes(count: u64) -> String {
+    numbers::figure(count as f64, "B")
+}
+
+fn share(part: u64, whole: u64) -> String {
+    numbers::percent(part as f64 / (whole as f64).max(1.0))
+}
+
+/// What resident bytes of loam's are, and what they are drawn in.
+fn amounts(loam: &Loam) -> [Amount; 7] {
+    let amount = |name, color, bytes| Amount { name, color, bytes };
+    [
+        amount("live: blocks that the program has", "full", loam.live_bytes),
+        amount("pinned: free, on pages that blocks in use are on", "pinned", loam.between_bytes),
+        amount("free pages of spans", "free", loam.idle_bytes),
+        amount("pages that nobody uses", "free", loam.dirty_bytes),
+        amount("caches, and on the way to them", "cached", loam.cached_bytes + loam.waiting_bytes),
+        amount("never used: rests of pages", "rest", loam.unused_bytes),
+        amount("loam's records", "own", loam.metadata_bytes),
+    ]
+}
+
+fn all_amounts(report: &Report) -> Vec<Amount> {
+    let others = &report.others;
+    let other = |name, bytes| Amount { name, color: "other", bytes };
+    let not_loams = [
+        other("the C library's own heap", others.libc_heap_bytes),
+        other("stacks", others.stack_bytes),
+        other("files: code and data", others.file_bytes),
+        other("other mappings", others.mapping_bytes),
+        other("unexplained", u64::try_from(report.unexplained_bytes).unwrap_or(0)),
+    ];
+    amounts(&report.loam).into_iter().chain(not_loams).collect()
+}
+
+fn whole(report: &Report) -> Row {
+    let amounts = all_amounts(report);
+    let parts = parts(&amounts, sum(&amounts));
+    Row { name: String::new(), parts, figure: String::new(), content: None }
+}
+
+fn account_lines(report: &Report) -> Vec<AccountLine> {
+    let amounts = all_amounts(report);
+    let there = amounts.into_iter().filter(|amount| amount.bytes != 0);
+    let line = |amount: Amount| AccountLine {
+        name: amount.name,
+        color: amount.color,
+        size: bytes(amount.bytes),
+        share: share(amount.bytes, report.resident_bytes),
+    };
+    there.map(line).collect()
+}
+
+fn pin_lines(pins: &[Line], pinned_bytes: u64) -> Vec<PinLine<'_>> {
+    let longest = pins.first().map_or(1, |line| line.pinned_bytes.max(1)) as f64;
+    let shown = pins.iter().take(PINS_SHOWN).filter(|line| line.pinned_bytes != 0);
+    let mut lines = Vec::new();
+    for line in shown {
+        lines.push(PinLine {
+            line,
+            pinned: bytes(line.pinned_bytes),
+            share: share(line.pinned_bytes, pinned_bytes),
+            live: bytes(line.live_bytes),
+            percent: format!("{:.2}", line.pinned_bytes as f64 * 100.0 / longest),
+        });
+    }
+    lines
+}
+
+/// Sizes whose blocks stand nearly alone on their pages.
+fn pinning_sizes(report: &Report, figures: &Figures) -> Vec<SizeLine> {
+    let mut sizes: Vec<&Size> = report.sizes.iter().filter(|size| size.pinned_bytes != 0).collect();
+    sizes.sort_by_key(|size| std::cmp::Reverse(size.pinned_bytes));
+    let longest = sizes.first().map_or(1, |size| size.pinned_bytes.max(1)) as f64;
+    let line = |size: &&Size| SizeLine {
+        blocks: blocks(size.pinning_count, size.block_bytes),
+        pinned: bytes(size.pinned_bytes),
+        percent: format!("{:.2}", size.pinned_bytes as f64 * 100.0 / longest),
+        content: content_of(size.block_bytes, figures),
+    };
+    sizes.iter().take(PINS_SHOWN).map(line).collect()
+}
+
+fn blocks(count: u64, block_bytes: u64) -> String {
+    format!("{count} block{} of {block_bytes} bytes", if count == 1 { "" } else { "s" })
+}
+
+/// As the map has it.
+fn content_of(block_bytes: u64, figures: &Figures) -> usize {
+    let index = figures.classes.iter().position(|class| class.block_bytes == block_bytes);
+    4 + index.unwrap_or(0)
+}
+
+fn size_rows(report: &Report, figures: &Figures) -> Vec<Row> {
+    let longest = report.sizes.iter().map(|size| size.resident_bytes).max().unwrap_or(0);
+    let row = |size: &Size| {
+        let used = size.live_bytes + size.between_bytes + size.idle_bytes;
+        let amount = |name, color, bytes| Amount { name, color, bytes };
+        let amounts = [
+            amount("live", "full", size.live_bytes),
+            amount(
+                "pinned: free, on pages that blocks in use are on",
+                "pinned",
+                size.between_bytes,
+            ),
+            amount("free pages", "free", size.idle_bytes),
+            amount("caches, and the rest", "cached", size.resident_bytes.saturating_sub(used)),
+        ];
+        Row {
+            name: format!("{} bytes", size.block_bytes),
+            parts: parts(&amounts, longest),
+            figure: format!(
+                "{}, {} live",
+                bytes(size.resident_bytes),
+                share(size.live_bytes, size.resident_bytes)
+            ),
+            content: Some(content_of(size.block_bytes, figures)),
+        }
+    };
+    report.sizes.iter().filter(|size| size.resident_bytes != 0).map(row).collect()
+}
+
+/// Blocks that the program has, by the power of two that their size is below.
+fn histogram(report: &Report, figures: &Figures) -> Vec<Row> {
+    let small = report.sizes.iter().map(|size| (size.block_bytes, size.live_count));
+    let larger = figures.larger_counts.iter().map(|(bytes, count)| (*bytes, *count));
+    let mut bins: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+    for (size, count) in small.chain(larger).filter(|(_, count)| *count != 0) {
+        let (counts, bytes) = bins.entry(power_of(size)).or_default();
+        *counts += count;
+        *bytes += count * size;
+    }
+    let longest = bins.values().map(|(_, bytes)| *bytes).max().unwrap_or(0);
+    let row = |(power, (count, size)): (&u32, &(u64, u64))| Row {
+        name: name_of_sizes(*power),
+        parts: parts(&[Amount { name: "live", color: "full", bytes: *size }], longest),
+        figure: format!("{} in {count}", bytes(*size)),
+        content: None,
+    };
+    bins.iter().map(row).collect()
+}
+
+fn heap_rows(heaps: &[HeapLine]) -> Vec<Row> {
+    let longest = heaps.iter().map(|heap| heap.resident_bytes).max().unwrap_or(0);
+    let row = |heap: &HeapLine| Row {
+        name: heap.name.clone(),
+        parts: parts(&amounts(&heap.loam), longest),
+        figure: bytes(heap.resident_bytes),
+        content: None,
+    };
+    heaps.iter().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::account::sums::Account;
+    use crate::heap::source::Process;
+    use crate::picture::synthetic;
+
+    fn report() -> Report {
+        let figures = synthetic::figures();
+        let process = Process {
+            title: "process 1 (<q>)".to_owned(),
+            is_live: true,
+            mappings: Vec::new(),
+            threads: Vec::new(),
+            pid: None,
+            resident_bytes: Some(figures.resident.sum() + 100),
+            peak_bytes: Some(2 << 20),
+        };
+        Report::of(&Account::of(&process, &figures), &figures)
+    }
+
+    fn line(pinned_bytes: u64) -> Line {
+        Line {
+            function: "keep<char>".to_owned(),
+            place: Some("server.c:42".to_owned()),
+            callers: vec!["from main  server.c:7".to_owned()],
+            pinned_bytes,
+            live_bytes: 4480,
+            live_count: 40,
+        }
+    }
+
+    fn answer_with(pins: &[Line]) -> String {
+        Content::of(&report(), &synthetic::figures(), Some(pins), Default::default()).answer
+    }
+
+    #[test]
+    fn the_page_needs_nothing_else_and_names_are_escaped() {
+        let page = render(&report(), &synthetic::figures(), None).unwrap();
+        for outside in ["http:", "https:", "src=", "@import", "<q>"] {
+            assert!(!page.contains(outside), "{outside}");
+        }
+        assert!(page.contains("process 1 (&lt;q&gt;): 1.16 MiB in memory"), "{page}");
+        assert!(page.contains("profile=on"), "how to have lines");
+    }
+
+    #[test]
+    fn the_line_that_keeps_most_is_the_answer() {
+        let pins = [line(150_000)];
+        let content = answer_with(&pins);
+        assert!(content.starts_with("146 KiB of 1.16 MiB"), "{content}");
+        assert!(content.contains("keep<char> (server.c:42)"), "{content}");
+        let page = render(&report(), &synthetic::figures(), Some(&pins)).unwrap();
+        assert!(page.contains("keep&lt;char&gt;") && page.contains("94 %"), "{page}");
+        let few = [line(1000)];
+        let content = answer_with(&few);
+        assert!(content.contains("is live"), "{content}");
+    }
+
+    #[test]
+    fn sizes_count_as_many_blocks_as_there_are() {
+        let rows = histogram(&report(), &synthetic::figures());
+        let shown: Vec<_> = rows.iter().map(|row| (&*row.name, &*row.figure)).collect();
+        let expected = [("65 to 128 bytes", "4.38 KiB in 40"), ("to 1.00 MiB", "1.00 MiB in 1")];
+        assert_eq!(shown, expected);
+    }
+}

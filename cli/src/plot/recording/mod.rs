@@ -1,0 +1,83 @@
+//! A recording as a picture: what is live over time, and which pages that keeps.
+
+mod blocks; // those that are live
+mod page; // the page for a browser
+mod pages; // pages over time
+mod placement; // where blocks are
+mod raster; // pages by address and time
+mod reading; // all of a recording
+mod sums; // sizes, lifetimes, and what is live over time
+#[cfg(test)]
+mod synthetic; // a made recording
+mod time; // columns of a picture
+
+pub use page::render;
+pub use reading::read;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plot::recording::reading::Recording;
+    use crate::plot::recording::time::COLUMNS;
+    use nix::sys::resource::{UsageWho, getrusage};
+
+    fn drawn(event_count: u64, has_addresses: bool) -> (Recording, String) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("trace");
+        synthetic::write(&path, event_count, has_addresses);
+        let recording = read(&path).unwrap();
+        let page = render(std::slice::from_ref(&recording)).unwrap();
+        (recording, page)
+    }
+
+    #[test]
+    fn what_few_blocks_keep_is_seen_and_a_model_stands_in_for_addresses() {
+        let (recorded, page) = drawn(100_000, true);
+        let (modelled, other) = drawn(100_000, false);
+        let raster = &recorded.raster;
+        assert!(raster.fullness == modelled.raster.fullness, "the same places, the same picture");
+        assert!(!page.contains("of a model") && other.contains("of a model"));
+        let column = |column: usize| {
+            let rows = 0..raster.addresses.len();
+            let cells = rows.map(move |row| raster.fullness[row * COLUMNS + column]);
+            cells.filter(|cell| *cell != 0).collect::<Vec<u8>>()
+        };
+        // Sessions are left when the work of the first half is done.
+        let (working, rest) = (column(COLUMNS / 2 - 50), column(COLUMNS - 1));
+        assert!(
+            working.iter().filter(|cell| **cell > 85).count() * 2 > working.len(),
+            "{working:?}"
+        );
+        assert!(rest.iter().filter(|cell| **cell <= 10).count() * 2 > rest.len(), "{rest:?}");
+        let pairs = raster.kept_bytes.iter().zip(&recorded.sums.live_bytes);
+        assert!(pairs.skip(1).filter(|(kept, live)| kept < live).count() < COLUMNS / 20);
+        let says = "of them free.</p>";
+        assert!(page.contains(says), "{}", &page[..page.find("<dl").unwrap()]);
+    }
+
+    #[test]
+    #[ignore = "long: ten million events; of the release build the limits are 5 s and 200 MB"]
+    fn ten_million_events_are_drawn_soon_and_in_little_memory() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("trace");
+        synthetic::write(&path, 10_000_000, true);
+        let peak_kib = || {
+            let status = std::fs::read_to_string("/proc/self/status").unwrap();
+            let line = status.lines().find(|line| line.starts_with("VmHWM")).unwrap();
+            line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap()
+        };
+        // From here on.
+        std::fs::write("/proc/self/clear_refs", "5").unwrap();
+        let busy_seconds = || {
+            let time = getrusage(UsageWho::RUSAGE_THREAD).unwrap().user_time();
+            time.tv_sec() as f64 + time.tv_usec() as f64 * 1e-6
+        };
+        let begin = busy_seconds();
+        let page = render(&[read(&path).unwrap()]).unwrap();
+        let seconds = busy_seconds() - begin;
+        eprintln!("{seconds:.2} s, {} KiB at most, a page of {} bytes", peak_kib(), page.len());
+        assert!(peak_kib() < 200_000, "{} KiB", peak_kib());
+        assert!(page.len() < 2_000_000);
+        assert!(cfg!(debug_assertions) || seconds < 5.0, "{seconds} s");
+    }
+}

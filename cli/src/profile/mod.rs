@@ -1,0 +1,6 @@
+//! Heap profiles: which places in a program take memory, and which keep it.
+
+pub mod living; // of a process that runs, or a core
+pub mod stacks; // with names, and by lines of the program
+pub mod symbols; // names for addresses
+pub mod written; // as the library writes them

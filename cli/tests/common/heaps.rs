@@ -1,0 +1,90 @@
+//! Programs whose heaps are in a state that can be told.
+
+use super::fixture;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+
+/// How a program has loam in it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Linked {
+    Dynamic,
+    /// With musl, and no symbols.
+    StaticMusl,
+    StaticGlibc,
+}
+
+fn checkout(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
+}
+
+fn build(linked: Linked, source: &str, path: &Path) {
+    let (compiler, flags): (&str, &[&str]) = match linked {
+        Linked::Dynamic => ("cc", &["-g"]),
+        Linked::StaticMusl => ("musl-gcc", &["-static", "-s"]),
+        Linked::StaticGlibc => ("cc", &["-static", "-s"]),
+    };
+    let status = Command::new(compiler)
+        .args(["-O1", "-w", "-std=gnu11", "-fno-builtin", "-pthread", "-I"])
+        .arg(checkout("include"))
+        .arg("-I")
+        .arg(checkout("src"))
+        .args([fixture(source), checkout("src/loam.c")])
+        .args(flags)
+        .arg("-o")
+        .arg(path)
+        .status();
+    assert!(status.expect("a compiler").success(), "{compiler} {flags:?}");
+}
+
+/// A program of the fixture, compiled once.
+pub fn program(linked: Linked) -> PathBuf {
+    static BUILT: [OnceLock<()>; 3] = [OnceLock::new(), OnceLock::new(), OnceLock::new()];
+    // Test files run one after another, the tests of one file in one process.
+    let name = format!("heaps-{}", linked as usize);
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    BUILT[linked as usize].get_or_init(|| build(linked, "heaps.c", &path));
+    path
+}
+
+/// Plants what its first word says in lines that comments name; compiled at once.
+pub fn places(path: &Path) {
+    build(Linked::Dynamic, "places.c", path);
+}
+
+pub struct Running {
+    child: Child,
+    /// By its own count.
+    pub used_count: u64,
+    pub used_bytes: u64,
+}
+
+impl Running {
+    pub fn start(command: &mut Command) -> Running {
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("a started process");
+        let mut line = String::new();
+        let output = child.stdout.take().expect("its output");
+        BufReader::new(output).read_line(&mut line).expect("its line");
+        let mut numbers = line.split_whitespace().map(|word| word.parse().expect("a number"));
+        let (used_count, used_bytes) = (numbers.next().expect("a count"), numbers.next().unwrap());
+        Running { child, used_count, used_bytes }
+    }
+
+    pub fn of(linked: Linked, what: &str) -> Running {
+        // Nothing goes back by itself.
+        let mut command = Command::new(program(linked));
+        Running::start(command.arg(what).env("LOAM_OPTIONS", "purge_delay_ms=0"))
+    }
+
+    pub fn pid(&self) -> String {
+        self.child.id().to_string()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
