@@ -1,6 +1,6 @@
-# History, checks and repacking of a clone of this repository.
+# History, checks and repacking of a clone of this repository, with its last hundred commits.
 source=$(git -C "$SCRIPT_FOLDER" rev-parse --show-toplevel)
-git -c safe.directory='*' clone --quiet --no-local "$source" clone
+git -c safe.directory='*' clone --quiet --depth 100 "file://$source" clone
 cd clone
 git log --stat --format='%H %s' | sha256sum
 git fsck --full --strict 2>&1

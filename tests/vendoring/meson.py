@@ -2,6 +2,7 @@
 """loam as a Meson subproject: both dependencies, from the folder and from a wrap, and refusals."""
 import os
 import shutil
+import subprocess
 import unittest
 
 from support import API_PROGRAM, ROOT, VendoringTest, run
@@ -28,10 +29,15 @@ class Meson(VendoringTest):
         self.write("meson.build", PROJECT)
         self.write_wrap()
 
+    @classmethod
+    def setUpClass(cls):
+        cls.made = cls.shared_folder()
+        subprocess.run([os.path.join(ROOT, "scripts", "dist.py"), cls.made], check=True)
+
     def write_wrap(self):
         """What `make dist` writes, with its tarball where Meson looks for one."""
         dist = self.path("subprojects", "packagefiles")
-        self.succeed(os.path.join(ROOT, "scripts", "dist.py"), dist)
+        shutil.copytree(self.made, dist)
         os.rename(os.path.join(dist, "loam.wrap"), self.path("subprojects", "loam.wrap"))
 
     def configure(self, *arguments):

@@ -54,6 +54,13 @@ class VendoringTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
 
+    @classmethod
+    def shared_folder(cls):
+        """One for what all tests of a class use, and none changes."""
+        folder = tempfile.TemporaryDirectory(prefix="loam-vendoring-")
+        cls.addClassCleanup(folder.cleanup)
+        return folder.name
+
     def path(self, *names):
         return os.path.join(self.folder, *names)
 
