@@ -320,6 +320,7 @@ mod tests {
         let figures = synthetic::figures();
         let process = Process {
             title: "process 1 (<q>)".to_owned(),
+            name: "<q>".to_owned(),
             is_live: true,
             mappings: Vec::new(),
             threads: Vec::new(),
