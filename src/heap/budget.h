@@ -31,10 +31,16 @@ void lm_budget_tick(struct lm_heap *heap);
 /* The heap's thread has ended, and what it kept is kept by nobody, or counted elsewhere. */
 void lm_budget_end(struct lm_heap *heap);
 
+/* Whether the option cache_bytes is a number, and that is reached. */
+LM_INLINE bool lm_budget_reaches_option(void) {
+  size_t most = LM_OPTION(cache_bytes);
+  return LM_UNLIKELY(most != LM_CACHE_AUTO) && lm_load_relaxed(&lm_budget_kept_bytes) >= most;
+}
+
 LM_INLINE bool lm_budget_exceeded(void) {
   if (lm_pressed(LM_PRESSURE_SOME)) return true;
-  size_t kept_bytes = lm_load_relaxed(&lm_budget_kept_bytes), most = LM_OPTION(cache_bytes);
-  if (LM_UNLIKELY(most != LM_CACHE_AUTO)) return kept_bytes >= most;
+  if (LM_UNLIKELY(LM_OPTION(cache_bytes) != LM_CACHE_AUTO)) return lm_budget_reaches_option();
+  size_t kept_bytes = lm_load_relaxed(&lm_budget_kept_bytes);
   if (LM_LIKELY(kept_bytes <= LM_BUDGET_SHARED_BYTES * lm_pool_count)) return false;
   return (uint64_t)kept_bytes * lm_load_relaxed(&lm_pool_thread_count) >
          LM_OPTION(heap_cache_bytes);

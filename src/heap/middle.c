@@ -144,7 +144,8 @@ static void purge_down_to(struct lm_middle *middle, size_t keep) {
 
 /* Purges early if there is much to purge and credit for it. */
 static void purge_middle_early(struct lm_middle *middle) {
-  bool pressed = lm_pressed(LM_PRESSURE_SOME);
+  bool pressed = lm_pressed(LM_PRESSURE_SOME) || lm_budget_reaches_option();
+  if (LM_UNLIKELY(LM_OPTION(cache_bytes) != LM_CACHE_AUTO) && !pressed) return;
   size_t keep = pressed ? 0 : pages_in(KEEP_BYTES) + middle->used_count / KEEP_FRACTION;
   if (LM_LIKELY(middle->dirty_count <= keep) || LM_OPTION(purge_delay_ms) == 0) return;
   if (middle->debt_count >= pages_in(CREDIT_BYTES) && !pressed) return;

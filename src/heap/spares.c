@@ -25,7 +25,8 @@ static bool give_excess(struct lm_heap *heap) {
   struct lm_spares *spares = &heap->spares;
   size_t used = heap->slice_count, count_before = spares->count;
   lm_budget_report(heap);
-  size_t limit = used + SPARE_SLICES + used / SPARE_FRACTION;
+  size_t limit = used;
+  if (LM_LIKELY(!lm_budget_reaches_option())) limit += SPARE_SLICES + used / SPARE_FRACTION;
   if (spares->learning.learnt_count > limit && !lm_budget_exceeded())
     limit = spares->learning.learnt_count;
   for (int i = 0; i < GIVEN_PER_FREE && used + spares->count > limit; i++) give_spare(heap);

@@ -13,6 +13,8 @@
  *      against a credit, and without credit only the clock purges. Credit grows with time: a
  *      process pays for at most LM_POOL_CREDIT_BYTES of faults too many, and as many each
  *      LM_POOL_CREDIT_MS.
+ *      If the option cache_bytes is a number, more than a pool's share of it is what is too much,
+ *      and no credit is needed.
  *   3. The more is free, the faster the clock turns, and calls that free much turn it, too: a
  *      process that stops calling keeps little more than what it has freed last.
  *

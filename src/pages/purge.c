@@ -106,7 +106,16 @@ static bool turn_region(struct lm_region *region, size_t *left) {
 #define THREADS_PER_HURRY 4
 #define HURRY_MAX 8
 
+/* A pool's share of what the option cache_bytes says, if that is a number. */
+static bool option_page_count(size_t *count) {
+  size_t most = LM_OPTION(cache_bytes);
+  *count = most / lm_pool_count >> lm_os.page_shift;
+  return LM_UNLIKELY(most != LM_CACHE_AUTO);
+}
+
 static size_t calm_page_count(const struct lm_pool *pool) {
+  size_t count;
+  if (option_page_count(&count)) return count;
   size_t share = CALM_SHARED_BYTES / lm_max(lm_load_relaxed(&lm_pool_thread_count), 1);
   return (lm_max(share, CALM_BYTES) >> lm_os.page_shift) + lm_runs_used_pages(pool) / CALM_FRACTION;
 }
@@ -172,13 +181,16 @@ static void grow_credit(struct lm_pool *pool) {
 
 /* So many dirty pages are kept. */
 static size_t kept_page_count(const struct lm_pool *pool) {
+  size_t count;
   if (lm_pressed(LM_PRESSURE_SOME)) return 0;
+  if (option_page_count(&count)) return count;
   return ((LM_POOL_KEEP_BYTES / lm_pool_count) >> lm_os.page_shift) +
          lm_runs_used_pages(pool) / 16;
 }
 
 static bool has_credit(const struct lm_pool *pool) {
-  return pool->credit_page_count > 0 || lm_pressed(LM_PRESSURE_SOME);
+  return pool->credit_page_count > 0 || lm_pressed(LM_PRESSURE_SOME) ||
+         LM_OPTION(cache_bytes) != LM_CACHE_AUTO;
 }
 
 /* Purges early in the region, until `keep` dirty pages are left in the pool, up to `*left` pages.
