@@ -96,6 +96,12 @@ static bool turn_region(struct lm_region *region, size_t *left) {
 #define REGIONS_PER_TURN 32
 #define ENDED_PER_TURN 4
 
+/* Whether the option cache_bytes is a number, and a pool's share of that. */
+static bool option_bounds(void) { return LM_UNLIKELY(LM_OPTION(cache_bytes) != LM_CACHE_AUTO); }
+static LM_COLD size_t option_page_count(void) {
+  return LM_OPTION(cache_bytes) / lm_pool_count >> lm_os.page_shift;
+}
+
 /* So much may be free and dirty without hurry, or more where there are few threads, each of which
  * may take much at once; and a part of what is used. With more of it the clock turns in proportion
  * faster, so that what is free goes back the sooner, the more there is, while what is taken again
@@ -106,16 +112,7 @@ static bool turn_region(struct lm_region *region, size_t *left) {
 #define THREADS_PER_HURRY 4
 #define HURRY_MAX 8
 
-/* A pool's share of what the option cache_bytes says, if that is a number. */
-static bool option_page_count(size_t *count) {
-  size_t most = LM_OPTION(cache_bytes);
-  *count = most / lm_pool_count >> lm_os.page_shift;
-  return LM_UNLIKELY(most != LM_CACHE_AUTO);
-}
-
 static size_t calm_page_count(const struct lm_pool *pool) {
-  size_t count;
-  if (option_page_count(&count)) return count;
   size_t share = CALM_SHARED_BYTES / lm_max(lm_load_relaxed(&lm_pool_thread_count), 1);
   return (lm_max(share, CALM_BYTES) >> lm_os.page_shift) + lm_runs_used_pages(pool) / CALM_FRACTION;
 }
@@ -126,7 +123,7 @@ static uint64_t turn_ms(const struct lm_pool *pool) {
   size_t dirty_count = lm_load_relaxed(&pool->dirty_page_count);
   uint64_t ms = LM_OPTION(purge_delay_ms) / 2;
   if (lm_pressed(LM_PRESSURE_SOME)) return 0;
-  if (dirty_count <= calm_count) return ms;
+  if (dirty_count <= calm_count || option_bounds()) return ms;
   size_t hurry = lm_load_relaxed(&lm_pool_thread_count) / THREADS_PER_HURRY;
   return ms * calm_count / dirty_count / lm_max(1, lm_min(hurry, HURRY_MAX));
 }
@@ -181,16 +178,15 @@ static void grow_credit(struct lm_pool *pool) {
 
 /* So many dirty pages are kept. */
 static size_t kept_page_count(const struct lm_pool *pool) {
-  size_t count;
   if (lm_pressed(LM_PRESSURE_SOME)) return 0;
-  if (option_page_count(&count)) return count;
+  if (option_bounds()) return option_page_count();
   return ((LM_POOL_KEEP_BYTES / lm_pool_count) >> lm_os.page_shift) +
          lm_runs_used_pages(pool) / 16;
 }
 
 static bool has_credit(const struct lm_pool *pool) {
   return pool->credit_page_count > 0 || lm_pressed(LM_PRESSURE_SOME) ||
-         LM_OPTION(cache_bytes) != LM_CACHE_AUTO;
+         option_bounds();
 }
 
 /* Purges early in the region, until `keep` dirty pages are left in the pool, up to `*left` pages.
