@@ -37,8 +37,11 @@
 #if !defined(LM_HARDENED_FREES)
 #define LM_HARDENED_FREES (LM_HARDENED && !LM_CHECKING) /* 1: api/hardened.h */
 #endif
-#define LM_HARDENED_ANY \
-  (LM_HARDENED_LINKS || LM_HARDENED_ORDER || LM_HARDENED_GUARDS || LM_HARDENED_FREES)
+#if LM_HARDENED_LINKS || LM_HARDENED_ORDER || LM_HARDENED_GUARDS || LM_HARDENED_FREES
+#define LM_HARDENED_ANY 1
+#else
+#define LM_HARDENED_ANY 0
+#endif
 #if !defined(LM_NO_OPERATORS)
 #define LM_NO_OPERATORS 0 /* 1: operators new and delete are left to the C++ runtime */
 #endif
