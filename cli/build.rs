@@ -1,6 +1,8 @@
 //! What the command carries in itself: a libloam.so, where the command is to work alone. A release
 //! names the library in LOAM_EMBED_LIBRARY; the packaged crate compiles the one C file that it
-//! brings. In loam's repository the library lies beside the command, which carries none.
+//! brings. In loam's repository the library lies beside the command, which carries none. What
+//! records programs, and what replays that, is compiled for the machine's own C library; a release,
+//! whose command is linked with another one, names the folder with both in LOAM_EMBED_TOOLS.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -28,8 +30,17 @@ const FLAGS: [&str; 16] = [
     "-Wl,--as-needed",
 ];
 
+const TOOLS_NAMED: &str = "LOAM_EMBED_TOOLS";
+/// Name, source, and what it is compiled and linked with.
+const TOOLS: [(&str, &str, &[&[&str]]); 2] = [
+    ("recorder.so", "src/record/recorder.c", &[&FLAGS, &["-fno-omit-frame-pointer"]]),
+    ("replayer", "src/bench/replay_run/replayer.c", &[&["-pthread", "-fno-builtin"]]),
+];
+
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=src/record/layout.h");
+    println!("cargo::rerun-if-env-changed={TOOLS_NAMED}");
     println!("cargo::rerun-if-env-changed={NAMED}");
     let folder = |name| PathBuf::from(std::env::var_os(name).expect("cargo sets it"));
     let carried = folder("OUT_DIR").join("libloam.so");
@@ -38,11 +49,23 @@ fn main() {
     let source = package.join("vendor/loam.c");
     let outcome = match std::env::var_os(NAMED).filter(|path| !path.is_empty()) {
         Some(path) => copy(Path::new(&path), &carried),
-        None if !is_in_repository && source.exists() => compile(&source, &carried),
+        None if !is_in_repository && source.exists() => compile(&source, &carried, &FLAGS),
         None => std::fs::write(&carried, "").map_err(|error| about(&carried, &error)),
     };
+    stop_unless(outcome, "libloam.so");
+    for (name, source, flags) in TOOLS {
+        let carried = folder("OUT_DIR").join(name);
+        let outcome = match std::env::var_os(TOOLS_NAMED).filter(|path| !path.is_empty()) {
+            Some(path) => copy(&Path::new(&path).join(name), &carried),
+            None => compile(&package.join(source), &carried, &flags.concat()),
+        };
+        stop_unless(outcome, name);
+    }
+}
+
+fn stop_unless(outcome: Result<(), String>, name: &str) {
     if let Err(text) = outcome {
-        println!("cargo::error=cannot put libloam.so into the command: {text}");
+        println!("cargo::error=cannot put {name} into the command: {text}");
         std::process::exit(1);
     }
 }
@@ -55,18 +78,18 @@ fn copy(library: &Path, carried: &Path) -> Result<(), String> {
     println!("cargo::rerun-if-changed={}", library.display());
     let bytes = std::fs::read(library).map_err(|error| about(library, &error))?;
     if !bytes.starts_with(b"\x7fELF") {
-        return Err(format!("{} ({NAMED}) is not a library", library.display()));
+        return Err(format!("{} is not compiled for Linux", library.display()));
     }
     std::fs::write(carried, bytes).map_err(|error| about(carried, &error))
 }
 
-fn compile(source: &Path, carried: &Path) -> Result<(), String> {
+fn compile(source: &Path, carried: &Path, flags: &[&str]) -> Result<(), String> {
     println!("cargo::rerun-if-changed={}", source.display());
     let mut build = cc::Build::new();
     build.std("gnu11").opt_level(2).debug(false).define("NDEBUG", None).define("LM_SHARED", "1");
     let compiler = build.try_get_compiler().map_err(|error| error.to_string())?;
     let mut command = compiler.to_command();
-    command.args(FLAGS).arg(source).arg("-o").arg(carried).arg("-lgcc");
+    command.args(flags).arg(source).arg("-o").arg(carried).arg("-lgcc");
     succeed(&mut command)
 }
 

@@ -20,6 +20,7 @@ Examples:
   loam verify 4711                        does the running process 4711?
   loam explain 4711                       where is its memory?
   loam prof --leaks -- ./program          which places in it never free what they take?
+  loam record -- ./program                what does it take and free?
   loam graft libc.a                       put loam into a C library for static programs
   loam bench -- make -j8                  compare allocators on it";
 
@@ -88,6 +89,23 @@ Examples:
 
 Exit status: that of PROGRAM; 0 for a file; 2 if there is no profile.";
 
+const RECORD_EXAMPLES: &str = "\
+Examples:
+  loam record -- python3 script.py                   what python3 takes and frees, in python3.trace
+  loam record --output job.trace -- ./job --fast
+  loam record --loam --addresses -- ./job            on loam, with the addresses of its blocks
+
+Exit status: that of PROGRAM; 127 if it is not found, 126 if it cannot be executed, 125 if it cannot
+be recorded (it is then not started), 2 if nothing was recorded.";
+
+const REPLAY_EXAMPLES: &str = "\
+Examples:
+  loam replay job.trace --with loam,glibc,jemalloc
+  loam replay job.trace --runs 5 --html page.html    with memory over time, for a browser
+
+Exit status: 0; 1 if a run failed under the baseline or under loam; 2 if nothing could be measured;
+130 if interrupted, after printing what was measured.";
+
 const TRACE_EXAMPLES: &str = "\
 Examples:
   loam trace stats server.trace                     what does the program allocate?
@@ -139,6 +157,8 @@ pub enum Verb {
     Stats(StatsArguments),
     Top(TopArguments),
     Prof(ProfArguments),
+    Record(RecordArguments),
+    Replay(Box<ReplayArguments>),
     Trace(TraceArguments),
     Graft(GraftArguments),
     Bench(Box<BenchArguments>),
@@ -393,6 +413,69 @@ pub enum ProfFigure {
     Retained,
     /// What its blocks keep on pages that are nine tenths empty; of a process or a core
     Pinned,
+}
+
+/// Record what a program takes and frees
+///
+/// Runs PROGRAM as it is, and writes down each call of malloc, free and their relatives: sizes,
+/// threads, times, and the order in which blocks pass from thread to thread; nothing of what is in
+/// its memory. Signals and the exit status are the program's own. What it starts itself is not
+/// recorded; a program that it becomes (exec) is, in its place.
+#[derive(Debug, Args)]
+#[command(after_help = RECORD_EXAMPLES)]
+pub struct RecordArguments {
+    /// Write the recording to FILE [default: PROGRAM.trace]
+    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+
+    /// Record who calls, too, by frame pointers: build with -fno-omit-frame-pointer
+    #[arg(long)]
+    pub stacks: bool,
+
+    /// Record where blocks are, too
+    #[arg(long)]
+    pub addresses: bool,
+
+    /// Run PROGRAM on loam meanwhile
+    #[arg(long)]
+    pub loam: bool,
+
+    #[command(flatten)]
+    pub library: LibraryArguments,
+
+    /// The program and its arguments
+    #[arg(required = true, last = true)]
+    #[arg(value_name = "PROGRAM", value_hint = ValueHint::CommandWithArguments)]
+    pub command: Vec<OsString>,
+}
+
+/// Compare allocators on a recording: time, memory, page faults
+///
+/// Does what the recorded program did with its allocator, and nothing else, as fast as it can: the
+/// same calls, by as many threads, and each block in the order in which it passed from thread to
+/// thread. Writes to the pages that the program wrote to. Measured and judged as by bench.
+#[derive(Debug, Args)]
+#[command(after_help = REPLAY_EXAMPLES)]
+pub struct ReplayArguments {
+    /// A recording
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub trace: PathBuf,
+
+    /// Measured rounds: in each, every allocator runs once
+    #[arg(long, value_name = "N", default_value = "10", value_parser = rounds)]
+    pub runs: usize,
+
+    /// Measure for this long instead, and at least three rounds
+    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
+    #[arg(conflicts_with = "runs")]
+    pub time: Option<Duration>,
+
+    /// The allocator that the others are compared with
+    #[arg(long, value_name = "NAME", default_value = "glibc")]
+    pub baseline: String,
+
+    #[command(flatten)]
+    pub measuring: MeasuringArguments,
 }
 
 /// Say what a recording of a program's allocations holds, and read those of other tools

@@ -1,9 +1,9 @@
-//! The `loam` command. Verbs: `run`, `verify`, `explain`, `plot`, `stats`, `top`, `prof`, `trace`,
-//! `graft`, `bench`; each has a folder of its own.
+//! The `loam` command. Verbs: `run`, `verify`, `explain`, `plot`, `stats`, `top`, `prof`, `record`,
+//! `replay`, `trace`, `graft`, `bench`; each has a folder of its own.
 
 mod account; // where the memory of a process is
 mod arguments; // the command line: every verb, option and help text
-mod bench; // verb: compare allocators
+mod bench; // verbs: compare allocators, on programs and on recordings
 mod binary; // what files of programs and libraries say
 mod completions; // verb: shell completions
 mod explain; // verb: say where a process's memory is
@@ -17,6 +17,7 @@ mod plot; // verb: draw the memory of a process
 mod process; // programs that run, or are to
 mod prof; // verb: say which places in a program take memory
 mod profile; // heap profiles
+mod record; // verb: record what a program takes and frees
 mod replace; // files that take the place of others
 mod run; // verb: run a program on loam
 mod stats; // verb: figures of a process
@@ -45,6 +46,8 @@ fn main() -> ExitCode {
         Verb::Stats(arguments) => stats::stats(&arguments),
         Verb::Top(arguments) => top::top(&arguments),
         Verb::Prof(arguments) => prof::prof(&arguments),
+        Verb::Record(arguments) => record::record(&arguments),
+        Verb::Replay(arguments) => bench::replay(&arguments),
         Verb::Trace(arguments) => traces::trace(&arguments),
         Verb::Graft(arguments) => graft::graft(&arguments),
         Verb::Bench(arguments) => bench::bench(*arguments),

@@ -5,8 +5,20 @@ mod common;
 use common::{Workshop, loam};
 use predicates::str::contains;
 
-const VERBS: [&str; 10] =
-    ["run", "verify", "explain", "plot", "stats", "top", "trace", "graft", "man", "completions"];
+const VERBS: [&str; 12] = [
+    "run",
+    "verify",
+    "explain",
+    "plot",
+    "stats",
+    "top",
+    "record",
+    "replay",
+    "trace",
+    "graft",
+    "man",
+    "completions",
+];
 
 #[test]
 fn help_names_every_verb_and_gives_examples() {
@@ -14,7 +26,9 @@ fn help_names_every_verb_and_gives_examples() {
     for verb in VERBS {
         assert = assert.stdout(contains(verb));
     }
-    for verb in ["run", "verify", "explain", "plot", "stats", "top", "trace", "graft"] {
+    for verb in
+        ["run", "verify", "explain", "plot", "stats", "top", "record", "replay", "trace", "graft"]
+    {
         loam()
             .args([verb, "--help"])
             .assert()

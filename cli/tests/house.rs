@@ -9,8 +9,10 @@ type Module = Vec<String>;
 /// From each module to those that it uses.
 type Graph = BTreeMap<Module, BTreeSet<Module>>;
 
-const VERBS: [&str; 10] =
-    ["run", "verify", "explain", "plot", "stats", "top", "prof", "traces", "graft", "bench"];
+const VERBS: [&str; 11] = [
+    "run", "verify", "explain", "plot", "stats", "top", "prof", "record", "traces", "graft",
+    "bench",
+];
 
 /// What files of tests alone are called.
 const TESTS: [&str; 2] = ["_tests", "synthetic"];

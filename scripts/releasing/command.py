@@ -16,6 +16,17 @@ done
 exec {zig} {arguments} "$@"
 """
 
+# As cli/build.rs has them.
+TOOLS = [
+    ("recorder.so", "record/recorder.c", [
+        "-shared", "-fPIC", "-ftls-model=initial-exec", "-fvisibility=hidden", "-fno-plt",
+        "-fno-builtin-malloc", "-fexceptions", "-fno-stack-protector", "-fno-lto", "-nostdlib",
+        "-Wl,-z,now", "-Wl,-z,nodelete", "-Wl,-z,noexecstack", "-Wl,--hash-style=gnu",
+        "-Wl,--as-needed", "-fno-omit-frame-pointer", f"-ffile-prefix-map={ROOT}=."]),
+    ("replayer", "bench/replay_run/replayer.c", [
+        "-pthread", "-fno-builtin", f"-ffile-prefix-map={ROOT}=."]),
+]
+
 
 def zig():
     """Zig's command, as a shell takes it."""
@@ -65,6 +76,17 @@ def profile_of(is_soon):
     return "release", "release", {}
 
 
+def compile_tools(processor, build):
+    """The folder of what the command carries to record and replay programs. These are linked with
+    other C libraries than the command's, so that their own compiler makes them."""
+    folder = f"{build}/tools-{processor.name}"
+    os.makedirs(folder, exist_ok=True)
+    for name, source, flags in TOOLS:
+        output_of(processor.c_compiler(), "-std=gnu11", "-O2", *flags, f"{ROOT}/cli/src/{source}",
+                  "-o", f"{folder}/{name}", "-lgcc", what=f"{name} for {processor.name}")
+    return folder
+
+
 def compile_command(processor, library, build, is_soon):
     """The path of the command. Cargo's folder serves all processors."""
     profile, folder, settings = profile_of(is_soon)
@@ -77,7 +99,9 @@ def compile_command(processor, library, build, is_soon):
     output_of("cargo", "build", "--locked", "--package", "loam", "--profile", profile,
               "--target", target, "--target-dir", build + "/cargo", *arguments, environment={
                   **settings, "RUSTC": rustc, **({"RUSTC_BOOTSTRAP": "1"} if arguments else {}),
-                  "LOAM_EMBED_LIBRARY": library, "CC_" + name: compiler, "AR_" + name: archiver,
+                  "LOAM_EMBED_LIBRARY": library,
+                  "LOAM_EMBED_TOOLS": compile_tools(processor, build),
+                  "CC_" + name: compiler, "AR_" + name: archiver,
                   f"CARGO_TARGET_{name.upper()}_LINKER": compiler,
                   f"CARGO_TARGET_{name.upper()}_RUSTFLAGS": " ".join(flags),
               }, what=f"the command for {processor.name}")

@@ -1,6 +1,8 @@
-//! The verbs: `loam bench`, `loam bench suite`, `loam bench report`.
+//! The verbs: `loam bench`, `loam bench suite`, `loam bench report`, `loam replay`.
 
-use crate::arguments::{BenchArguments, BenchCommandArguments, BenchReportArguments, BenchVerb};
+use crate::arguments::{
+    BenchArguments, BenchCommandArguments, BenchReportArguments, BenchVerb, ReplayArguments,
+};
 use crate::bench::choice::{find_allocators, list_allocators, with_baseline};
 use crate::bench::judge::results::Better;
 use crate::bench::kept::{self, Request};
@@ -10,7 +12,7 @@ use crate::bench::measure::rounds::{Amount, Stop};
 use crate::bench::measure::runner;
 use crate::bench::measure::workload::{Figure, Kind, Server, Workload};
 use crate::bench::session::Session;
-use crate::bench::suite_run;
+use crate::bench::{replay_run, suite_run};
 use crate::failure::{Failure, reason};
 use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
@@ -20,13 +22,20 @@ use std::process::ExitCode;
 const INTERRUPTED: u8 = 130;
 
 pub fn bench(arguments: BenchArguments) -> Result<ExitCode, Failure> {
-    ctrlc::set_handler(runner::interrupt).context("cannot handle signals")?;
-    let outcome = match arguments.verb {
+    interruptible(|| match &arguments.verb {
         None => of_command(&arguments.command),
-        Some(BenchVerb::Suite(suite)) => suite_run::run(&suite),
-        Some(BenchVerb::Report(kept)) => of_kept(&kept),
-    };
-    match outcome {
+        Some(BenchVerb::Suite(suite)) => suite_run::run(suite),
+        Some(BenchVerb::Report(kept)) => of_kept(kept),
+    })
+}
+
+pub fn replay(arguments: &ReplayArguments) -> Result<ExitCode, Failure> {
+    interruptible(|| replay_run::run(arguments))
+}
+
+fn interruptible(run: impl FnOnce() -> Result<ExitCode>) -> Result<ExitCode, Failure> {
+    ctrlc::set_handler(runner::interrupt).context("cannot handle signals")?;
+    match run() {
         Err(cause) if runner::is_interrupted() => Err(Failure { status: INTERRUPTED, cause }),
         Ok(_) if runner::is_interrupted() => Ok(ExitCode::from(INTERRUPTED)),
         outcome => Ok(outcome?),

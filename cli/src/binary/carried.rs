@@ -1,8 +1,9 @@
-//! The libloam.so that a command made to work alone carries. It is written out, as loaders preload
-//! files, in every process that the program starts, too.
+//! What the command carries in itself: what records and what replays, and the libloam.so of a
+//! command made to work alone. It is written out, as loaders load files, in every process that the
+//! program starts, too.
 
 use crate::failure::in_one_line;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use nix::sys::statvfs::{FsFlags, statvfs};
 use nix::unistd::geteuid;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -10,29 +11,67 @@ use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+struct Carried {
+    bytes: &'static [u8],
+    name: &'static str,
+    /// Behind the version and what tells it from others of its name.
+    end: &'static str,
+    mode: u32,
+}
+
 /// Empty in a command that has its library beside it (build.rs).
-const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libloam.so"));
+const LIBRARY: Carried = Carried {
+    bytes: include_bytes!(concat!(env!("OUT_DIR"), "/libloam.so")),
+    name: "libloam",
+    end: ".so",
+    mode: 0o644,
+};
+const RECORDER: Carried = Carried {
+    bytes: include_bytes!(concat!(env!("OUT_DIR"), "/recorder.so")),
+    name: "loam-recorder",
+    end: ".so",
+    mode: 0o644,
+};
+const REPLAYER: Carried = Carried {
+    bytes: include_bytes!(concat!(env!("OUT_DIR"), "/replayer")),
+    name: "loam-replayer",
+    end: "",
+    mode: 0o755,
+};
 
 /// What LD_PRELOAD takes for the end of a path.
 const SEPARATORS: &[u8] = b" :\t\n";
 
 /// The library as a file, if this command carries one.
 pub fn library() -> Result<Option<PathBuf>> {
-    if LIBRARY.is_empty() {
+    if LIBRARY.bytes.is_empty() {
         return Ok(None);
     }
+    let instead = "; name one with --library PATH or LOAM_LIBRARY";
+    file(&LIBRARY).map_err(|refusals| anyhow!("{refusals}{instead}")).map(Some)
+}
+
+/// What is preloaded into a program that is recorded.
+pub fn recorder() -> Result<PathBuf> {
+    file(&RECORDER).map_err(|refusals| anyhow!(refusals))
+}
+
+/// The program that does what a recording says.
+pub fn replayer() -> Result<PathBuf> {
+    file(&REPLAYER).map_err(|refusals| anyhow!(refusals))
+}
+
+fn file(carried: &Carried) -> std::result::Result<PathBuf, String> {
     let mut refusals = Vec::new();
     for folder in folders() {
-        match written(LIBRARY, &folder) {
-            Ok(path) => return Ok(Some(path)),
+        match written(carried, &folder) {
+            Ok(path) => return Ok(path),
             Err(cause) => refusals.push(in_one_line(&cause)),
         }
     }
-    bail!(
-        "cannot write out the libloam.so that this command carries: {}; name one with --library \
-         PATH or LOAM_LIBRARY",
-        refusals.join("; ")
-    )
+    let (name, end) = (carried.name, carried.end);
+    let refusals = refusals.join("; ");
+    Err(format!("cannot write out the {name}{end} that this command carries: {refusals}"))
 }
 
 pub fn can_be_preloaded(path: &Path) -> bool {
@@ -53,8 +92,8 @@ fn folders() -> Vec<PathBuf> {
     cache.into_iter().chain([temporary.join(format!("loam-{user}"))]).collect()
 }
 
-/// The file with these bytes in a folder that is this user's alone.
-fn written(bytes: &[u8], folder: &Path) -> Result<PathBuf> {
+/// The file in a folder that is this user's alone.
+fn written(carried: &Carried, folder: &Path) -> Result<PathBuf> {
     let shown = folder.display();
     if !can_be_preloaded(folder) {
         bail!("{shown}: LD_PRELOAD cannot hold a path with a space or colon");
@@ -67,10 +106,10 @@ fn written(bytes: &[u8], folder: &Path) -> Result<PathBuf> {
     if flags.contains(FsFlags::ST_NOEXEC) {
         bail!("{shown}: nothing there can be executed (mounted noexec)");
     }
-    let path = folder.join(name_of(bytes));
-    let is_there = std::fs::read(&path).is_ok_and(|there| there == bytes);
+    let path = folder.join(name_of(carried));
+    let is_there = std::fs::read(&path).is_ok_and(|there| there == carried.bytes);
     if !is_there {
-        replace(&path, bytes, folder)
+        replace(&path, carried, folder)
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(path)
@@ -92,17 +131,18 @@ fn refuse_foreign(folder: &Path) -> Result<()> {
 }
 
 /// Another library has another name: programs may run on the one that was there.
-fn name_of(bytes: &[u8]) -> String {
+fn name_of(carried: &Carried) -> String {
     let mut hasher = DefaultHasher::new();
-    bytes.hash(&mut hasher);
-    format!("libloam-{}-{:016x}.so", env!("CARGO_PKG_VERSION"), hasher.finish())
+    carried.bytes.hash(&mut hasher);
+    let (version, hash) = (env!("CARGO_PKG_VERSION"), hasher.finish());
+    format!("{}-{version}-{hash:016x}{}", carried.name, carried.end)
 }
 
 /// In one step, so that no program meets half a library.
-fn replace(path: &Path, bytes: &[u8], folder: &Path) -> Result<()> {
+fn replace(path: &Path, carried: &Carried, folder: &Path) -> Result<()> {
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(bytes)?;
-    file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644))?;
+    file.write_all(carried.bytes)?;
+    file.as_file().set_permissions(std::fs::Permissions::from_mode(carried.mode))?;
     file.persist(path)?;
     Ok(())
 }
@@ -110,6 +150,10 @@ fn replace(path: &Path, bytes: &[u8], folder: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn written(bytes: &'static [u8], folder: &Path) -> Result<PathBuf> {
+        super::written(&Carried { bytes, name: "libloam", end: ".so", mode: 0o644 }, folder)
+    }
 
     fn refusal(folder: &Path) -> String {
         in_one_line(&written(b"library", folder).expect_err("a refusal"))

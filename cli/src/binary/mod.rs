@@ -2,7 +2,7 @@
 
 pub mod arch; // the architectures that loam has objects for
 pub mod callers; // which functions of a static program call others
-mod carried; // the libloam.so inside a command that works alone
+pub mod carried; // what is inside the command itself
 pub mod elf; // what an ELF file defines and refers to
 pub mod entry_points; // the functions that loam must serve
 pub mod entry_points_windows; // the same by the names of Windows

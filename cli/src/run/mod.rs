@@ -1,29 +1,29 @@
 //! `loam run`: the program with loam preloaded, in the place of this command.
 
 mod summary; // what processes said at their ends, on one screen
-mod supervise; // the program as a child
 
 use crate::arguments::{RunArguments, StatsFormat};
 use crate::binary::library::Library;
 use crate::binary::reach;
-use crate::failure::{
-    Failure, NOT_EXECUTABLE, NOT_FOUND, REFUSED, complain, in_one_line, reason_of_errno,
-};
-use crate::process::inherited;
-use crate::process::launch;
+use crate::failure::{Failure, REFUSED, complain};
 use crate::process::launch::Target;
+use crate::process::{execute, inherited, launch, supervise, tree};
 use anyhow::Context;
-use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::memfd::MFdFlags;
 use nix::sys::wait::WaitStatus;
-use std::ffi::{CString, OsStr, OsString};
-use std::fs::File;
+use nix::unistd::Pid;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::{self, File};
 use std::io::{IsTerminal, Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
+
+/// How often is looked who is there. Processes that end sooner have no name.
+const PAUSE: Duration = Duration::from_millis(10);
 
 pub fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     let refused = |cause| Failure { status: REFUSED, cause };
@@ -49,7 +49,7 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     }
     environment.extend(options(arguments.stats.map(|format| option_of(format).to_owned())));
     inherited::restore_sigpipe().context("cannot restore SIGPIPE").map_err(refused)?;
-    Err(execute(&path, command, &environment).unwrap_or_else(refused))
+    Err(execute::execute(&path, command, &environment).unwrap_or_else(refused))
 }
 
 fn option_of(format: StatsFormat) -> &'static str {
@@ -106,21 +106,27 @@ fn summarised(
     environment: &[(&str, OsString)],
     said: &Collected,
 ) -> anyhow::Result<ExitCode> {
-    let ended = supervise::run(|| {
-        let failure = match inherited::restore_sigpipe().context("cannot restore SIGPIPE") {
-            Ok(()) => execute(path, command, environment),
-            Err(cause) => Err(cause),
-        };
-        let failure = failure.unwrap_or_else(|cause| Failure { status: REFUSED, cause });
-        complain(in_one_line(&failure.cause));
-        failure.status
-    })?;
+    let mut names = BTreeMap::new();
+    let mut ended =
+        supervise::run(|| execute::become_child(path, command, environment), &mut |pid| {
+            note_names(pid, &mut names);
+            PAUSE
+        })?;
+    ended.names = names;
     let text = said.text()?;
     // Nothing was started, or it has said why itself.
     if !text.is_empty() || !matches!(ended.status, WaitStatus::Exited(_, 125..=127)) {
         show(&summary::render(&ended, &text));
     }
     Ok(supervise::end_like(ended.status))
+}
+
+fn note_names(program: Pid, names: &mut BTreeMap<i32, String>) {
+    for pid in tree::of(program) {
+        if let Ok(name) = fs::read_to_string(format!("/proc/{pid}/comm")) {
+            names.insert(pid, name.trim_end().to_owned());
+        }
+    }
 }
 
 /// Apart from what the program has printed, and fainter than that where colours are welcome.
@@ -144,56 +150,4 @@ fn refuse_unreachable(target: &Target, library: &Library) -> Result<(), Failure>
         complain(format_args!("{cause}: not checked whether loam can serve it"));
     }
     Ok(())
-}
-
-/// Replaces this process. Comes back only with the reason why it could not.
-fn execute(
-    path: &Path,
-    command: &[OsString],
-    added: &[(&str, OsString)],
-) -> anyhow::Result<Failure> {
-    let argv = command.iter().map(|text| c_string(text)).collect::<Result<Vec<_>, _>>()?;
-    let kept = std::env::vars_os().filter(|(name, _)| added.iter().all(|(other, _)| name != other));
-    let added = added.iter().map(|(name, value)| (OsString::from(name), value.clone()));
-    let environment = kept
-        .chain(added)
-        .map(|(name, value)| c_string(&[name, value].join(OsStr::new("="))))
-        .collect::<Result<Vec<_>, _>>()?;
-    let program = c_string(path.as_os_str())?;
-    let errno = match nix::unistd::execve(&program, &argv, &environment) {
-        Err(Errno::ENOEXEC) => execute_by_shell(&program, &argv, &environment),
-        Err(errno) => errno,
-        Ok(never) => match never {},
-    };
-    let status = if errno == Errno::ENOENT { NOT_FOUND } else { NOT_EXECUTABLE };
-    let hint = match errno {
-        // The file was there a moment ago: it is what the file asks for that is missing.
-        Errno::ENOENT => " (the loader or interpreter that it names is missing)",
-        _ => "",
-    };
-    Ok(Failure::new(status, launch::cannot_run(path, &(reason_of_errno(errno) + hint))))
-}
-
-/// A script without a `#!` line is the shell's, as execvp(3) has it.
-fn execute_by_shell(program: &CString, argv: &[CString], environment: &[CString]) -> Errno {
-    if !is_text(Path::new(OsStr::from_bytes(program.as_bytes()))) {
-        return Errno::ENOEXEC;
-    }
-    let shell = [c"sh".to_owned(), program.clone()];
-    let argv: Vec<CString> = shell.into_iter().chain(argv.iter().skip(1).cloned()).collect();
-    match nix::unistd::execve(c"/bin/sh", &argv, environment) {
-        Err(errno) => errno,
-        Ok(never) => match never {},
-    }
-}
-
-fn is_text(path: &Path) -> bool {
-    const START_BYTES: u64 = 128;
-    let mut start = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(START_BYTES).read_to_end(&mut start));
-    read.is_ok() && !start.contains(&0) && !start.starts_with(b"\x7fELF")
-}
-
-fn c_string(text: &OsStr) -> anyhow::Result<CString> {
-    CString::new(text.as_bytes()).context("an argument holds a zero byte")
 }

@@ -1,7 +1,7 @@
 //! What the processes of a program have said of themselves at their ends, on one screen.
 
 use crate::numbers;
-use crate::run::supervise::Ended;
+use crate::process::supervise::Ended;
 use nix::sys::wait::WaitStatus;
 use serde_json::Value;
 use std::collections::BTreeMap;

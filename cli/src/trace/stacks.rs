@@ -7,7 +7,7 @@ pub struct Stacks {
     nodes: Vec<Node>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Node {
     /// The call above, a smaller number; 0 for none.
     pub above: u32,

@@ -2,7 +2,7 @@
 //! file as they are full, so that whatever happens only the last one is lost.
 
 use crate::trace::about::{Header, Module, Summary};
-use crate::trace::event::{Block, Entry, Event, What};
+use crate::trace::event::{Block, Entry, Event, LARGE_BYTES, What};
 use crate::trace::index::{self, Kind, SectionEntry};
 use crate::trace::numbered::NumberMap;
 use crate::trace::section::{EVENTS_MAX, Encoder, Extras};
@@ -31,6 +31,8 @@ pub struct Writer {
     /// By address.
     live: NumberMap<Object>,
     live_bytes: u64,
+    /// By thread: the block that it resizes, and where that was.
+    detached: NumberMap<(u64, Option<Object>)>,
     time_us: u64,
     summary: Summary,
 }
@@ -58,6 +60,7 @@ impl Writer {
             stacks: Stacks::default(),
             live: NumberMap::default(),
             live_bytes: 0,
+            detached: NumberMap::default(),
             time_us: 0,
             summary: Summary::default(),
         };
@@ -88,18 +91,45 @@ impl Writer {
         (from, to): (u64, u64),
         block: Block,
     ) -> Result<()> {
-        let Some(old) = self.live.remove(&from) else {
-            self.summary.foreign += 1;
-            return self.take(time_us, thread, to, block);
+        self.detach(thread, from);
+        self.attach(time_us, thread, to, block)
+    }
+
+    /// A thread begins to resize a block, whose place others may have before it has another one.
+    pub fn detach(&mut self, thread: u32, address: u64) {
+        let object = self.live.remove(&address);
+        self.summary.foreign += u64::from(object.is_none());
+        self.detached.insert(u64::from(thread), (address, object));
+    }
+
+    /// The block that the thread has detached is there; at 0, it is as it was.
+    pub fn attach(&mut self, time_us: u64, thread: u32, address: u64, block: Block) -> Result<()> {
+        let detached = self.detached.remove(&u64::from(thread));
+        let old = match detached {
+            Some((from, Some(old))) if address == 0 => {
+                self.live.insert(from, old);
+                return Ok(());
+            }
+            Some((_, Some(old))) => old,
+            _ if address == 0 => return Ok(()),
+            _ => return self.take(time_us, thread, address, block),
         };
-        if self.live.contains_key(&to) {
-            self.give(time_us, thread, to, Entry::Free)?;
+        if self.live.contains_key(&address) {
+            self.give(time_us, thread, address, Entry::Free)?;
         }
-        self.live.insert(to, Object { size: block.size, ..old });
+        self.live.insert(address, Object { size: block.size, ..old });
         self.summary.taken_bytes += block.size.saturating_sub(old.size);
         self.change_live(old.size, block.size);
-        let block = self.with_address(block, to);
+        let block = self.with_address(block, address);
         self.add(time_us, thread, What::Resize { object: old.number, block })
+    }
+
+    /// The block that the thread has detached is freed.
+    pub fn give_detached(&mut self, time_us: u64, thread: u32, entry: Entry) -> Result<()> {
+        match self.detached.remove(&u64::from(thread)) {
+            Some((_, Some(object))) => self.add_give(time_us, thread, object, entry),
+            _ => Ok(()),
+        }
     }
 
     pub fn give(&mut self, time_us: u64, thread: u32, address: u64, entry: Entry) -> Result<()> {
@@ -110,10 +140,29 @@ impl Writer {
             }
             Place::Occupied(place) => {
                 let object = place.remove();
-                self.change_live(object.size, 0);
-                self.add(time_us, thread, What::Give { object: object.number, entry })
+                self.add_give(time_us, thread, object, entry)
             }
         }
+    }
+
+    fn add_give(&mut self, time_us: u64, thread: u32, object: Object, entry: Entry) -> Result<()> {
+        self.change_live(object.size, 0);
+        self.add(time_us, thread, What::Give { object: object.number, entry })
+    }
+
+    /// Addresses and sizes of the large blocks that there are.
+    pub fn live_large(&self) -> Vec<(u64, u64)> {
+        let large = self.live.iter().filter(|(_, object)| object.size >= LARGE_BYTES);
+        large.map(|(&address, object)| (address, object.size)).collect()
+    }
+
+    pub fn event_count(&self) -> u64 {
+        self.summary.events
+    }
+
+    /// Of the node of stacks that is added next.
+    pub fn next_node(&self) -> u32 {
+        self.stacks.len() as u32 + 1
     }
 
     /// Of a block that is about to be freed or resized.

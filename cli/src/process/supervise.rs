@@ -1,7 +1,6 @@
-//! Runs the program as a child: what it and all that it starts say of themselves is collected, and
-//! signals, the terminal and the exit status are as if it were in the place of this command.
+//! Runs a program as a child: signals, the terminal and the exit status are as if it were in the
+//! place of this command, which meanwhile watches it.
 
-use crate::process::tree;
 use anyhow::{Context, Result};
 use nix::errno::Errno;
 use nix::libc;
@@ -9,7 +8,6 @@ use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, pthread_sigmask, raise}
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork};
 use std::collections::BTreeMap;
-use std::fs;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -20,16 +18,13 @@ pub struct Ended {
     pub seconds: f64,
     /// The largest resident memory of any one process.
     pub peak_kib: u64,
-    /// What the processes were called that were seen while they ran.
+    /// What processes were called, for whoever notes that while they run.
     pub names: BTreeMap<i32, String>,
 }
 
-/// How often is looked who is there. Processes that end sooner have no name.
-const PAUSE: Duration = Duration::from_millis(10);
-
 /// Starts it by a function that comes back only where it could not, with the status to end with;
-/// and waits for it.
-pub fn run(become_it: impl FnOnce() -> u8) -> Result<Ended> {
+/// and waits for it. Meanwhile it is looked at, again after as long as that says.
+pub fn run(become_it: impl FnOnce() -> u8, look: &mut dyn FnMut(Pid) -> Duration) -> Result<Ended> {
     let mut old = SigSet::empty();
     pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), Some(&mut old))
         .context("cannot block signals")?;
@@ -45,22 +40,27 @@ pub fn run(become_it: impl FnOnce() -> u8) -> Result<Ended> {
         }
         ForkResult::Parent { child } => child,
     };
-    let mut names = BTreeMap::new();
     let status = loop {
-        note_names(program, &mut names);
+        let pause = look(program);
         match waitpid(program, Some(WaitPidFlag::WNOHANG)) {
             Ok(WaitStatus::StillAlive) => {}
             Err(Errno::EINTR) => continue,
             outcome => break outcome.context("cannot wait for the program")?,
         }
-        forward(program);
+        forward(program, pause);
     };
-    Ok(Ended { program, status, seconds: start.elapsed().as_secs_f64(), peak_kib: peak(), names })
+    Ok(Ended {
+        program,
+        status,
+        seconds: start.elapsed().as_secs_f64(),
+        peak_kib: peak(),
+        names: BTreeMap::new(),
+    })
 }
 
 /// Waits for a moment, and hands on a signal that has come in meanwhile.
-fn forward(program: Pid) {
-    let pause = libc::timespec { tv_sec: 0, tv_nsec: i64::from(PAUSE.subsec_nanos()) };
+fn forward(program: Pid, pause: Duration) {
+    let pause = libc::timespec { tv_sec: 0, tv_nsec: i64::from(pause.subsec_nanos()) };
     // SAFETY: all zero is a valid siginfo, and the call fills it in.
     let (number, sent_by_somebody) = unsafe {
         let mut info: libc::siginfo_t = std::mem::zeroed();
@@ -80,14 +80,6 @@ fn forward(program: Pid) {
             let _ = kill(program, signal);
         }
         _ => {}
-    }
-}
-
-fn note_names(program: Pid, names: &mut BTreeMap<i32, String>) {
-    for pid in tree::of(program) {
-        if let Ok(name) = fs::read_to_string(format!("/proc/{pid}/comm")) {
-            names.insert(pid, name.trim_end().to_owned());
-        }
     }
 }
 

@@ -1,0 +1,203 @@
+/* Does what a recording says, as fast as it can: replayer FILE, which prepare.rs has written.
+ *
+ * The file: struct head, a struct stream for each thread, and their words. A word is an operation:
+ *
+ *   bits 0-3 what, bit 3 of these: the pages to touch stand in a word behind it
+ *   bits 4-31 the slot that the block is in
+ *   bits 32-63 the size; all set: in a word behind it
+ *
+ * Its own memory is not the allocator's: from mmap, as much as prepare.rs says, all of it touched
+ * before the first operation. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum what {
+  TAKE,    /* malloc */
+  CLEARED, /* calloc */
+  ALIGNED, /* aligned_alloc; the alignment stands in a word behind it */
+  RESIZE,  /* realloc */
+  GIVE,    /* free */
+  START,   /* the thread of that number */
+  MARK,    /* others may wait for what is done so far */
+  WAIT,    /* until the thread of that number has made as many marks as the size says */
+};
+#define WITH_PAGES 8
+#define SIZE_FOLLOWS 0xffffffffu
+#define PAGE_BYTES 4096
+#define BUFFER_WORDS 4096
+#define STACK_BYTES (128 * 1024)
+
+struct head {
+  uint64_t magic, threads, slots;
+};
+#define MAGIC 0x31796c706572u
+
+struct stream {
+  uint64_t offset, words; /* in the file */
+};
+
+/* A thread of the recording. On a cache line of its own: others read the marks. */
+struct actor {
+  _Alignas(64) _Atomic(uint64_t) marks;
+  uint64_t next, end; /* in the file, in bytes */
+  uint64_t *buffer;
+  size_t at, filled;
+};
+
+static int file;
+static struct actor *actors;
+static char **slots;
+static _Atomic(uint64_t) running;
+
+static void fail(const char *what) {
+  perror(what);
+  _exit(2);
+}
+
+static void *own_memory(size_t bytes) {
+  void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+  if (memory == MAP_FAILED) fail("mmap");
+  return memory;
+}
+
+static void read_all(void *place, size_t bytes, uint64_t offset) {
+  for (size_t done = 0; done < bytes;) {
+    ssize_t count = pread(file, (char *)place + done, bytes - done, (off_t)(offset + done));
+    if (count <= 0) fail("read");
+    done += (size_t)count;
+  }
+}
+
+static void fill(struct actor *actor) {
+  uint64_t left = actor->end - actor->next;
+  size_t bytes = left < BUFFER_WORDS * 8 ? left : BUFFER_WORDS * 8;
+  read_all(actor->buffer, bytes, actor->next);
+  actor->next += bytes;
+  actor->at = 0;
+  actor->filled = bytes / 8;
+}
+
+static inline uint64_t take_word(struct actor *actor) {
+  if (__builtin_expect(actor->at == actor->filled, 0)) fill(actor);
+  return actor->buffer[actor->at++];
+}
+
+static void wait_for(const struct actor *other, uint64_t marks) {
+  for (unsigned tries = 0; atomic_load_explicit(&other->marks, memory_order_acquire) < marks;
+       tries++) {
+    if (tries >= 100) sched_yield();
+  }
+}
+
+/* Writes to each page of a part of the block, counted from its begin, and to the end of it. */
+static void touch(char *block, size_t from, size_t to) {
+  if (from >= to) return;
+  for (size_t at = from; at < to; at += PAGE_BYTES) block[at] = 1;
+  block[to - 1] = 1;
+}
+
+static void *act(void *argument);
+
+static void start(struct actor *actor) {
+  pthread_attr_t attributes;
+  pthread_t thread;
+  atomic_fetch_add(&running, 1);
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_attr_setstacksize(&attributes, STACK_BYTES);
+  if (pthread_create(&thread, &attributes, act, actor) != 0) fail("pthread_create");
+  pthread_attr_destroy(&attributes);
+}
+
+static void take(struct actor *actor, uint64_t word, unsigned what) {
+  char **slot = &slots[word >> 4 & 0xfffffff];
+  size_t size = word >> 32;
+  if (size == SIZE_FOLLOWS) size = take_word(actor);
+  size_t from = 0, to = size;
+  char *block;
+  switch (what) {
+  case TAKE: block = malloc(size); break;
+  case CLEARED: block = calloc(1, size); break;
+  case ALIGNED: block = aligned_alloc(take_word(actor), size); break;
+  default: block = realloc(*slot, size); break;
+  }
+  if (word & WITH_PAGES) {
+    uint64_t pages = take_word(actor);
+    from = (size_t)(uint32_t)pages * PAGE_BYTES;
+    to = (size_t)(pages >> 32) * PAGE_BYTES;
+    if (to > size) to = size;
+  }
+  if (block == NULL && size > 0) fail("malloc");
+  if (block != NULL) touch(block, from, to);
+  *slot = block;
+}
+
+static void give(char **slot) {
+  if (*slot != NULL) (void)*(volatile char *)*slot;
+  free(*slot);
+}
+
+static void operate(struct actor *actor) {
+  uint64_t word = take_word(actor);
+  unsigned what = word & 7, number = word >> 4 & 0xfffffff;
+  switch (what) {
+  case GIVE: give(&slots[number]); break;
+  case START: start(&actors[number]); break;
+  case MARK:
+    atomic_store_explicit(&actor->marks, actor->marks + 1, memory_order_release);
+    break;
+  case WAIT: wait_for(&actors[number], take_word(actor)); break;
+  default: take(actor, word, what);
+  }
+}
+
+static void *act(void *argument) {
+  struct actor *actor = argument;
+  actor->buffer = own_memory(BUFFER_WORDS * 8);
+  while (actor->next < actor->end || actor->at < actor->filled) operate(actor);
+  munmap(actor->buffer, BUFFER_WORDS * 8);
+  atomic_fetch_sub(&running, 1);
+  return NULL;
+}
+
+static size_t whole_pages(size_t bytes) {
+  return (bytes + PAGE_BYTES) / PAGE_BYTES * PAGE_BYTES;
+}
+
+static void read_streams(uint64_t threads) {
+  size_t bytes = whole_pages(threads * sizeof(struct stream));
+  struct stream *streams = own_memory(bytes);
+  read_all(streams, threads * sizeof *streams, sizeof(struct head));
+  for (uint64_t at = 0; at < threads; at++) {
+    actors[at].next = streams[at].offset;
+    actors[at].end = streams[at].offset + streams[at].words * 8;
+  }
+  munmap(streams, bytes);
+}
+
+int main(int count, char **words) {
+  struct head head;
+  file = count == 2 ? open(words[1], O_RDONLY | O_CLOEXEC) : -1;
+  if (file < 0) fail("open");
+  read_all(&head, sizeof head, 0);
+  if (head.magic != MAGIC) return 2;
+  actors = own_memory(whole_pages(head.threads * sizeof *actors));
+  slots = own_memory(whole_pages(head.slots * sizeof *slots));
+  read_streams(head.threads);
+  if (head.threads > 0) {
+    atomic_store(&running, 1);
+    act(&actors[0]);
+    while (atomic_load(&running) > 0) usleep(100);
+  }
+  _exit(0);
+}
