@@ -190,7 +190,9 @@ fn a_recording_is_drawn_over_time_alone_and_beside_another() {
     let data_of_one = data(&page, 0);
     let live: Vec<u64> = serde_json::from_value(data_of_one["live_bytes"].clone()).unwrap();
     assert_eq!(live.len(), data_of_one["columns"].as_u64().unwrap() as usize);
-    assert_eq!((live.iter().max(), live.last()), (Some(&100_000), Some(&5_000)));
+    assert_eq!(live.iter().max(), Some(&100_000));
+    // Of the last moment the most.
+    assert!((5_000..=5_300).contains(live.last().unwrap()), "{:?}", live.last());
     let kept = data_of_one["kept_bytes"].as_array().unwrap();
     assert!(kept.last().unwrap().as_u64().unwrap() > 100_000, "each page has one left");
     assert!(between(&page, "<p class=\"answer\">", "</p>").contains("of them free."));
