@@ -654,9 +654,9 @@ pub struct BenchCommandArguments {
     #[arg(long, value_name = "COMMAND", requires = "server", conflicts_with = "command")]
     pub ready: Option<String>,
 
-    /// The allocator that the others are compared with
-    #[arg(long, value_name = "NAME", default_value = "glibc")]
-    pub baseline: String,
+    /// The allocator that the others are compared with [default: the C library's, as glibc]
+    #[arg(long, value_name = "NAME")]
+    pub baseline: Option<String>,
 
     /// List the allocators there are
     #[arg(long)]
@@ -775,7 +775,8 @@ pub struct BenchReportArguments {
     #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
 
-    /// The allocator that the others are compared with [default: loam for the suite, else glibc]
+    /// The allocator that the others are compared with [default: loam for the suite, else the C
+    /// library's]
     #[arg(long, value_name = "NAME")]
     pub baseline: Option<String>,
 

@@ -118,6 +118,10 @@ mod tests {
         let mut without = synthetic::command(1);
         without.allocators.retain(|row| row.name != "glibc");
         assert_eq!(baseline_of(&without, None), "loam");
+        let mut of_musl = synthetic::command(1);
+        let system = of_musl.allocators.iter_mut().find(|row| row.name == "glibc");
+        system.expect("the system's").name = "musl".into();
+        assert_eq!(baseline_of(&of_musl, None), "musl");
     }
 
     /// The text, the page and the documents, which must come about whatever is missing.

@@ -6,6 +6,7 @@ use crate::arguments::{
 use crate::bench::choice::{find_allocators, list_allocators, with_baseline};
 use crate::bench::judge::results::Better;
 use crate::bench::kept::{self, Request};
+use crate::bench::measure::allocators;
 use crate::bench::measure::command_line::{self, Placeholders};
 use crate::bench::measure::effect;
 use crate::bench::measure::rounds::{Amount, Stop};
@@ -59,7 +60,11 @@ fn of_command(arguments: &BenchCommandArguments) -> Result<ExitCode> {
     if arguments.list {
         return list_allocators(&all);
     }
-    let chosen = with_baseline(all, measuring.with.as_deref(), &arguments.baseline)?;
+    let baseline = match &arguments.baseline {
+        Some(asked_for) => asked_for.as_str(),
+        None => allocators::system_name(),
+    };
+    let chosen = with_baseline(all, measuring.with.as_deref(), baseline)?;
     let workload = workload(arguments)?;
     if chosen.iter().any(|allocator| allocator.library.is_some())
         && let Some(reason) = effect::incomparable(workload.kind.measured())
@@ -68,7 +73,7 @@ fn of_command(arguments: &BenchCommandArguments) -> Result<ExitCode> {
     }
     let stop = arguments.time.map_or(Stop::Rounds(arguments.runs), Stop::After);
     let steps = if arguments.time.is_none() { arguments.runs * chosen.len() } else { 0 };
-    let mut session = Session::start(measuring, &chosen, &arguments.baseline, steps)?;
+    let mut session = Session::start(measuring, &chosen, baseline, steps)?;
     let amount = Amount { stop, warmup: measuring.warmup, time_limit: measuring.timeout };
     session.measure(&workload, &chosen, &Placeholders::default(), amount)?;
     session.finish()

@@ -1,6 +1,6 @@
 //! The allocators there are, and those that were asked for.
 
-use crate::bench::judge::known::{LOAM, SYSTEM};
+use crate::bench::judge::known::{GLIBC, LOAM, MUSL};
 use crate::bench::judge::results::AllocatorRow;
 use crate::bench::measure::c_library;
 use crate::bench::measure::peers::{self, Found};
@@ -134,17 +134,29 @@ fn loam(asked_for: Option<&Path>) -> Allocator {
     allocator
 }
 
+/// The name of the system's own, and its version.
+fn named(c_library: Option<&str>) -> (&'static str, Option<&str>) {
+    match c_library.and_then(|text| text.split_once(' ')) {
+        Some((MUSL, version)) => (MUSL, Some(version)),
+        other => (GLIBC, other.map(|(_, version)| version)),
+    }
+}
+
+/// What others are compared with for a command of the user's.
+pub fn system_name() -> &'static str {
+    named(c_library::version().as_deref()).0
+}
+
 fn system() -> Allocator {
-    let version = c_library::version();
-    let version = version.map(|text| text.trim_start_matches("glibc ").to_owned());
-    Allocator { name: SYSTEM.into(), version, ..Allocator::default() }
+    let c_library = c_library::version();
+    let (name, version) = named(c_library.as_deref());
+    Allocator { name: name.into(), version: version.map(str::to_owned), ..Allocator::default() }
 }
 
 /// The system's with settings; not there if its C library is another than glibc. With a problem if
 /// this glibc does not take all of them.
 fn system_tuned() -> Option<Allocator> {
-    c_library::version().filter(|version| version.starts_with("glibc"))?;
-    let plain = system();
+    let plain = Some(system()).filter(|system| system.name == GLIBC && system.version.is_some())?;
     let settings: Vec<String> =
         TUNABLES.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let environment = BTreeMap::from([("GLIBC_TUNABLES".to_owned(), settings.join(":"))]);
@@ -208,6 +220,13 @@ mod tests {
         assert_eq!(chosen.iter().map(|a| a.name.as_str()).collect::<Vec<_>>(), ["c", "a"]);
         let error = choose(all(), Some(&["d".to_owned()])).expect_err("unknown");
         assert!(error.to_string().starts_with("no allocator d: there are a, b, c;"));
+    }
+
+    #[test]
+    fn the_systems_own_is_called_as_its_c_library() {
+        assert_eq!(named(Some("glibc 2.36")), ("glibc", Some("2.36")));
+        assert_eq!(named(Some("musl 1.2.3")), ("musl", Some("1.2.3")));
+        assert_eq!(named(None), ("glibc", None));
     }
 
     #[test]

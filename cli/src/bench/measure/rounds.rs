@@ -1,7 +1,7 @@
 //! One workload under all allocators, in rounds: in each, every allocator runs once, in random
 //! order, so that whatever else happens on the machine strikes all alike.
 
-use crate::bench::judge::known::SYSTEM;
+use crate::bench::judge::known::is_system;
 use crate::bench::judge::results::{Cell, Effect, Row, Run};
 use crate::bench::measure::allocators::Allocator;
 use crate::bench::measure::command_line::Placeholders;
@@ -168,7 +168,7 @@ impl<'a> Measurement<'a> {
         let limit = self.amount.time_limit;
         let mut able: Vec<&mut Candidate> =
             candidates.iter_mut().filter(|candidate| candidate.takes_part()).collect();
-        able.sort_by_key(|candidate| candidate.allocator.name != SYSTEM);
+        able.sort_by_key(|candidate| !is_system(&candidate.allocator.name));
         // Where one round is wanted, so is little else.
         if matches!(self.amount.stop, Stop::Rounds(1)) {
             return Ok(limit.unwrap_or(FIRST_LIMIT));
