@@ -72,7 +72,8 @@ def profile_of(is_soon):
     """Cargo's profile, the folder of what it makes, and what else it needs."""
     if is_soon:
         return "dev", "debug", {"CARGO_PROFILE_DEV_DEBUG": "0", "CARGO_PROFILE_DEV_PANIC": "abort",
-                                "CARGO_PROFILE_DEV_STRIP": "symbols", "CARGO_INCREMENTAL": "0"}
+                                "CARGO_PROFILE_DEV_STRIP": "symbols", "CARGO_INCREMENTAL": "0",
+                                "CARGO_PROFILE_DEV_DEBUG_ASSERTIONS": "false"}
     return "release", "release", {}
 
 
