@@ -18,6 +18,9 @@ CARGO_FOR_WINDOWS = {
     "CC_x86_64_pc_windows_gnu": MINGW + "-gcc-posix",
     "AR_x86_64_pc_windows_gnu": MINGW + "-ar",
 }
+# Compiled soon.
+SOON = {"CARGO_PROFILE_DEV_DEBUG": "0", "CARGO_INCREMENTAL": "0"}
+ALLOCATOR_SOON = {"CFLAGS": "-O0"}
 # What Rust's standard library takes from a DLL that Debian 12's wine lacks.
 RANDOM_NUMBERS = """#include <windows.h>
 #include <ntsecapi.h>
@@ -42,7 +45,7 @@ def rust_for_windows():
 
 class Rust(VendoringTest):
     def cargo(self, *arguments, environment=None):
-        result = run("cargo", *arguments, folder=ROOT, environment=environment)
+        result = run("cargo", *arguments, folder=ROOT, environment={**SOON, **(environment or {})})
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         return result.stdout
 
@@ -57,7 +60,7 @@ class Rust(VendoringTest):
         if not os.path.isdir(target_folder) or shutil.which("musl-gcc") is None:
             self.skipTest(f"no Rust target {MUSL}, or no musl-gcc")
         self.cargo("test", "--locked", "--quiet", "-p", "loam-malloc", "--target", MUSL,
-                   "--tests", "--features", "override")
+                   "--tests", "--features", "override", environment=ALLOCATOR_SOON)
 
     def test_windows(self):
         found = rust_for_windows()
@@ -68,13 +71,13 @@ class Rust(VendoringTest):
                      "-ladvapi32", "-o", self.path("bcryptprimitives.dll"))
         output = self.cargo("test", "--locked", "--quiet", "-p", "loam-malloc", "--tests",
                             "--target", WINDOWS, "--features", "override", *arguments,
-                            environment={**CARGO_FOR_WINDOWS, **environment,
+                            environment={**CARGO_FOR_WINDOWS, **environment, **ALLOCATOR_SOON,
                                          "WINEPATH": "Z:" + self.folder.replace("/", "\\")})
         self.assertGreaterEqual(output.count("test result: ok"), 3)
 
     def refused(self, sentence, *arguments, **environment):
         result = run("cargo", "check", "--locked", "--quiet", "-p", "loam-malloc", *arguments,
-                     "--target-dir", self.path("target"), folder=ROOT, environment=environment)
+                     folder=ROOT, environment={**SOON, **environment})
         self.assertEqual(result.returncode, 101, result.stderr)
         self.assertRegex(result.stderr, rf"(?m)^error: loam-malloc@[0-9.]+: {re.escape(sentence)}$")
 
@@ -98,10 +101,8 @@ class Rust(VendoringTest):
                 self.refused(f"it is built with {flag}, and the {sanitizer} sanitizer needs malloc "
                              "for itself. Leave out the feature override in builds with it.",
                              *override, RUSTC_BOOTSTRAP="1", **environment)
-        result = run("cargo", "check", "--locked", "--quiet", "-p", "loam-malloc", "--target", GNU,
-                     "--target-dir", self.path("target"), folder=ROOT,
-                     environment={"CFLAGS": "-fsanitize=address"})
-        self.assertEqual(result.returncode, 0, result.stderr)
+        self.cargo("check", "--locked", "--quiet", "-p", "loam-malloc", "--target", GNU,
+                   environment={"CFLAGS": "-fsanitize=address -O0"})
 
     def test_the_packaged_crate_carries_the_c_file_and_builds(self):
         self.succeed(os.path.join(ROOT, "scripts", "dist.py"), self.path("dist"))
@@ -118,7 +119,8 @@ class Rust(VendoringTest):
         self.assertEqual(result.returncode, 0, result.stderr)
         for name in ("vendor/loam.c", "vendor/loam.h", "build.rs", "src/lib.rs"):
             self.assertIn(name, result.stdout.splitlines())
-        result = run("cargo", "package", "--allow-dirty", "--quiet", folder=crate)
+        result = run("cargo", "package", "--allow-dirty", "--quiet", folder=crate,
+                     environment={**SOON, **ALLOCATOR_SOON})
         self.assertEqual(result.returncode, 0, result.stderr)
 
 
