@@ -48,7 +48,7 @@ pub fn name_of_sizes(power: u32) -> String {
     let (low, high) = ((1_u64 << power >> 1) + 1, 1_u64 << power);
     match power {
         0 => "1 byte".to_owned(),
-        ..=9 => format!("{low} to {high} bytes"),
+        1..=9 => format!("{low} to {high} bytes"),
         _ => format!("to {}", numbers::figure(high as f64, "B")),
     }
 }
