@@ -48,7 +48,7 @@ fn blocks_pass_between_threads_in_the_recorded_order() {
     let workshop = Workshop::new();
     // Every block of each thread is resized by the next one and freed by the one after that.
     let mut text = String::new();
-    for block in 0..15_000_u64 {
+    for block in 0..5_000_u64 {
         let (place, thread) = (0x1000 + 32 * block, block % 3);
         text += &format!("{thread}: malloc {place:#x} {}\n", 1 + block % 500);
         text += &format!("{}: realloc {place:#x} {place:#x} {}\n", (thread + 1) % 3, block % 3000);

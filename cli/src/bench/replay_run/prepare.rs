@@ -261,7 +261,7 @@ impl Script {
             words.push(block.alignment);
         }
         if !is_all {
-            words.push(old / PAGE_BYTES | touched.div_ceil(PAGE_BYTES) << 32);
+            words.push((old / PAGE_BYTES) | (touched.div_ceil(PAGE_BYTES) << 32));
         }
     }
 

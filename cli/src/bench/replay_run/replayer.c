@@ -10,14 +10,15 @@
  * before the first operation. */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum what {
@@ -47,7 +48,8 @@ struct stream {
 
 /* A thread of the recording. On a cache line of its own: others read the marks. */
 struct actor {
-  _Alignas(64) _Atomic(uint64_t) marks;
+  _Alignas(64) _Atomic(uint32_t) marks;
+  _Atomic(uint32_t) waiting; /* others that sleep until there are more */
   uint64_t next, end; /* in the file, in bytes */
   uint64_t *buffer;
   size_t at, filled;
@@ -92,11 +94,19 @@ static inline uint64_t take_word(struct actor *actor) {
   return actor->buffer[actor->at++];
 }
 
-static void wait_for(const struct actor *other, uint64_t marks) {
-  for (unsigned tries = 0; atomic_load_explicit(&other->marks, memory_order_acquire) < marks;
-       tries++) {
-    if (tries >= 100) sched_yield();
-  }
+static void mark(struct actor *actor) {
+  atomic_fetch_add(&actor->marks, 1);
+  if (atomic_load(&actor->waiting) > 0)
+    syscall(SYS_futex, &actor->marks, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+}
+
+static void wait_for(struct actor *other, uint64_t marks) {
+  for (unsigned tries = 0; tries < 100; tries++)
+    if (atomic_load(&other->marks) >= marks) return;
+  atomic_fetch_add(&other->waiting, 1);
+  for (uint32_t made; (made = atomic_load(&other->marks)) < marks;)
+    syscall(SYS_futex, &other->marks, FUTEX_WAIT_PRIVATE, made, NULL, NULL, 0);
+  atomic_fetch_sub(&other->waiting, 1);
 }
 
 /* Writes to each page of a part of the block, counted from its begin, and to the end of it. */
@@ -153,9 +163,7 @@ static void operate(struct actor *actor) {
   switch (what) {
   case GIVE: give(&slots[number]); break;
   case START: start(&actors[number]); break;
-  case MARK:
-    atomic_store_explicit(&actor->marks, actor->marks + 1, memory_order_release);
-    break;
+  case MARK: mark(actor); break;
   case WAIT: wait_for(&actors[number], take_word(actor)); break;
   default: take(actor, word, what);
   }
