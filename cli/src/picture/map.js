@@ -38,19 +38,11 @@ async function heapMap() {
     columns, rows,
     heightOf: (width) => Math.max(24, rows() * width / columns()),
     image() {
-      const image = new ImageData(columns(), rows());
       const colors = fullnessColors().concat(FREE_COLORS.map(colorOf));
       const pale = colorOf("panel");
-      for (let cell = 0; cell < count; cell++) {
-        const isPale = wanted !== null && contents[cell] !== wanted && fullness[cell] !== 0;
-        const color = isPale ? pale : colors[fullness[cell]];
-        image.data.set(color, cell * 4);
-        image.data[cell * 4 + 3] = 255;
-      }
-      const source = document.createElement("canvas");
-      [source.width, source.height] = [image.width, image.height];
-      source.getContext("2d").putImageData(image, 0, 0);
-      return source;
+      const isPale = (cell) => wanted !== null && contents[cell] !== wanted && fullness[cell] !== 0;
+      const color = (cell) => isPale(cell) ? pale : colors[fullness[cell]];
+      return painted(columns(), rows(), count, color);
     },
     describe(column, row) {
       const cell = row * columns() + column;

@@ -22,6 +22,19 @@ function fullnessColors() {
   return [colorOf("background"), ...used];
 }
 
+// Cells, line by line, one point each.
+function painted(columns, rows, count, colorOfCell) {
+  const image = new ImageData(columns, rows);
+  for (let cell = 0; cell < count; cell++) {
+    image.data.set(colorOfCell(cell), cell * 4);
+    image.data[cell * 4 + 3] = 255;
+  }
+  const source = document.createElement("canvas");
+  [source.width, source.height] = [columns, rows];
+  source.getContext("2d").putImageData(image, 0, 0);
+  return source;
+}
+
 function raster(canvas, tools, picture) {
   // What is seen, in cells.
   const seen = { x: 0, y: 0, zoom: 1 };

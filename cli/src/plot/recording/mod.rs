@@ -78,6 +78,7 @@ mod tests {
         eprintln!("{seconds:.2} s, {} KiB at most, a page of {} bytes", peak_kib(), page.len());
         assert!(peak_kib() < 200_000, "{} KiB", peak_kib());
         assert!(page.len() < 2_000_000);
-        assert!(cfg!(debug_assertions) || seconds < 5.0, "{seconds} s");
+        let seconds_max = if cfg!(debug_assertions) { 15.0 } else { 5.0 };
+        assert!(seconds < seconds_max, "{seconds} s");
     }
 }

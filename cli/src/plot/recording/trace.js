@@ -96,16 +96,8 @@ async function addresses(section, data, id) {
     rows: () => rows,
     heightOf: (width) => Math.max(160, Math.min(480, width * 0.5)),
     image() {
-      const image = new ImageData(columns, Math.max(1, rows));
       const colors = fullnessColors();
-      for (let cell = 0; cell < columns * rows; cell++) {
-        image.data.set(colors[fullness[cell]], cell * 4);
-        image.data[cell * 4 + 3] = 255;
-      }
-      const source = document.createElement("canvas");
-      [source.width, source.height] = [image.width, image.height];
-      source.getContext("2d").putImageData(image, 0, 0);
-      return source;
+      return painted(columns, Math.max(1, rows), columns * rows, (cell) => colors[fullness[cell]]);
     },
     describe(column, row) {
       const cell = row * columns + column;
