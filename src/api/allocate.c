@@ -202,11 +202,24 @@ static LM_NOINLINE void *malloc_any(size_t size) {
   return block;
 }
 
+/* A guarded block, if there are any, and not one of another class. */
+static LM_COLD void *malloc_guarded(struct lm_heap *heap, size_t class_index, size_t size) {
+  void *block = take_guarded(size, false);
+  if (block == NULL) block = lm_heap_borrow(heap, class_index);
+  if (block == NULL) block = take_any(size, false);
+  if (LM_UNLIKELY(block == NULL)) errno = ENOMEM;
+  return block;
+}
+
 /* Apart, so that malloc_slow need not save what calls change. */
 static LM_NOINLINE void *malloc_when_empty(struct lm_heap *heap, size_t class_index, size_t size) {
   void *block = NULL;
-  if (LM_LIKELY(lm_heap_has_spans(heap))) block = lm_heap_borrow(heap, class_index);
-  else if (!lm_heap_is_empty(heap)) block = lm_profile_refill(heap, class_index);
+  if (LM_LIKELY(lm_heap_has_spans(heap))) {
+    if (LM_UNLIKELY(lm_guarded_is_on())) return malloc_guarded(heap, class_index, size);
+    block = lm_heap_borrow(heap, class_index);
+  } else if (!lm_heap_is_empty(heap)) {
+    block = lm_profile_refill(heap, class_index);
+  }
   return block != NULL ? block : malloc_any(size);
 }
 
