@@ -134,7 +134,7 @@ fn answer(pins: &[Line], report: &Report) -> Option<String> {
     }
     let place = most.place.as_ref().map_or(String::new(), |place| format!(" ({place})"));
     Some(format!(
-        "{} of {} in memory are free and cannot go back: blocks from {}{place} stand on their \
+        "About {} of {} in memory are free and cannot go back: blocks from {}{place} stand on their \
          pages.",
         numbers::bytes(most.pinned_bytes),
         numbers::bytes(report.resident_bytes),
@@ -217,7 +217,8 @@ fn pin_lines(pins: &[Line], pinned_bytes: u64) -> Vec<PinLine<'_>> {
         lines.push(PinLine {
             line,
             pinned: bytes(line.pinned_bytes),
-            share: share(line.pinned_bytes, pinned_bytes),
+            // An estimate may be more than there is.
+            share: share(line.pinned_bytes.min(pinned_bytes), pinned_bytes),
             live: bytes(line.live_bytes),
             percent: format!("{:.2}", line.pinned_bytes as f64 * 100.0 / longest),
         });
@@ -360,7 +361,7 @@ mod tests {
     fn the_line_that_keeps_most_is_the_answer() {
         let pins = [line(150_000)];
         let content = answer_with(&pins);
-        assert!(content.starts_with("146 KiB of 1.16 MiB"), "{content}");
+        assert!(content.starts_with("About 146 KiB of 1.16 MiB"), "{content}");
         assert!(content.contains("keep<char> (server.c:42)"), "{content}");
         let page = render(&report(), &synthetic::figures(), Some(&pins)).unwrap();
         assert!(page.contains("keep&lt;char&gt;") && page.contains("94 %"), "{page}");
