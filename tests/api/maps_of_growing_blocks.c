@@ -1,20 +1,11 @@
 // builds: fast linked
 /* Blocks that grow by realloc, many at a time, leave the process room for mappings of its own: the
  * system has a limit for their number, 65,530 by default. */
-#include "check.h"
+#include "maps.h"
 
 enum { BLOCKS = 1000, ROUNDS = 3, STEPS = 6, MAPS_MOST = 5000 };
 static unsigned char *blocks[BLOCKS];
 static size_t sizes[BLOCKS];
-
-static size_t count_maps(void) {
-  FILE *file = fopen("/proc/self/maps", "r");
-  CHECK(file != NULL);
-  size_t count = 0;
-  for (int c; (c = getc(file)) != EOF;) count += c == '\n';
-  fclose(file);
-  return count;
-}
 
 static void grow_all(uint64_t *random) {
   for (size_t i = 0; i < BLOCKS; i++) {

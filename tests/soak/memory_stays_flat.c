@@ -4,6 +4,7 @@
  * children are forked, heaps are made and destroyed, and the sizes of blocks drift from small to
  * large and back. Contents stay right, and resident memory and the number of mappings are at the
  * end what they were once everything had been going for a while. */
+#include "../maps.h"
 #include "../stress/blocks.h"
 
 #include <sys/wait.h>
@@ -127,17 +128,6 @@ struct usage {
   double resident, maps;
 };
 
-static double count_maps(void) {
-  char text[4096];
-  double count = 0;
-  int file = open("/proc/self/maps", O_RDONLY);
-  CHECK(file >= 0);
-  for (ssize_t length; (length = read(file, text, sizeof text)) > 0;)
-    for (ssize_t i = 0; i < length; i++) count += text[i] == '\n';
-  close(file);
-  return count;
-}
-
 /* Sizes drift up for three quarters of a period, and back to the smallest; the most that is seen. */
 static struct usage run_period(void) {
   enum { STEPS = 20, STEP_MS = 50 };
@@ -147,7 +137,7 @@ static struct usage run_period(void) {
     __atomic_store_n(&largest, limit, __ATOMIC_RELAXED);
     sleep_ms(STEP_MS);
     if (step % 4 == 0) fork_one();
-    double resident = (double)resident_bytes(), maps = count_maps();
+    double resident = (double)resident_bytes(), maps = (double)count_maps();
     if (resident > most.resident) most.resident = resident;
     if (maps > most.maps) most.maps = maps;
   }

@@ -16,19 +16,12 @@ struct stress {
 /* ---- Mappings: at the end there are not many more than at the start ---- */
 
 #if defined(__linux__) && !defined(__SANITIZE_THREAD__)
+#include "../maps.h"
+
 #define MAPS_MORE_MOST 200
 #define MAPS_OF_THREAD 4 /* its stack stays with the C library */
 
 static size_t stress_maps_most;
-
-static inline size_t count_maps(void) {
-  size_t count = 0;
-  FILE *file = fopen("/proc/self/maps", "r");
-  CHECK(file != NULL);
-  for (int c; (c = getc(file)) != EOF;) count += c == '\n';
-  fclose(file);
-  return count;
-}
 
 static inline void check_maps(void) { CHECK_THAT(count_maps(), <=, stress_maps_most); }
 
