@@ -10,7 +10,7 @@ install(TARGETS loam_static loam-checking_static ${loam_other_shared_libraries})
 install(FILES ${loam_lib_dir}/loam.o ${loam_lib_dir}/loam-checking.o
   DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY include/loam DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(FILES LICENSE-MIT LICENSE-APACHE CHANGELOG.md README.md CONTRIBUTING.md
+install(FILES LICENSE-MIT LICENSE-APACHE CHANGELOG.md README.md CONTRIBUTING.md SECURITY.md
   DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
 # The command, if `make cli` has built it, with what scripts/share.sh has made it say, and the objects

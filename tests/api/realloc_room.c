@@ -26,12 +26,15 @@ static void check_room_after_one_step(size_t from) {
   free(block);
 }
 
-static void use_up_guarded_blocks(void) {
+/* Guarded blocks, which move sooner, and those that a class's first ones are instead of its own. */
+static void use_up_first_blocks(void) {
   for (int i = 0; i < 1000; i++) opaque(malloc(100));
+  for (size_t size = 16; size <= 2048; size += 16)
+    for (int i = 0; i < 4; i++) opaque(malloc(size));
 }
 
 int main(void) {
-  use_up_guarded_blocks(); /* which move sooner */
+  use_up_first_blocks();
   CHECK_THAT(moves_from(128, 1024), <=, 17); /* 56 classes */
   CHECK_THAT(moves_from(1024, 8192), <=, 24);
   for (size_t from = 128; from < 8192; from *= 2) check_room_after_one_step(from);
