@@ -8,6 +8,8 @@
 #define LM_NOTE_OWNER "loam"
 #if LM_CHECKING
 #define LM_NOTE_BUILD "checking"
+#elif LM_HARDENED_ANY
+#define LM_NOTE_BUILD "hardened"
 #else
 #define LM_NOTE_BUILD "fast"
 #endif

@@ -31,7 +31,7 @@ def check(path, build, version):
 
 def main():
     if len(sys.argv) != 4:
-        sys.exit(f"usage: {sys.argv[0]} FILE fast|checking LOAM.H")
+        sys.exit(f"usage: {sys.argv[0]} FILE fast|checking|hardened LOAM.H")
     _, path, build, header = sys.argv
     with open(header, encoding="utf-8") as file:
         version = re.search(r'^#define LOAM_VERSION "(.*)"', file.read(), re.M)[1]
