@@ -25,7 +25,7 @@ struct guard {
 _Static_assert(sizeof(struct guard) == LM_GRANULE_BYTES, "blocks are aligned");
 enum { NO_BLOCK, LIVE = 0x10ca1, FREE = 0x0ff };
 
-char lm_guarded_arena[LM_GUARDED_ARENA_BYTES] __attribute__((aligned(LM_GRANULE_BYTES)));
+char lm_guarded_arena[LM_GUARDED_ARENA_BYTES] __attribute__((aligned(LM_CACHE_LINE_BYTES)));
 _Atomic(uint32_t) lm_guarded_calls_left = LM_CHECKING || LM_FAKE_OS ? 0 : CALL_COUNT;
 /* Written by any thread; a few blocks more are taken if threads are at it together. */
 static _Atomic(uint32_t) small_left = SMALL_COUNT, runs_left = RUN_COUNT;
@@ -44,6 +44,12 @@ static uint64_t seal_of(const void *block) {
 
 static size_t guarded_bytes(size_t size) {
   return sizeof(struct guard) + lm_align_up(size, LM_GRANULE_BYTES) + BEHIND_BYTES;
+}
+
+/* A program's first blocks are often what its threads share for ever: they should not lie on more
+ * lines than they must. */
+static size_t alignment_of(size_t size) {
+  return size < LM_CACHE_LINE_BYTES ? LM_GRANULE_BYTES : LM_CACHE_LINE_BYTES;
 }
 
 static char *end_of(const struct guard *guard) {
@@ -68,14 +74,15 @@ static void count_call(void) {
 void *lm_guarded_take(size_t size) {
   count_call();
   if (size > LM_GUARDED_MAX_BYTES || !count_down(&small_left)) return NULL;
-  size_t bytes = guarded_bytes(size);
+  size_t alignment = alignment_of(size);
+  size_t bytes = guarded_bytes(size) + alignment - LM_GRANULE_BYTES;
   size_t offset = lm_add_relaxed(&used_bytes, (uint32_t)bytes);
   if (offset + bytes > LM_GUARDED_ARENA_BYTES) {
     lm_store_relaxed(&small_left, 0);
     return NULL;
   }
-  struct guard *guard = (struct guard *)(lm_guarded_arena + offset);
-  char *block = (char *)(guard + 1);
+  char *block = lm_guarded_arena + lm_align_up(offset + sizeof(struct guard), alignment);
+  struct guard *guard = guard_of(block);
   guard->size = (uint32_t)size;
   guard->seal = seal_of(block);
   memset(block + size, END_PATTERN, (size_t)(end_of(guard) - block) - size);
