@@ -18,12 +18,12 @@ mod process; // programs that run, or are to
 mod prof; // verb: say which places in a program take memory
 mod profile; // heap profiles
 mod record; // verb: record what a program takes and frees
+mod recording; // recordings of what programs allocate
 mod replace; // files that take the place of others
 mod run; // verb: run a program on loam
 mod stats; // verb: figures of a process
 mod top; // verb: the same, live
-mod trace; // recordings of what programs allocate
-mod traces; // verb: say what a recording holds
+mod trace; // verb: say what a recording holds
 mod verify; // verb: prove that a program runs on loam
 
 use arguments::Verb;
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
         Verb::Prof(arguments) => prof::prof(&arguments),
         Verb::Record(arguments) => record::record(&arguments),
         Verb::Replay(arguments) => bench::replay(&arguments),
-        Verb::Trace(arguments) => traces::trace(&arguments),
+        Verb::Trace(arguments) => trace::trace(&arguments),
         Verb::Graft(arguments) => graft::graft(&arguments),
         Verb::Bench(arguments) => bench::bench(*arguments),
         Verb::Man(arguments) => man::write(&arguments),

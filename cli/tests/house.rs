@@ -10,8 +10,7 @@ type Module = Vec<String>;
 type Graph = BTreeMap<Module, BTreeSet<Module>>;
 
 const VERBS: [&str; 11] = [
-    "run", "verify", "explain", "plot", "stats", "top", "prof", "record", "traces", "graft",
-    "bench",
+    "run", "verify", "explain", "plot", "stats", "top", "prof", "record", "trace", "graft", "bench",
 ];
 
 /// What files of tests alone are called.

@@ -8,11 +8,11 @@
 use crate::record::memory::{self, PageMap};
 use crate::record::ring::{RING_BYTES, RING_COUNT, RING_FREE, RING_USED, Shared};
 use crate::record::time::Time;
-use crate::trace::about::{Header, Module, Summary};
-use crate::trace::event::{Block, Entry};
-use crate::trace::place::Place;
-use crate::trace::stacks::Node;
-use crate::trace::writer::Writer;
+use crate::recording::about::{Header, Module, Summary};
+use crate::recording::event::{Block, Entry};
+use crate::recording::place::Place;
+use crate::recording::stacks::Node;
+use crate::recording::writer::Writer;
 use anyhow::{Context, Result};
 use nix::libc;
 use nix::unistd::Pid;

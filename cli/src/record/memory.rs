@@ -1,6 +1,6 @@
 //! The program's memory, as the system sees it.
 
-use crate::trace::about::Module;
+use crate::recording::about::Module;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 

@@ -16,7 +16,7 @@ use crate::process::supervise::Ended;
 use crate::process::{execute, supervise};
 use crate::record::drain::{Drain, Wanted};
 use crate::record::ring::Shared;
-use crate::trace::about::{Header, Summary};
+use crate::recording::about::{Header, Summary};
 use anyhow::{Context, Result, bail};
 use nix::sys::wait::WaitStatus;
 use std::ffi::OsString;

@@ -11,7 +11,7 @@ use crate::bench::measure::rounds::{Amount, Stop};
 use crate::bench::measure::workload::{Kind, Workload};
 use crate::bench::session::Session;
 use crate::binary::carried;
-use crate::trace::reader::Reader;
+use crate::recording::reader::Reader;
 use anyhow::Result;
 use std::path::Path;
 use std::process::ExitCode;

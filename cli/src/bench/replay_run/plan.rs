@@ -1,8 +1,8 @@
 //! What passes from thread to thread: which events others wait for.
 
-use crate::trace::event::{Event, What};
-use crate::trace::numbered::NumberMap;
-use crate::trace::reader::Reader;
+use crate::recording::event::{Event, What};
+use crate::recording::numbered::NumberMap;
+use crate::recording::reader::Reader;
 use anyhow::Result;
 
 /// No thread is further ahead of the slowest one than twice as many events: what is live at a time

@@ -2,10 +2,10 @@
 //! ahead of each that needs what another thread has done.
 
 use crate::bench::replay_run::plan::{PACE_EVENTS, Plan};
-use crate::trace::event::{Block, Entry, Event, What};
-use crate::trace::numbered::NumberMap;
-use crate::trace::reader::Reader;
-use crate::trace::touches::Touches;
+use crate::recording::event::{Block, Entry, Event, What};
+use crate::recording::numbered::NumberMap;
+use crate::recording::reader::Reader;
+use crate::recording::touches::Touches;
 use anyhow::{Context, Result, bail};
 use std::io::{BufWriter, Write};
 use tempfile::NamedTempFile;

@@ -1,7 +1,7 @@
 //! The blocks that are live: where each is, and since when.
 
 use crate::plot::recording::placement::{Place, Placement};
-use crate::trace::event::{Event, What};
+use crate::recording::event::{Event, What};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block {

@@ -1,7 +1,7 @@
 //! Pages over time: of each the bytes that live blocks have on it, added up by rows of a picture.
 
 use crate::plot::recording::placement::Place;
-use crate::trace::numbered::NumberMap;
+use crate::recording::numbered::NumberMap;
 use std::ops::Range;
 
 pub const PAGE_BYTES: u64 = 4096;

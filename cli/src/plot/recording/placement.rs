@@ -1,6 +1,6 @@
 //! Where blocks are: as the recording has it, or by a model of an allocator where it does not.
 
-use crate::trace::event::Block;
+use crate::recording::event::Block;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::num::NonZeroU64;

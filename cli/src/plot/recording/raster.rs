@@ -4,7 +4,7 @@ use crate::plot::recording::blocks::{Blocks, Change};
 use crate::plot::recording::pages::{PAGE_BYTES, Pages};
 use crate::plot::recording::sums::Sums;
 use crate::plot::recording::time::{COLUMNS, Clock};
-use crate::trace::reader::Reader;
+use crate::recording::reader::Reader;
 use anyhow::Result;
 
 const ROWS_MAX: u64 = 480;

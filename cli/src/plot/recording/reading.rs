@@ -2,7 +2,7 @@
 
 use crate::plot::recording::raster::{Raster, raster};
 use crate::plot::recording::sums::Sums;
-use crate::trace::reader::Reader;
+use crate::recording::reader::Reader;
 use anyhow::Result;
 use std::path::Path;
 

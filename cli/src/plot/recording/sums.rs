@@ -4,8 +4,8 @@ use crate::picture::bars::power_of;
 use crate::plot::recording::blocks::{Block, Blocks, Change};
 use crate::plot::recording::pages::Extent;
 use crate::plot::recording::time::{COLUMNS, Clock, Span};
-use crate::trace::event::{Event, What};
-use crate::trace::reader::Reader;
+use crate::recording::event::{Event, What};
+use crate::recording::reader::Reader;
 use anyhow::Result;
 use std::collections::BTreeMap;
 
@@ -134,7 +134,7 @@ fn power_of_ten(number: u64) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::event::{Block as Asked, Entry};
+    use crate::recording::event::{Block as Asked, Entry};
 
     fn event(time_us: u64, what: What) -> Event {
         Event { time_us, thread: 0, what }

@@ -1,9 +1,9 @@
 //! A made recording: work of blocks that come and go, and sessions among them that stay.
 
 use crate::plot::recording::placement::{Model, Place};
-use crate::trace::about::Header;
-use crate::trace::event::{Block, Entry};
-use crate::trace::writer::Writer;
+use crate::recording::about::Header;
+use crate::recording::event::{Block, Entry};
+use crate::recording::writer::Writer;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::path::Path;

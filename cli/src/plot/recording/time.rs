@@ -1,6 +1,6 @@
 //! Time, as columns of a picture.
 
-use crate::trace::event::Event;
+use crate::recording::event::Event;
 
 pub const COLUMNS: usize = 1200;
 

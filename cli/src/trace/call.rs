@@ -1,6 +1,6 @@
 //! What other tools' lines have in common.
 
-use crate::trace::event::Entry;
+use crate::recording::event::Entry;
 use anyhow::{Context, Result};
 
 /// What a line of another tool's says.

@@ -1,10 +1,10 @@
 //! What a recording adds up to.
 
-use crate::trace::about::{Header, Summary};
-use crate::trace::event::{Block, Event, What};
-use crate::trace::numbered::NumberMap;
-use crate::trace::reader::Reader;
-use crate::trace::touches::Touches;
+use crate::recording::about::{Header, Summary};
+use crate::recording::event::{Block, Event, What};
+use crate::recording::numbered::NumberMap;
+use crate::recording::reader::Reader;
+use crate::recording::touches::Touches;
 use anyhow::Result;
 use serde::Serialize;
 use std::collections::BTreeMap;

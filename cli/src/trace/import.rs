@@ -1,11 +1,11 @@
 //! Recordings of other tools: which one a file is in, its first line says.
 
-use crate::trace::about::Header;
-use crate::trace::event::{Block, Entry};
-use crate::trace::place::Place;
-use crate::trace::writer::Writer;
-use crate::traces::call::{Call, Format, Said};
-use crate::traces::{memory_replay, mtrace};
+use crate::recording::about::Header;
+use crate::recording::event::{Block, Entry};
+use crate::recording::place::Place;
+use crate::recording::writer::Writer;
+use crate::trace::call::{Call, Format, Said};
+use crate::trace::{memory_replay, mtrace};
 use anyhow::{Context, Result, anyhow, bail};
 use std::fs::File;
 use std::io::{BufRead, BufReader};

@@ -1,7 +1,7 @@
 //! What is whole of a recording that was cut off, as a recording.
 
-use crate::trace::salvage::Salvage;
-use crate::traces::import::write_whole;
+use crate::recording::salvage::Salvage;
+use crate::trace::import::write_whole;
 use anyhow::Result;
 use std::path::Path;
 

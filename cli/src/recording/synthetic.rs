@@ -1,7 +1,7 @@
 //! Made-up events, of every kind.
 
-use crate::trace::event::{Block, Entry, Event, What};
-use crate::trace::writer::Writer;
+use crate::recording::event::{Block, Entry, Event, What};
+use crate::recording::writer::Writer;
 
 /// Blocks of three threads: each is taken, every third resized, and freed after a while.
 pub fn events(count: usize) -> Vec<Event> {

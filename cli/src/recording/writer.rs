@@ -1,12 +1,12 @@
 //! Writes a recording: what is given by addresses gets numbers of objects, and sections go into the
 //! file as they are full, so that whatever happens only the last one is lost.
 
-use crate::trace::about::{Header, Module, Summary};
-use crate::trace::event::{Block, Entry, Event, LARGE_BYTES, What};
-use crate::trace::index::{self, Kind, SectionEntry};
-use crate::trace::numbered::NumberMap;
-use crate::trace::section::{EVENTS_MAX, Encoder, Extras};
-use crate::trace::stacks::{Node, Stacks};
+use crate::recording::about::{Header, Module, Summary};
+use crate::recording::event::{Block, Entry, Event, LARGE_BYTES, What};
+use crate::recording::index::{self, Kind, SectionEntry};
+use crate::recording::numbered::NumberMap;
+use crate::recording::section::{EVENTS_MAX, Encoder, Extras};
+use crate::recording::stacks::{Node, Stacks};
 use anyhow::{Context, Result};
 use serde::Serialize;
 use std::collections::hash_map::Entry as Place;

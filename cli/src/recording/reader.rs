@@ -1,10 +1,10 @@
 //! Reads a recording, event by event, from its begin or from any section on.
 
-use crate::trace::about::{FORMAT, Header, Module, Summary, VERSION};
-use crate::trace::event::Event;
-use crate::trace::index::{self, FOOTER_BYTES, Kind, LABEL_BYTES, SectionEntry};
-use crate::trace::section::{Extras, decode};
-use crate::trace::stacks::Stacks;
+use crate::recording::about::{FORMAT, Header, Module, Summary, VERSION};
+use crate::recording::event::Event;
+use crate::recording::index::{self, FOOTER_BYTES, Kind, LABEL_BYTES, SectionEntry};
+use crate::recording::section::{Extras, decode};
+use crate::recording::stacks::Stacks;
 use anyhow::{Context, Error, Result, anyhow, bail};
 use serde::de::DeserializeOwned;
 use std::fs::File;
@@ -232,10 +232,10 @@ pub fn parsed<T: DeserializeOwned>(content: &[u8]) -> Result<T> {
 mod tests {
     use super::*;
     use crate::failure::in_one_line;
-    use crate::trace::event::What;
-    use crate::trace::salvage::Salvage;
-    use crate::trace::synthetic;
-    use crate::trace::writer::Writer;
+    use crate::recording::event::What;
+    use crate::recording::salvage::Salvage;
+    use crate::recording::synthetic;
+    use crate::recording::writer::Writer;
 
     /// More than two sections, with everything that events can have.
     fn written(path: &Path) -> Vec<Event> {
@@ -243,7 +243,8 @@ mod tests {
             Header { has_addresses: true, has_stacks: true, ..Header::new("program".into()) };
         let mut writer = Writer::new(File::create(path).unwrap(), &header).unwrap();
         for above in 0..4 {
-            writer.add_node(crate::trace::stacks::Node { above, address: 16 * u64::from(above) });
+            writer
+                .add_node(crate::recording::stacks::Node { above, address: 16 * u64::from(above) });
         }
         let events = synthetic::events(150_000);
         synthetic::write(&events, &mut writer);

@@ -1,8 +1,8 @@
 //! How much of each block was touched: known when it is freed or resized, wanted when it is taken.
 
-use crate::trace::event::{LARGE_BYTES, What};
-use crate::trace::numbered::NumberMap;
-use crate::trace::reader::Reader;
+use crate::recording::event::{LARGE_BYTES, What};
+use crate::recording::numbered::NumberMap;
+use crate::recording::reader::Reader;
 use anyhow::Result;
 
 /// To be asked once for each take and resize, in their order.

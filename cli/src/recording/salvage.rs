@@ -1,13 +1,13 @@
 //! What is whole of a recording that was cut off: section by section from its begin.
 
-use crate::trace::about::{Header, Module};
-use crate::trace::event::{Block, Event, What};
-use crate::trace::index::Kind;
-use crate::trace::numbered::NumberMap;
-use crate::trace::reader::{header_of, parsed, read_section};
-use crate::trace::section::{Extras, decode};
-use crate::trace::stacks::Stacks;
-use crate::trace::writer::Writer;
+use crate::recording::about::{Header, Module};
+use crate::recording::event::{Block, Event, What};
+use crate::recording::index::Kind;
+use crate::recording::numbered::NumberMap;
+use crate::recording::reader::{header_of, parsed, read_section};
+use crate::recording::section::{Extras, decode};
+use crate::recording::stacks::Stacks;
+use crate::recording::writer::Writer;
 use anyhow::{Context, Result};
 use std::fs::File;
 use std::path::Path;

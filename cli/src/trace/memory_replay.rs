@@ -1,8 +1,8 @@
 //! The text of Android's memory_replay: `186: malloc 0xb6038060 20`, with the times of the call's
 //! begin and end behind it, or without.
 
-use crate::trace::event::Entry;
-use crate::traces::call::{Call, Format, Said, hexadecimal};
+use crate::recording::event::Entry;
+use crate::trace::call::{Call, Format, Said, hexadecimal};
 use anyhow::{Context, Result, bail};
 
 pub struct MemoryReplay;

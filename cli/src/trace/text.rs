@@ -1,7 +1,7 @@
 //! The figures of a recording, as text.
 
 use crate::numbers;
-use crate::traces::figures::Figures;
+use crate::trace::figures::Figures;
 use std::fmt::Write;
 
 pub fn render(figures: &Figures) -> String {

@@ -1,8 +1,8 @@
 //! A section of events as columns: what is alike stands together, and becomes short.
 
-use crate::trace::bytes::{Cursor, put, put_difference};
-use crate::trace::event::{Block, Entry, Event, What};
-use crate::trace::stacks::{Node, Stacks};
+use crate::recording::bytes::{Cursor, put, put_difference};
+use crate::recording::event::{Block, Entry, Event, What};
+use crate::recording::stacks::{Node, Stacks};
 use anyhow::{Context, Result, bail};
 
 /// Of a section's events; one with more is not read.
@@ -315,7 +315,7 @@ impl Decoder<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::synthetic::events;
+    use crate::recording::synthetic::events;
 
     fn encoded(events: &[Event], extras: Extras, stacks: &Stacks) -> Vec<u8> {
         let mut encoder = Encoder::new(extras, 0, 0);

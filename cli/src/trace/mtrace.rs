@@ -1,8 +1,8 @@
 //! What glibc's mtrace writes: `@ ./program:[0x4011d0] + 0x55d0c0 0x64` for a block that is taken,
 //! `-` for one that is freed, `<` and `>` for one that is resized.
 
-use crate::trace::event::Entry;
-use crate::traces::call::{Call, Format, Said, hexadecimal};
+use crate::recording::event::Entry;
+use crate::trace::call::{Call, Format, Said, hexadecimal};
 use anyhow::{Context, Result, bail};
 
 #[derive(Default)]
