@@ -70,7 +70,7 @@ class Nix(VendoringTest):
         os.mkdir(self.path("loam"))
         for name in ("CMakeLists.txt", "src", "include", "cmake", "scripts", "docs", "bindings",
                      "LICENSE-MIT", "LICENSE-APACHE", "CHANGELOG.md", "README.md",
-                     "CONTRIBUTING.md"):
+                     "CONTRIBUTING.md", "SECURITY.md"):
             source = os.path.join(ROOT, name)
             copy = shutil.copytree if os.path.isdir(source) else shutil.copy
             copy(source, self.path("loam", name))
