@@ -64,7 +64,7 @@ impl Running {
 
     /// It has a profile of close samples, and has done what it is told.
     fn profiled(what: &str) -> Running {
-        let mut running = Running::start(&program(), &[what], ",profile=on,profile_bytes=4096");
+        let mut running = Running::start(&program(), &[what], ",profile=on,profile_bytes=1024");
         running.says("done");
         running
     }
@@ -104,7 +104,8 @@ fn check(target: &str, by: &str, comment: &str) -> Value {
     let bytes = |value: &Value| value["bytes"].as_i64().unwrap();
     let held = |name| report["held"][format!("{name}_bytes")].as_i64().unwrap();
     let most = bytes(&place[by]) as f64 / held(by) as f64;
-    assert!((0.8..1.2).contains(&most), "most of it is its: {report:#}");
+    // Of 236 kB there are some 230 samples: chance alone is within 7 %, and four times that never.
+    assert!((0.7..1.3).contains(&most), "most of it is its: {report:#}");
     for name in COLUMNS {
         let places: i64 =
             report["places"].as_array().unwrap().iter().map(|place| bytes(&place[name])).sum();
