@@ -66,7 +66,8 @@ def check_processor(processor, wine, work):
 def main():
     if len(sys.argv) != 4 or sys.argv[3] not in PROCESSORS:
         sys.exit(__doc__)
-    wine, work, processor = sys.argv[1], os.path.abspath(sys.argv[2]), sys.argv[3]
+    wine, processor = sys.argv[1], sys.argv[3]
+    work = os.path.join(os.path.abspath(sys.argv[2]), processor) # each has a plugin.dll
     os.makedirs(work, exist_ok=True)
     os.environ["PYTHONPATH"] = PYTHON_FOLDER # for the children
     sys.path.insert(0, PYTHON_FOLDER)
