@@ -101,14 +101,8 @@ fn a_core_says_the_same_and_a_damaged_one_is_one_line() {
     let workshop = Workshop::new();
     let crashes = workshop.path("crashes");
     std::fs::hard_link(program(Linked::Dynamic), &crashes).unwrap();
-    let core = workshop.path("core");
     let running = Running::start(Command::new(&crashes).arg("pin"));
-    let written = Command::new("gcore").arg("-o").arg(&core).arg(running.pid()).output();
-    let Ok(true) = written.map(|output| output.status.success()) else {
-        eprintln!("not tested: there is no gcore, of Debian's package gdb");
-        return;
-    };
-    let core = workshop.path(&format!("core.{}", running.pid()));
+    let Some(core) = workshop.core_of(&running.pid()) else { return };
     let report = explained(core.to_str().unwrap());
     check_blocks(&report, &running);
     assert!(report["advice"][0].as_str().unwrap().contains(" is pinned"), "{report:#}");

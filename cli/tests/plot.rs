@@ -114,13 +114,7 @@ fn explain_writes_the_same_page_beside_its_text() {
 fn a_core_is_drawn_as_well() {
     let running = Running::of(Linked::Dynamic, "pin");
     let workshop = Workshop::new();
-    let core = workshop.path("core");
-    let written = Command::new("gcore").arg("-o").arg(&core).arg(running.pid()).output();
-    let Ok(true) = written.map(|output| output.status.success()) else {
-        eprintln!("not tested: there is no gcore, of Debian's package gdb");
-        return;
-    };
-    let core = workshop.path(&format!("core.{}", running.pid()));
+    let Some(core) = workshop.core_of(&running.pid()) else { return };
     check_pinned(&plotted(core.to_str().unwrap(), &workshop.path("heap.html")));
 }
 

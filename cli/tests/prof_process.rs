@@ -176,13 +176,7 @@ fn a_planted_pin_is_the_line_of_the_survivors_with_their_age() {
 fn a_core_says_the_same() {
     let workshop = Workshop::new();
     let running = Running::profiled("pin");
-    let core = workshop.path("core");
-    let written = Command::new("gcore").arg("-o").arg(&core).arg(running.pid()).output();
-    let Ok(true) = written.map(|output| output.status.success()) else {
-        eprintln!("not tested: there is no gcore, of Debian's package gdb");
-        return;
-    };
-    let core = workshop.path(&format!("core.{}", running.pid()));
+    let Some(core) = workshop.core_of(&running.pid()) else { return };
     let report = check(core.to_str().unwrap(), "pinned", "pinned");
     assert_eq!(report["places"][0]["pinned_age_ms"], Value::Null);
 }

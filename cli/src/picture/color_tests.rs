@@ -1,8 +1,11 @@
 //! Colours of maps can be told apart, whatever one's eyes see less of.
 
+/// Of who sees all of red, green and blue.
+pub const ALL: [[f64; 3]; 3] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
+
 /// As Machado, Oliveira and Fernandes model it (2009), on linear red, green and blue.
 const EYES: [(&str, [[f64; 3]; 3]); 4] = [
-    ("all", [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),
+    ("all", ALL),
     ("no red", [[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]]),
     ("no green", [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]]),
     ("no blue", [[1.256, -0.077, -0.179], [-0.078, 0.931, 0.148], [0.005, 0.691, 0.304]]),
@@ -11,7 +14,7 @@ const NAMES: [&str; 9] =
     ["m-pinned", "m-low", "m-half", "m-most", "m-full", "m-free", "m-cached", "m-rest", "m-own"];
 
 /// In CIE Lab, where distances are about those that one sees.
-fn seen(hex: &str, eyes: &[[f64; 3]; 3]) -> [f64; 3] {
+pub fn seen(hex: &str, eyes: &[[f64; 3]; 3]) -> [f64; 3] {
     let channel = |at: usize| {
         let value = f64::from(u8::from_str_radix(&hex[at..at + 2], 16).unwrap()) / 255.0;
         if value <= 0.04045 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }

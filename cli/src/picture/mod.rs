@@ -3,7 +3,7 @@
 
 pub mod bars; // rows of bars
 #[cfg(test)]
-mod color_tests; // colours can be told apart
+pub mod color_tests; // colours can be told apart
 pub mod heap; // what is in a process's heaps, as a page
 mod map; // its address space, page by page
 pub mod packed; // bytes inside a page

@@ -32,6 +32,17 @@ impl Workshop {
         self.folder.path().join(name)
     }
 
+    /// A core file of the process; `None`, which is said, where nothing here makes one.
+    pub fn core_of(&self, pid: &str) -> Option<PathBuf> {
+        let path = self.path("core");
+        let written = std::process::Command::new("gcore").arg("-o").arg(&path).arg(pid).output();
+        if written.is_ok_and(|output| output.status.success()) {
+            return Some(self.path(&format!("core.{pid}")));
+        }
+        eprintln!("not tested: there is no gcore, of Debian's package gdb");
+        None
+    }
+
     /// Compiles a fixture and gives the program's path.
     pub fn compile(&self, source: &str, flags: &[&str]) -> PathBuf {
         let path = self.path(Path::new(source).file_stem().unwrap().to_str().unwrap());

@@ -258,6 +258,7 @@ pub fn ticks(highest: f64, count: usize) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::picture::color_tests::{ALL, seen};
 
     #[test]
     fn tips_are_elements_with_a_title_and_no_stand_in_stays() {
@@ -271,23 +272,6 @@ mod tests {
         assert!(svg.contains("<title>&lt;299&gt;</title></rect>") && !svg.contains("#05"));
     }
 
-    /// A colour as CIE Lab has it, where distances are about those that one sees.
-    fn lab(hex: &str) -> [f64; 3] {
-        let channel = |at: usize| {
-            let value = u8::from_str_radix(&hex[at..at + 2], 16).expect("a colour");
-            let value = f64::from(value) / 255.0;
-            if value <= 0.04045 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
-        };
-        let [red, green, blue] = [1, 3, 5].map(channel);
-        let shape = |value: f64| {
-            if value > 0.008_856 { value.cbrt() } else { 7.787 * value + 16.0 / 116.0 }
-        };
-        let x = shape((0.4124 * red + 0.3576 * green + 0.1805 * blue) / 0.9505);
-        let y = shape(0.2126 * red + 0.7152 * green + 0.0722 * blue);
-        let z = shape((0.0193 * red + 0.1192 * green + 0.9505 * blue) / 1.089);
-        [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
-    }
-
     #[test]
     fn colours_can_be_told_apart_in_light_and_in_dark() {
         const DISTANCE_MIN: f64 = 30.0;
@@ -297,7 +281,7 @@ mod tests {
         for set in [light, dark] {
             let color = |name: &str| {
                 let (_, rest) = set.split_once(&format!("--{name}: ")).expect(name);
-                lab(&rest[..7])
+                seen(&rest[..7], &ALL)
             };
             let series: Vec<String> = (0..SERIES_COLORS).map(|at| format!("series-{at}")).collect();
             let series: Vec<&str> =
