@@ -515,7 +515,8 @@ void *lm_heap_take_slow(struct lm_heap *heap, size_t class_index, bool *zero) {
   return block;
 }
 
-/* The heap has been entered: until then a visit may take current spans away. */
+/* The heap has been entered: until then a visit may take current spans away. It is a thread's, so
+ * that lm_classes has been filled. */
 static void *borrow(struct lm_heap *heap, size_t class_index) {
   size_t block_bytes = lm_classes[class_index].block_bytes, starter = starter_of(class_index);
   size_t most = lm_max(BORROW_BYTES / block_bytes, BORROW_MIN_COUNT);
