@@ -187,6 +187,7 @@ struct place {
   size_t region, word;
 };
 static bool look_at_blocks(struct place *place, size_t most) {
+  if (lm_os_is_bare_copy()) return false; /* other threads' blocks may lack their ends */
   lm_lock_take(&lm_quarantine_lock);
   lm_lock_take(&lm_tags_lock);
   size_t number = place->region;
@@ -225,6 +226,7 @@ static void check_held(const struct held_block *held) {
  * not. */
 static bool release_one(size_t keep, size_t keep_bytes) {
   struct held_block held = {NULL, NULL, 0};
+  if (lm_os_is_bare_copy()) return false; /* other threads' may be half filled, or in use again */
   lm_lock_take(&lm_quarantine_lock);
   if (quarantine_count > keep || quarantine_bytes > keep_bytes) {
     held = quarantine[quarantine_first];
@@ -240,6 +242,10 @@ static bool release_one(size_t keep, size_t keep_bytes) {
 }
 
 static void hold(void *raw, void *block) {
+  if (lm_os_is_bare_copy()) { /* where nothing leaves the quarantine */
+    lm_raw_free(raw);
+    return;
+  }
   struct held_block held = {raw, block, lm_raw_usable_bytes(raw)};
   memset(raw, FREE_PATTERN, filled_bytes(&held));
   while (release_one(QUARANTINE_BLOCKS - 1, QUARANTINE_MAX_BYTES - held.bytes)) {}

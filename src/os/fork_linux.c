@@ -58,11 +58,22 @@ static void call_in_child(void) {
   if (mark != NULL) lm_store_relaxed(&mark->intact, 1);
 }
 
+/* That the mark was found cleared, after it is set again. Written and read by any thread of the
+ * copy, pairs with nothing. */
+static _Atomic(uint32_t) is_noticed_copy;
+
+bool lm_os_is_bare_copy(void) {
+  struct copy_mark *mark = lm_load_acquire(&copy_mark);
+  if (mark == NULL) return false;
+  return lm_load_relaxed(&mark->intact) == 0 || lm_load_relaxed(&is_noticed_copy) != 0;
+}
+
 /* While there is but one thread, whoever held the locks is gone. */
 void lm_os_notice_copy(void) {
   struct copy_mark *mark = lm_load_acquire(&copy_mark);
-  if (mark == NULL || lm_load_relaxed(&mark->intact) != 0) return;
-  if (lm_os_is_single_threaded()) call_in_child();
+  if (mark == NULL || lm_load_relaxed(&mark->intact) != 0 || !lm_os_is_single_threaded()) return;
+  lm_store_relaxed(&is_noticed_copy, 1);
+  call_in_child();
 }
 
 /* ---- fork ---- */

@@ -187,6 +187,9 @@ void lm_os_fork_start(void (*before)(void), void (*parent)(void), void (*child)(
  * first is called by each thread before it takes any lock. */
 void lm_os_thread_begins(void);
 void lm_os_notice_copy(void);
+/* Whether this process is such a copy, of one that had several threads. What they wrote meanwhile
+ * may be here in any part and in any order. */
+bool lm_os_is_bare_copy(void);
 
 /* A file to write to at the end of the process, whatever becomes of descriptors meanwhile. */
 struct lm_os_output {

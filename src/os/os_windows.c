@@ -362,6 +362,7 @@ void lm_os_abort(void) {
 
 void lm_os_thread_begins(void) {}
 void lm_os_notice_copy(void) {}
+bool lm_os_is_bare_copy(void) { return false; }
 
 const char *lm_os_sanitizer(void) { return NULL; }
 bool lm_os_serves(const char *name, const void *function) {
