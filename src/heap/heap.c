@@ -38,6 +38,10 @@ _Static_assert(offsetof(struct lm_heap, middle) + offsetof(struct lm_middle, cac
 #define CARVE_AT_ONCE_BYTES (8 * LM_KIB) /* so that no call pays for all */
 #define EXTEND_FRACTION 4
 
+/* A spare of blocks up to this is carved anew: its list has them in the order in which they were
+ * freed, in which malloc would meet a cache miss with each. */
+#define RECARVED_MAX_BYTES 512
+
 /* A class borrows so much, or so many blocks, before it gets its first span, which costs a page at
  * least. */
 #define BORROW_BYTES 4096
@@ -173,6 +177,7 @@ static char *take_slices(struct lm_heap *heap, size_t slice_count, uint64_t *dir
 #endif
   if (spare == NULL) {
     lm_learning_note_asked(&heap->spares.learning, slice_count, LM_SLICE_SHIFT);
+    lm_holes_note_growth(heap, slice_count);
     return lm_pool_take_slices(heap->pool, slice_count, heap->tag, dirty_pages);
   }
   size_t touched_pages = lm_pages_of(lm_span_touched_bytes(spare));
@@ -400,7 +405,8 @@ static void *take_from_usable(struct lm_heap *heap, size_t class_index) {
   span = heap->usable[class_index].first;
   if (span == NULL || span->free_list == LM_NO_BLOCK) {
     span = lm_orphan_adopt(heap, class_index);
-    if (span == NULL) span = lm_spares_take(heap, class_index);
+    bool as_it_is = lm_classes[class_index].block_bytes > RECARVED_MAX_BYTES;
+    if (span == NULL && as_it_is) span = lm_spares_take(heap, class_index);
     if (span == NULL) return NULL;
     add_span(heap, span);
   } else {

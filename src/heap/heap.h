@@ -109,6 +109,7 @@ struct lm_holes {
   size_t class_index;  /* of which spans are looked at next */
   size_t credit;       /* what may be spent: grows with time */
   size_t sparse_count; /* spans looked at that may get holes in a later round */
+  size_t growth_slices; /* once the heap has so many, a round begins */
 };
 
 /* Visits of others while the thread sleeps; visit.h */

@@ -231,3 +231,18 @@ static void look_in_class_of_heap(void *owner, size_t class_index, size_t *left)
 bool lm_holes_tick_heap(struct lm_heap *heap, uint64_t elapsed_ms) {
   return lm_holes_tick(&heap->holes, elapsed_ms, look_in_class_of_heap, heap);
 }
+
+/* ---- By growth ---- */
+
+#define GROWTH_FRACTION 8
+#define GROWTH_MIN_SLICES 64
+#define CREDIT_PER_SLICE HOLES_COST /* as much again as the slice's faults, at most */
+
+void lm_holes_note_growth(struct lm_heap *heap, size_t slice_count) {
+  struct lm_holes *holes = &heap->holes;
+  if (holes->goes_on) holes->credit += slice_count * CREDIT_PER_SLICE;
+  if (heap->slice_count < holes->growth_slices) return;
+  holes->growth_slices =
+      heap->slice_count + lm_max(heap->slice_count / GROWTH_FRACTION, GROWTH_MIN_SLICES);
+  if (!holes->goes_on) lm_holes_begin_round(holes);
+}

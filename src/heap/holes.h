@@ -41,6 +41,11 @@ LM_INLINE size_t lm_holes_expected_bytes(const struct lm_holes *holes) {
 /* The same for a heap's usable spans. */
 bool lm_holes_tick_heap(struct lm_heap *heap, uint64_t elapsed_ms);
 
+/* The heap has taken `slice_count` more of its pool, and may have pages without a block in spans of
+ * other classes. Each time that it has grown by an eighth beyond its peak a round begins that does
+ * not wait for the clock, and what it takes pays for it. */
+void lm_holes_note_growth(struct lm_heap *heap, size_t slice_count);
+
 /* Puts the blocks of the first hole onto the free_list. False if the span has none. */
 bool lm_holes_fill(struct lm_span *span);
 

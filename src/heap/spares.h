@@ -1,6 +1,6 @@
 /* Spares: empty spans that a heap keeps for the next time that it needs one, so that a program
- * which frees much and takes it again does not pay for the pool's lock, and for blocks that are
- * carved anew.
+ * which frees much and takes it again does not pay for the pool's lock, and, where blocks are few,
+ * for carving them anew.
  *
  * Spares are a waste if the program rests after it has freed everything. So there are few, in
  * proportion to what is in use, and as many as the heap has learnt to need (learning.h). What was

@@ -85,7 +85,8 @@ bool lm_watch_free(struct lm_heap *heap) {
     return true;
   bool waits = lm_remote_waits(heap) && lm_remote_collect_some(heap);
   if (look_at_clock(heap) != 0 || waits) return true;
-  if (heap->turns_pools || heap->holes.goes_on || heap->visits_others) {
+  bool holes = heap->holes.goes_on && heap->holes.credit != 0;
+  if (heap->turns_pools || holes || heap->visits_others) {
     /* Now is as good as later. */
     lm_heap_tick(heap);
     return true;

@@ -222,6 +222,31 @@ static void no_call_does_more_than_its_share(void) {
   }
 }
 
+/* ---- By growth ---- */
+
+static void grow_by(size_t bytes) {
+  for (size_t i = 0; i < bytes / 2048; i++) CHECK(heap_take(heap, lm_sizeclass_of(2048)) != NULL);
+}
+
+static void a_heap_that_grows_makes_holes_though_the_clock_stands(void) {
+  size_t class_index = lm_sizeclass_of(1024);
+  begin(class_index, every_40th);
+  size_t before = purged_bytes();
+  grow_by(4 * BYTES);
+  CHECK_THAT(purged_bytes() - before, >, BYTES / 2);
+  check_contents(class_index);
+  lm_heap_validate(heap);
+}
+
+static void one_that_grows_up_to_its_peak_makes_none(void) {
+  size_t class_index = lm_sizeclass_of(1024);
+  begin(class_index, every_40th);
+  heap->holes.growth_slices = SIZE_MAX;
+  size_t before = purged_bytes();
+  grow_by(4 * BYTES);
+  CHECK_EQ(purged_bytes(), before);
+}
+
 #define FOR_EACH_TEST(X)                     \
   X(trim_makes_holes_and_leaves_the_blocks)  \
   X(a_page_with_a_block_is_no_hole)          \
@@ -233,7 +258,9 @@ static void no_call_does_more_than_its_share(void) {
   X(spans_that_are_quiet_for_two_looks_get_holes) \
   X(spans_of_which_blocks_are_freed_get_none) \
   X(who_fills_holes_waits_longer_for_the_next)  \
-  X(no_call_does_more_than_its_share)
+  X(no_call_does_more_than_its_share) \
+  X(a_heap_that_grows_makes_holes_though_the_clock_stands) \
+  X(one_that_grows_up_to_its_peak_makes_none)
 #define RUN_TEST(name) RUN(name);
 
 int main(void) {

@@ -46,13 +46,30 @@ static void a_heap_keeps_one_span_and_a_sixteenth_of_what_it_uses(void) {
   CHECK_EQ(slices(), 1);
 }
 
-static void a_spare_serves_its_class_as_it_is(void) {
+static void a_spare_of_small_blocks_is_carved_anew_in_their_order(void) {
   struct lm_span *span = begin_with_a_spare();
-  char *block = heap_take(heap, CLASS);
-  CHECK_EQ(lm_span_of(block), span);
+  for (size_t i = 0; i < BLOCKS; i++) {
+    char *block = heap_take(heap, CLASS);
+    CHECK_EQ(block, lm_span_start(span) + i * 64);
+  }
   CHECK_EQ(heap->current[CLASS], span);
   CHECK_EQ(heap->spares.count, 0);
-  CHECK_EQ(lm_heap_validate(heap), BLOCKS + 1);
+  CHECK_EQ(lm_heap_validate(heap), 2 * BLOCKS);
+}
+
+static void a_spare_of_larger_blocks_serves_its_class_as_it_is(void) {
+  enum { BYTES = 1024, COUNT = LM_SLICE_BYTES / BYTES };
+  size_t class_index = lm_sizeclass_of(BYTES);
+  heap = new_heap();
+  for (size_t i = 0; i < 2 * COUNT; i++) blocks[i] = heap_take(heap, class_index);
+  struct lm_span *span = lm_span_of(blocks[0]);
+  leave_no_room(heap, class_index);
+  for (size_t i = 0; i < COUNT; i++) heap_give(heap, blocks[i]);
+  CHECK_EQ(span->state, LM_SPAN_SPARE);
+  CHECK_EQ(heap_take(heap, class_index), blocks[COUNT - 1]);
+  CHECK_EQ(span->extended_count, COUNT);
+  CHECK_EQ(heap->spares.count, 0);
+  lm_heap_validate(heap);
 }
 
 static void a_spare_serves_another_class_when_that_needs_a_span(void) {
@@ -173,7 +190,8 @@ static void the_end_of_a_heap_leaves_no_spares(void) {
 
 int main(void) {
   RUN(a_heap_keeps_one_span_and_a_sixteenth_of_what_it_uses);
-  RUN(a_spare_serves_its_class_as_it_is);
+  RUN(a_spare_of_small_blocks_is_carved_anew_in_their_order);
+  RUN(a_spare_of_larger_blocks_serves_its_class_as_it_is);
   RUN(a_spare_serves_another_class_when_that_needs_a_span);
   RUN(what_another_class_wrote_is_dirty_when_the_span_goes_back);
   RUN(a_spare_of_another_length_is_of_no_use);

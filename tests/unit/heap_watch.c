@@ -83,6 +83,17 @@ static void fast_frees_use_up_what_they_may_and_the_next_malloc_looks(void) {
   CHECK_EQ(lm_malloc_heap, heap);
 }
 
+static void holes_that_may_cost_nothing_more_do_not_let_frees_look(void) {
+  struct lm_heap *heap = begin(BLOCKS, 1000);
+  heap->turns_pools = heap->visits_others = false;
+  for (int i = 0; lm_watches(heap); i++) {
+    CHECK_THAT(i, <, 100000); /* as long as the clock stands still */
+    heap->holes.goes_on = true;
+    heap->holes.credit = 0;
+    replace((size_t)i % BLOCKS);
+  }
+}
+
 static void malloc_lets_frees_look_again_only_if_the_heap_has_fallen(void) {
   struct lm_heap *heap = begin(BLOCKS, 1000);
   use_up(heap);
@@ -209,6 +220,7 @@ int main(void) {
   RUN(a_watched_free_is_a_free_like_any_other);
   RUN(blocks_of_others_go_home_from_a_heap_that_watches);
   RUN(fast_frees_use_up_what_they_may_and_the_next_malloc_looks);
+  RUN(holes_that_may_cost_nothing_more_do_not_let_frees_look);
   RUN(malloc_lets_frees_look_again_only_if_the_heap_has_fallen);
   RUN(a_heap_that_is_called_takes_what_others_have_sent);
   RUN(a_tick_takes_what_others_have_sent);
