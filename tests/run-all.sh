@@ -9,16 +9,15 @@ failures=()
 
 missing_packages() {
   local package
-  while read -r package _; do
-    [[ $package == '#'* || -z $package ]] && continue
+  for package in "$@"; do
     [[ $(dpkg-query -W -f '${Status}' "$package" 2> /dev/null) == 'install ok installed' ]] ||
       echo "$package"
-  done < tests/packages.txt
+  done
 }
 
 install_packages() {
   local missing
-  mapfile -t missing < <(missing_packages)
+  mapfile -t missing < <(missing_packages "$@")
   ((${#missing[@]} == 0)) && return
   if ! command -v apt-get > /dev/null || ((EUID != 0)); then
     echo "tests: missing Debian packages (tests/packages.txt says what for): ${missing[*]}" >&2
@@ -28,6 +27,15 @@ install_packages() {
   apt-get update -qq
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" \
     > /tmp/loam-tests-apt.log 2>&1 || { tail -20 /tmp/loam-tests-apt.log >&2; exit 1; }
+}
+
+# Of the real programs among the tests that ctest's arguments choose.
+packages_of_tests() {
+  local script
+  ctest --test-dir build/tests -N "$@" | sed -n 's/^ *Test *#[0-9]*: programs\.//p' |
+    while read -r script; do
+      [[ $script == selftest ]] || sed -n 's/^# packages: //p' "tests/programs/$script.sh"
+    done
 }
 
 # Into the build folder: the machine's own Python stays as it is.
@@ -71,7 +79,8 @@ if [[ -z $missing_rust ]] && command -v cc > /dev/null; then
   compile_command &
   compiling=$!
 fi
-install_packages
+# shellcheck disable=SC2046 # one word for each
+install_packages $(sed -E '/^(#|$)/d; s/ .*//' tests/packages.txt)
 if [[ -z $missing_rust && -z $compiling ]]; then
   compile_command &
   compiling=$!
@@ -86,9 +95,12 @@ cmake --build build/tests --parallel "$jobs"
   { cat build/cargo-tests.log; failures+=("the command cannot be compiled"); }
 end_of build
 
-# One more at a time than there are processors: many of them sleep or wait for a disk. What is
-# measured rather than tested has a target of its own, and so has what takes long.
+# What is measured rather than tested has a target of its own, and so has what takes long.
 (($# > 0)) || set -- -LE 'measured|long'
+# shellcheck disable=SC2046 # one word for each
+install_packages $(packages_of_tests "$@")
+
+# One more at a time than there are processors: many of them sleep or wait for a disk.
 ctest --test-dir build/tests --output-on-failure -j$((jobs + 1)) "$@" | tee "$results" ||
   failures+=("ctest")
 end_of tests

@@ -39,6 +39,9 @@ def descendants(pid):
 
 def sample(pid, footprint):
     try:
+        with open(f"/proc/{pid}/environ", "rb") as environment:
+            if b"LD_PRELOAD=" in environment.read().split(b"\0"):  # as compilers are started
+                return
         with open(f"/proc/{pid}/maps", "rb") as maps:
             maps_count = maps.read().count(b"\n")
         with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as status:
