@@ -70,7 +70,7 @@ def run(command, timeout_seconds, **options):
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     footprint = Footprint()
     deadline = time.monotonic() + timeout_seconds
-    with subprocess.Popen(command, **options) as process:
+    with subprocess.Popen(command, start_new_session=True, **options) as process:
         try:
             while process.poll() is None:
                 for pid in descendants(os.getpid()):
