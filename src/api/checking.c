@@ -361,9 +361,21 @@ void *lm_checked_retire(void *block, const char *call, void *caller) {
 static const char *kind_names[] = {"malloc", "new", "new[]"};
 static const char *end_names[] = {"free", "delete", "delete[]"};
 
+/* Only that it is so is kept: otherwise the program ends. Written and read by any thread. */
+static _Atomic(bool) library_has_new;
+
+/* A library with a C++ runtime inside has its objects from malloc, and others delete them. */
+static bool may_be_of_a_library(enum lm_block_kind is, enum lm_block_kind wanted) {
+  if (is != LM_KIND_MALLOC && wanted != LM_KIND_MALLOC) return false;
+  if (!lm_load_relaxed(&library_has_new) && lm_os_library_has_new())
+    lm_store_relaxed(&library_has_new, true);
+  return lm_load_relaxed(&library_has_new);
+}
+
 static void check_kind(const void *block, enum lm_block_kind is, enum lm_block_kind wanted,
                        const char *call, void *caller) {
   if (is == wanted || LM_OPTION(mismatch) != LM_MISMATCH_ABORT) return;
+  if (may_be_of_a_library(is, wanted)) return;
   lm_misuse_mismatch(block, kind_names[is], call, caller);
 }
 

@@ -289,6 +289,9 @@ void *lm_os_function_seen_by(const void *caller, const char *name);
 const char *lm_os_sanitizer(void);
 /* Whether it is `function` that the program calls as `name`. */
 bool lm_os_serves(const char *name, const void *function);
+/* Whether a library that is not the C++ runtime brings an operator new of its own, which it may
+ * call instead of ours, while others give its blocks to our delete. Slow. */
+bool lm_os_library_has_new(void);
 
 /* From here on the module that this code is a part of stays loaded, even if whoever opened it
  * closes it: callbacks at the end of threads and around forks stay with the C library. */

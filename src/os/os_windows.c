@@ -369,6 +369,8 @@ bool lm_os_serves(const char *name, const void *function) {
   return name != NULL && function != NULL;
 }
 
+bool lm_os_library_has_new(void) { return false; }
+
 void lm_os_stay_loaded(void) {}
 bool lm_os_is_privileged(void) { return false; }
 bool lm_os_has_environment(void) { return true; }

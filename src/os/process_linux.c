@@ -350,6 +350,14 @@ bool lm_os_serves(const char *name, const void *function) {
   return !LM_SHARED || dlsym == NULL || dlsym(RTLD_DEFAULT, name) == function;
 }
 
+bool lm_os_library_has_new(void) {
+  Dl_info module;
+  void *function = lm_os_next_function(LM_BITS_64 ? "_Znwm" : "_Znwj");
+  if (function == NULL || dladdr == NULL || dladdr(function, &module) == 0) return false;
+  return module.dli_fname != NULL && strstr(module.dli_fname, "libstdc++.") == NULL &&
+         strstr(module.dli_fname, "libc++") == NULL;
+}
+
 /* ---- The module that this code is a part of ---- */
 
 /* Made by the linker. */
