@@ -82,6 +82,40 @@ static LM_COLD void *new_slow(size_t alignment, size_t size, enum lm_block_kind 
   LM_EXPORT result name(__VA_ARGS__) __asm__(mangled); \
   LM_EXPORT result name(__VA_ARGS__)
 
+/* ---- A program's own operators ---- */
+
+/* A program may replace new and delete alone: the forms for arrays, with sizes and without
+ * exceptions then have to call these, since each may be given a block of the other: [new.delete].
+ * Forms with an alignment are a family of their own. */
+LM_EXPORT void *cxx_new(size_t size) __asm__("_Znw" SIZE_CODE);
+LM_EXPORT void cxx_delete(void *block) __asm__("_ZdlPv");
+LM_EXPORT void cxx_delete_array(void *block) __asm__("_ZdaPv");
+/* What the loader has found under the names; volatile, as the compiler knows what we define. */
+static void *(*const volatile bound_new)(size_t size) = cxx_new;
+static void (*const volatile bound_delete)(void *block) = cxx_delete;
+static void (*const volatile bound_delete_array)(void *block) = cxx_delete_array;
+
+#if defined(__ELF__)
+extern void *lm_cxx_new(size_t size)
+    __attribute__((alias("_Znw" SIZE_CODE), visibility("hidden")));
+extern void lm_cxx_delete(void *block) __attribute__((alias("_ZdlPv"), visibility("hidden")));
+
+/* Both, since the address of one may be the program's stub of ours. */
+LM_INLINE bool program_has_operators(void) {
+  return LM_UNLIKELY(bound_new != lm_cxx_new) && bound_delete != lm_cxx_delete;
+}
+#else
+LM_INLINE bool program_has_operators(void) { return false; }
+#endif
+
+/* Through the C++ runtime's form, which catches what the program's new throws. */
+static LM_COLD void *program_new_nothrow(const char *name, size_t size, const void *nothrow,
+                                         const void *caller) {
+  void *(*next)(size_t, const void *) =
+      (void *(*)(size_t, const void *))lm_os_function_seen_by(caller, name);
+  return next != NULL ? next(size, nothrow) : bound_new(size);
+}
+
 /* ---- new ---- */
 
 NAMED(void *, cxx_new, "_Znw" SIZE_CODE, size_t size) {
@@ -91,6 +125,7 @@ NAMED(void *, cxx_new, "_Znw" SIZE_CODE, size_t size) {
 }
 
 NAMED(void *, cxx_new_array, "_Zna" SIZE_CODE, size_t size) {
+  if (program_has_operators()) return bound_new(size);
   void *block = lm_checked_new(size, LM_KIND_NEW_ARRAY);
   if (LM_LIKELY(block != NULL)) return block;
   return new_slow(LM_GRANULE_BYTES, size, LM_KIND_NEW_ARRAY, LM_CALLER());
@@ -157,11 +192,15 @@ LM_INLINE void *new_aligned_nothrow(size_t size, size_t alignment, enum lm_block
 
 NAMED(void *, cxx_new_nothrow, "_Znw" SIZE_CODE "RKSt9nothrow_t", size_t size,
       const void *nothrow) {
+  if (program_has_operators())
+    return program_new_nothrow("_Znw" SIZE_CODE "RKSt9nothrow_t", size, nothrow, LM_CALLER());
   return new_nothrow(size, LM_KIND_NEW, nothrow, LM_CALLER());
 }
 
 NAMED(void *, cxx_new_array_nothrow, "_Zna" SIZE_CODE "RKSt9nothrow_t", size_t size,
       const void *nothrow) {
+  if (program_has_operators())
+    return program_new_nothrow("_Zna" SIZE_CODE "RKSt9nothrow_t", size, nothrow, LM_CALLER());
   return new_nothrow(size, LM_KIND_NEW_ARRAY, nothrow, LM_CALLER());
 }
 
@@ -181,28 +220,40 @@ NAMED(void *, cxx_new_array_aligned_nothrow, "_Zna" SIZE_CODE "St11align_val_tRK
   NAMED(void, name, mangled, void *block, ##__VA_ARGS__) { \
     lm_checked_delete(block, kind, LM_CALLER()); \
   }
-#define DELETE_SIZED(name, mangled, aligned, kind, ...) \
+/* Goes through another form where that may be the program's own. */
+#define DELETE_BY(other, name, mangled, kind, ...) \
+  NAMED(void, name, mangled, void *block, ##__VA_ARGS__) { \
+    if (program_has_operators()) other(block); \
+    else lm_checked_delete(block, kind, LM_CALLER()); \
+  }
+#define DELETE_SIZED(name, mangled, kind, ...) \
   NAMED(void, name, mangled, void *block, size_t size, ##__VA_ARGS__) { \
-    lm_checked_delete_sized(block, size, aligned, kind, LM_CALLER()); \
+    lm_checked_delete_sized(block, size, true, kind, LM_CALLER()); \
+  }
+#define DELETE_SIZED_BY(other, name, mangled, kind) \
+  NAMED(void, name, mangled, void *block, size_t size) { \
+    if (program_has_operators()) other(block); \
+    else lm_checked_delete_sized(block, size, false, kind, LM_CALLER()); \
   }
 
 #define NEW LM_KIND_NEW
 #define ARRAY LM_KIND_NEW_ARRAY
 DELETE(cxx_delete, "_ZdlPv", NEW)
-DELETE(cxx_delete_array, "_ZdaPv", ARRAY)
-DELETE(cxx_delete_nothrow, "_ZdlPvRKSt9nothrow_t", NEW, const void *n LM_UNUSED)
-DELETE(cxx_delete_array_nothrow, "_ZdaPvRKSt9nothrow_t", ARRAY, const void *n LM_UNUSED)
+DELETE_BY(bound_delete, cxx_delete_array, "_ZdaPv", ARRAY)
+DELETE_BY(bound_delete, cxx_delete_nothrow, "_ZdlPvRKSt9nothrow_t", NEW, const void *n LM_UNUSED)
+DELETE_BY(bound_delete_array, cxx_delete_array_nothrow, "_ZdaPvRKSt9nothrow_t", ARRAY,
+          const void *n LM_UNUSED)
 DELETE(cxx_delete_aligned, "_ZdlPvSt11align_val_t", NEW, size_t a LM_UNUSED)
 DELETE(cxx_delete_array_aligned, "_ZdaPvSt11align_val_t", ARRAY, size_t a LM_UNUSED)
 DELETE(cxx_delete_aligned_nothrow, "_ZdlPvSt11align_val_tRKSt9nothrow_t", NEW, size_t a LM_UNUSED,
        const void *n LM_UNUSED)
 DELETE(cxx_delete_array_aligned_nothrow, "_ZdaPvSt11align_val_tRKSt9nothrow_t", ARRAY,
        size_t a LM_UNUSED, const void *n LM_UNUSED)
-DELETE_SIZED(cxx_delete_sized, "_ZdlPv" SIZE_CODE, false, NEW)
-DELETE_SIZED(cxx_delete_array_sized, "_ZdaPv" SIZE_CODE, false, ARRAY)
-DELETE_SIZED(cxx_delete_sized_aligned, "_ZdlPv" SIZE_CODE "St11align_val_t", true, NEW,
+DELETE_SIZED_BY(bound_delete, cxx_delete_sized, "_ZdlPv" SIZE_CODE, NEW)
+DELETE_SIZED_BY(bound_delete_array, cxx_delete_array_sized, "_ZdaPv" SIZE_CODE, ARRAY)
+DELETE_SIZED(cxx_delete_sized_aligned, "_ZdlPv" SIZE_CODE "St11align_val_t", NEW,
              size_t a LM_UNUSED)
-DELETE_SIZED(cxx_delete_array_sized_aligned, "_ZdaPv" SIZE_CODE "St11align_val_t", true, ARRAY,
+DELETE_SIZED(cxx_delete_array_sized_aligned, "_ZdaPv" SIZE_CODE "St11align_val_t", ARRAY,
              size_t a LM_UNUSED)
 
 #endif

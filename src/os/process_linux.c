@@ -350,12 +350,22 @@ bool lm_os_serves(const char *name, const void *function) {
   return !LM_SHARED || dlsym == NULL || dlsym(RTLD_DEFAULT, name) == function;
 }
 
+static bool starts_with(const char *text, const char *start) {
+  return strlen(text) >= strlen(start) && memcmp(text, start, strlen(start)) == 0;
+}
+
+static bool is_cxx_runtime(const char *path) {
+  const char *name = path;
+  for (; *path != '\0'; path++)
+    if (*path == '/') name = path + 1;
+  return starts_with(name, "libstdc++.") || starts_with(name, "libc++");
+}
+
 bool lm_os_library_has_new(void) {
   Dl_info module;
   void *function = lm_os_next_function(LM_BITS_64 ? "_Znwm" : "_Znwj");
   if (function == NULL || dladdr == NULL || dladdr(function, &module) == 0) return false;
-  return module.dli_fname != NULL && strstr(module.dli_fname, "libstdc++.") == NULL &&
-         strstr(module.dli_fname, "libc++") == NULL;
+  return module.dli_fname != NULL && !is_cxx_runtime(module.dli_fname);
 }
 
 /* ---- The module that this code is a part of ---- */
