@@ -94,6 +94,7 @@ Examples:
   loam record -- python3 script.py                   what python3 takes and frees, in python3.trace
   loam record --output job.trace -- ./job --fast
   loam record --loam --addresses -- ./job            on loam, with the addresses of its blocks
+  loam record --children -- make                     make in make.trace, others in make.trace.PID
 
 Exit status: that of PROGRAM; 127 if it is not found, 126 if it cannot be executed, 125 if it cannot
 be recorded (it is then not started), 2 if nothing was recorded.";
@@ -419,14 +420,18 @@ pub enum ProfFigure {
 ///
 /// Runs PROGRAM as it is, and writes down each call of malloc, free and their relatives: sizes,
 /// threads, times, and the order in which blocks pass from thread to thread; nothing of what is in
-/// its memory. Signals and the exit status are the program's own. What it starts itself is not
-/// recorded; a program that it becomes (exec) is, in its place.
+/// its memory. Signals and the exit status are the program's own. A program that it becomes (exec) is
+/// recorded in its place; processes that it starts only with --children.
 #[derive(Debug, Args)]
 #[command(after_help = RECORD_EXAMPLES)]
 pub struct RecordArguments {
     /// Write the recording to FILE [default: PROGRAM.trace]
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
+
+    /// Record what it starts, too, each process in FILE.PID
+    #[arg(long)]
+    pub children: bool,
 
     /// Record who calls, too, by frame pointers: build with -fno-omit-frame-pointer
     #[arg(long)]

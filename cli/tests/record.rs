@@ -88,10 +88,44 @@ fn the_child_of_a_fork_is_not_in_it_and_that_is_said() {
     let workshop = Workshop::new();
     let trace = workshop.path("trace");
     let recorded = record(&trace, &[], "fork").code(7);
-    recorded.stderr(contains("; a process that it started is not in it"));
+    recorded.stderr(contains("; a process that it started is not in it (see --children)\n"));
     let said = figures(&trace);
     has_everything(&said);
     assert!(number(&said["summary"]["live_blocks"]) < 1000, "the child takes 5000");
+}
+
+/// Records the program with its children, of which there is one, and gives the figures of that.
+fn child(word: &str) -> Value {
+    let workshop = Workshop::new();
+    let trace = workshop.path("trace");
+    let recorded = record(&trace, &["--children"], word).code(7);
+    recorded.stderr(
+        is_match(r"^loam: [^\n]+ each\)\nloam: a process that it started: [^\n]+ each\)\n$")
+            .unwrap(),
+    );
+    has_everything(&figures(&trace));
+    let files = std::fs::read_dir(workshop.path("")).unwrap().map(|entry| entry.unwrap().path());
+    let files: Vec<_> = files.filter(|path| *path != trace).collect();
+    let [file] = &files[..] else { panic!("one of the child: {files:?}") };
+    let said = figures(file);
+    let number = file.extension().unwrap().to_str().unwrap();
+    assert_eq!(said["header"]["pid"].to_string(), number);
+    assert!(said["header"]["program"].as_str().unwrap().ends_with("/records"), "{said}");
+    said
+}
+
+#[test]
+fn the_child_of_a_fork_has_a_recording_of_its_own() {
+    let said = child("fork");
+    assert_eq!(said["summary"]["live_blocks"], 5000);
+    assert_eq!(said["summary"]["live_bytes"], 5000 * 4321);
+}
+
+#[test]
+fn a_program_that_is_started_has_a_recording_of_its_own() {
+    let said = child("start");
+    has_everything(&said);
+    assert_eq!(said["header"]["arguments"][1], "status");
 }
 
 #[test]

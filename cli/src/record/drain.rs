@@ -1,22 +1,24 @@
-//! From the rings into the file.
+//! From the rings into the files.
 //!
 //! A block that passes from thread to thread was published by the first before the second could
-//! have it, and the times of both calls say which was first (recorder.c). So the heads of all rings
-//! are read twice: whatever comes before an event that the first look has seen, the second has. All
-//! events up to the latest one that the first look has seen are written, ordered by time.
+//! have it, and the times of both calls say which was first (recorder.c). So times are looked at
+//! before heads: whatever comes before an event of the latest time that the first look has seen,
+//! the second has. All events up to that time are written, ordered by time.
 
-use crate::record::memory::{self, PageMap};
-use crate::record::ring::{RING_BYTES, RING_COUNT, RING_FREE, RING_USED, Shared};
+use crate::record::memory;
+use crate::record::recorded::{Call, Recorded};
+use crate::record::ring::{
+    IS_LOOKED_AT, RING_BYTES, RING_COUNT, RING_FREE, RING_USED, Shared, WAITS_TO_BE_LOOKED_AT,
+};
+use crate::record::stream::Stream;
 use crate::record::time::Time;
-use crate::recording::about::{Header, Module, Summary};
-use crate::recording::event::{Block, Entry};
+use crate::recording::about::{Header, Summary};
 use crate::recording::place::Place;
-use crate::recording::stacks::Node;
-use crate::recording::writer::Writer;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use nix::libc;
 use nix::unistd::Pid;
-use std::collections::{HashMap, VecDeque};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::{Duration, Instant};
@@ -32,29 +34,29 @@ pub struct Drain<'a> {
     wanted: Wanted,
     time: Time,
     slots: Vec<Slot>,
-    /// The process image whose events are written.
-    image: u32,
-    recording: Recording,
+    /// The program that was started is the first.
+    processes: Vec<Process>,
+    failure: Option<anyhow::Error>,
+    children: Children,
     samples_due: Instant,
     threads_due: Instant,
 }
 
-/// What has come of it so far.
-enum Recording {
-    Open(Box<Open>),
-    /// The file could not be written, and is gone.
-    Failed(anyhow::Error),
-    /// It is being replaced, or is closed.
-    None,
+/// A process, and what is recorded of what it is at present.
+#[derive(Default)]
+struct Process {
+    number: u32,
+    image: u32,
+    recorded: Option<Recorded>,
+    slots: Vec<usize>,
 }
 
-struct Open {
-    place: Place,
-    writer: Writer,
-    nodes: HashMap<Node, u32>,
-    thread_count: u32,
-    peak_resident: Option<u64>,
-    modules: Vec<Module>,
+/// What was recorded of processes that the program has started.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Children {
+    pub count: u64,
+    pub events: u64,
+    pub bytes: u64,
 }
 
 /// A ring, and the thread that has it.
@@ -66,50 +68,40 @@ struct Slot {
     thread: u32,
     /// Of the thread in the recording.
     number: u32,
-    tail: u64,
-    /// How far the first look has seen it.
+    stream: Stream,
+    /// Of the last event, by the counter and in the recording.
+    counter: u64,
+    time_us: u64,
+    /// Of the last event's stack.
+    frames: Vec<u64>,
+    /// The latest time that the first look has seen.
     seen: u64,
-    events: VecDeque<Raw>,
     /// How much of the ring the program has ever written.
     touched_bytes: u64,
 }
 
-/// An event as the recorder writes it.
-#[derive(Debug, Clone, Copy)]
-struct Raw {
-    counter: u64,
-    /// Of the words behind it.
-    end: u64,
-    number: u32,
-    kind: u8,
-    entry: u8,
-    first: u64,
-    second: u64,
-    stack: u32,
-}
-
-const TAKE: u8 = 1;
-const GIVE: u8 = 2;
-const DETACH: u8 = 3;
-const ATTACH: u8 = 4;
-const TOUCHED: u8 = 5;
-
 /// Between two looks, while there is something and while there is not.
 const PAUSE: Duration = Duration::from_micros(500);
 const PAUSE_WHEN_IDLE: Duration = Duration::from_millis(3);
+/// From so many events on there are more before a pause is over.
+const MANY_EVENTS: usize = 20_000;
+/// What they need of memory comes at once, not one after the other.
+const CALLS_AT_ONCE: usize = 128;
 const BETWEEN_SAMPLES: Duration = Duration::from_millis(10);
 const BETWEEN_LOOKS_AT_THREADS: Duration = Duration::from_millis(20);
+const ALL_TIMES: u64 = u64::MAX;
 
 impl<'a> Drain<'a> {
     pub fn new(shared: &'a Shared, wanted: Wanted) -> Result<Drain<'a>> {
-        let open = open(&wanted)?;
+        let recorded = Some(Recorded::new(&wanted.place, &wanted.header)?);
         Ok(Drain {
             shared,
             wanted,
             time: shared.time(),
             slots: (0..RING_COUNT).map(|_| Slot::default()).collect(),
-            image: 0,
-            recording: Recording::Open(open),
+            processes: vec![Process { recorded, ..Process::default() }],
+            failure: None,
+            children: Children::default(),
             samples_due: Instant::now(),
             threads_due: Instant::now(),
         })
@@ -117,15 +109,15 @@ impl<'a> Drain<'a> {
 
     /// To be called again after as long as it says.
     pub fn look(&mut self, program: Pid) -> Duration {
-        let count = self.pass();
-        let ending = self.shared.common().ending.load(Acquire);
-        if ending != 0 && ending != self.shared.common().looked.load(Relaxed) {
-            while self.pass() > 0 {}
-            self.look_at_the_end(program);
-            self.shared.common().looked.store(ending, Release);
+        self.processes[0].number = program.as_raw().cast_unsigned();
+        let count = self.pass(false);
+        self.look_at_ends();
+        self.sample();
+        match count {
+            0 => PAUSE_WHEN_IDLE,
+            1..MANY_EVENTS => PAUSE,
+            _ => Duration::ZERO,
         }
-        self.sample(program);
-        if count > 0 { PAUSE } else { PAUSE_WHEN_IDLE }
     }
 
     pub fn left_out(&self) -> u32 {
@@ -136,42 +128,33 @@ impl<'a> Drain<'a> {
         self.shared.common().refused.load(Relaxed)
     }
 
-    /// The program has ended. `None` if it has recorded nothing.
-    pub fn finish(mut self, ended: Option<String>) -> Result<Option<(Place, Summary)>> {
-        while self.pass() > 0 {}
-        self.write_rest();
-        match self.recording {
-            Recording::Failed(cause) => Err(cause),
-            Recording::None => Ok(None),
-            Recording::Open(open) if open.writer.event_count() == 0 => Ok(None),
-            Recording::Open(open) => {
-                let Open { place, mut writer, modules, peak_resident, .. } = *open;
-                let cannot_write = place.cannot_write();
-                if !modules.is_empty() {
-                    writer.modules(&modules).with_context(|| cannot_write.clone())?;
-                }
-                let summary = writer.finish(ended, peak_resident).context(cannot_write)?;
-                Ok(Some((place, summary)))
-            }
+    /// The program has ended. `None` for what has recorded nothing.
+    pub fn finish(mut self, ended: Option<String>) -> Result<(Option<(Place, Summary)>, Children)> {
+        while self.pass(false) > 0 {}
+        self.pass(true);
+        self.shared.common().stop.store(1, Relaxed);
+        while self.processes.len() > 1 {
+            self.end_process(1);
         }
+        if let Some(cause) = self.failure {
+            return Err(cause);
+        }
+        let program = self.processes.remove(0);
+        let finished = program.recorded.map(|recorded| recorded.finish(ended)).transpose()?;
+        Ok((finished.flatten(), self.children))
     }
 
-    /// Writes what can be ordered. Gives how many events were there.
-    fn pass(&mut self) -> usize {
+    /// Writes what can be ordered, at last everything. Gives how many events that were.
+    fn pass(&mut self, is_last: bool) -> usize {
         self.time.look();
         let rings = (self.shared.common().rings.load(Acquire) as usize).min(RING_COUNT);
         for number in 0..rings {
             self.notice(number);
         }
-        let mut count = 0;
-        for number in 0..rings {
-            count += self.read(number);
-        }
-        self.write_up_to_seen(rings);
-        count
+        (0..self.processes.len()).map(|process| self.write(process, is_last)).sum()
     }
 
-    /// The first look at a ring's head.
+    /// The first look at a ring.
     fn notice(&mut self, number: usize) {
         let header = self.shared.header(number);
         if header.state.load(Acquire) != RING_USED {
@@ -180,181 +163,167 @@ impl<'a> Drain<'a> {
         if !self.slots[number].is_used {
             self.begin_thread(number);
         }
-        self.slots[number].seen = header.head.load(Acquire);
+        self.slots[number].seen = header.time.load(Acquire);
     }
 
     fn begin_thread(&mut self, number: usize) {
         let header = self.shared.header(number);
-        let image = header.image.load(Relaxed);
-        if image > self.image {
-            self.begin_image(image);
+        let (image, id) = (header.image.load(Relaxed), header.process.load(Relaxed));
+        let process = self.process(id);
+        if image > self.processes[process].image {
+            self.begin_image(process, image);
         }
-        let thread = match &mut self.recording {
-            Recording::Open(open) => {
-                open.thread_count += 1;
-                open.thread_count - 1
-            }
-            _ => 0,
-        };
+        let recorded = self.processes[process].recorded.as_mut();
+        let thread = recorded.map_or(0, Recorded::begin_thread);
+        self.processes[process].slots.push(number);
         let slot = &mut self.slots[number];
         *slot = Slot {
             is_used: true,
             image,
-            process: header.process.load(Relaxed),
+            process: id,
             thread: header.thread.load(Relaxed),
             number: thread,
+            stream: Stream::new(number),
             touched_bytes: if image == slot.image { slot.touched_bytes } else { 0 },
             ..Slot::default()
         };
     }
 
-    /// The program has become another one: what was recorded of the first is not what was meant.
-    fn begin_image(&mut self, image: u32) {
-        let has_predecessor = self.image != 0;
-        self.image = image;
-        if !has_predecessor || matches!(self.recording, Recording::Failed(_)) {
+    fn process(&mut self, number: u32) -> usize {
+        let known = self.processes.iter().position(|process| process.number == number);
+        known.unwrap_or_else(|| {
+            self.processes.push(Process { number, ..Process::default() });
+            self.processes.len() - 1
+        })
+    }
+
+    /// The process has become another program: what was recorded of the first is not what was
+    /// meant.
+    fn begin_image(&mut self, process: usize, image: u32) {
+        let is_first = process == 0 && self.processes[0].image == 0;
+        self.processes[process].image = image;
+        if is_first || self.failure.is_some() {
             return;
         }
-        self.recording = Recording::None;
-        match open(&self.wanted) {
-            Ok(open) => self.recording = Recording::Open(open),
+        self.processes[process].recorded = None;
+        match self.open(process) {
+            Ok(recorded) => self.processes[process].recorded = Some(recorded),
             Err(cause) => self.fail(cause),
         }
     }
 
-    /// The second look at a ring's head: reads its events, and gives their number.
-    fn read(&mut self, number: usize) -> usize {
-        if !self.slots[number].is_used {
-            return 0;
+    fn open(&self, process: usize) -> Result<Recorded> {
+        if process == 0 {
+            return Recorded::new(&self.wanted.place, &self.wanted.header);
         }
-        let header = self.shared.header(number);
-        let head = header.head.load(Acquire);
-        let mut at = self.slots[number].tail;
-        let mut count = 0;
-        while at < head {
-            let raw = self.raw(number, &mut at);
-            self.slots[number].events.push_back(raw);
-            count += 1;
-        }
-        let slot = &mut self.slots[number];
-        slot.tail = head;
-        slot.touched_bytes = slot.touched_bytes.max((head * 8).min(RING_BYTES as u64));
-        header.tail.store(head, Release);
-        count
-    }
-
-    /// One event, whatever stands there: no number is trusted to be small.
-    fn raw(&mut self, number: usize, at: &mut u64) -> Raw {
-        let shared = self.shared;
-        let mut word = || {
-            *at += 1;
-            shared.word(number, *at - 1)
+        let number = self.processes[process].number;
+        let mut place = self.wanted.place.clone().into_os_string();
+        place.push(format!(".{number}"));
+        let header = Header {
+            program: memory::program(number),
+            arguments: memory::arguments(number),
+            pid: Some(number),
+            ..self.wanted.header.clone()
         };
-        let head = word();
-        let (kind, entry) = ((head & 15) as u8, (head >> 4 & 255) as u8);
-        let first = word();
-        let second = if matches!(kind, TAKE | ATTACH | TOUCHED) { word() } else { 0 };
-        let mut frames = Vec::new();
-        if shared.has_stacks() && matches!(kind, TAKE | ATTACH) {
-            frames.extend((0..word().min(64)).map(|_| word()));
-        }
-        let stack = self.node_of(&frames);
-        let slot = &self.slots[number];
-        Raw {
-            counter: head >> 12,
-            end: *at,
-            number: slot.number,
-            kind,
-            entry,
-            first,
-            second,
-            stack,
-        }
+        Recorded::new(&PathBuf::from(place), &header)
     }
 
-    fn node_of(&mut self, frames: &[u64]) -> u32 {
-        let Recording::Open(open) = &mut self.recording else { return 0 };
-        let mut above = 0;
-        for &address in frames.iter().rev() {
-            let node = Node { above, address };
-            above = *open.nodes.entry(node).or_insert_with(|| {
-                open.writer.add_node(node);
-                open.writer.next_node() - 1
-            });
-        }
-        above
-    }
-
-    fn write_up_to_seen(&mut self, rings: usize) {
-        let mut latest = None;
-        for slot in &self.slots[..rings] {
-            let seen = slot.events.iter().rev().find(|raw| raw.end <= slot.seen);
-            latest = latest.max(seen.map(|raw| raw.counter));
-        }
-        let Some(latest) = latest else { return };
-        let mut events = Vec::new();
-        for slot in &mut self.slots[..rings] {
-            let count = slot.events.iter().take_while(|raw| raw.counter <= latest).count();
-            events.extend(slot.events.drain(..count));
-        }
-        events.sort_by_key(|raw| raw.counter);
-        self.write(&events);
-    }
-
-    fn write_rest(&mut self) {
-        let mut events: Vec<Raw> =
-            self.slots.iter_mut().flat_map(|slot| slot.events.drain(..)).collect();
-        events.sort_by_key(|raw| raw.counter);
-        self.write(&events);
-    }
-
-    fn write(&mut self, events: &[Raw]) {
-        let Recording::Open(open) = &mut self.recording else { return };
-        let time = &self.time;
-        let written = events.iter().try_for_each(|raw| write(&mut open.writer, time, raw));
-        if let Err(cause) = written {
-            let cause = cause.context(open.place.cannot_write());
+    /// The second look at a process's rings: writes their events, and gives their number.
+    fn write(&mut self, process: usize, is_last: bool) -> usize {
+        self.write_in_order(process, is_last).unwrap_or_else(|cause| {
             self.fail(cause);
+            0
+        })
+    }
+
+    fn write_in_order(&mut self, process: usize, is_last: bool) -> Result<usize> {
+        let shared = self.shared;
+        let Process { slots, image, recorded, .. } = &mut self.processes[process];
+        let seen = slots.iter().map(|&slot| self.slots[slot].seen).max();
+        let limit = if is_last { ALL_TIMES } else { seen.unwrap_or(0) };
+        for &number in &*slots {
+            let slot = &mut self.slots[number];
+            slot.look(shared);
+            if slot.image != *image || recorded.is_none() {
+                slot.stream.skip();
+                slot.stream.release(shared);
+            }
         }
+        let Some(recorded) = recorded else { return Ok(0) };
+        let next = |slot: &mut Slot, number: usize| {
+            let time = slot.stream.next_time(shared).filter(|&time| time <= limit);
+            time.map(|time| Reverse((time, number)))
+        };
+        let firsts = slots.iter().filter_map(|&number| next(&mut self.slots[number], number));
+        let mut order: BinaryHeap<_> = firsts.collect();
+        let (mut count, mut calls) = (0, Vec::with_capacity(CALLS_AT_ONCE));
+        while let Some(Reverse((_, number))) = order.pop() {
+            let until = order.peek().map_or(limit, |&Reverse((time, _))| time);
+            let slot = &mut self.slots[number];
+            while let Some(at) = slot.stream.next_time(shared).filter(|&at| at <= until) {
+                calls.push(slot.call(at, shared, &self.time, recorded));
+                if calls.len() == CALLS_AT_ONCE {
+                    slot.stream.release(shared);
+                    recorded.add(&calls)?;
+                    calls.clear();
+                    count += CALLS_AT_ONCE;
+                }
+            }
+            slot.stream.release(shared);
+            order.extend(next(slot, number));
+        }
+        recorded.add(&calls)?;
+        Ok(count + calls.len())
     }
 
     /// Nothing more is recorded, and the program goes on.
     fn fail(&mut self, cause: anyhow::Error) {
         self.shared.common().stop.store(1, Relaxed);
-        self.recording = Recording::Failed(cause);
+        self.processes.iter_mut().for_each(|process| process.recorded = None);
+        self.failure.get_or_insert(cause);
     }
 
-    fn sample(&mut self, program: Pid) {
+    fn sample(&mut self) {
         let now = Instant::now();
         if now >= self.threads_due {
             self.threads_due = now + BETWEEN_LOOKS_AT_THREADS;
             self.end_threads();
+            self.end_processes();
         }
         if now < self.samples_due {
             return;
         }
         self.samples_due = now + BETWEEN_SAMPLES;
-        let own_bytes = self.own_bytes();
-        let time_us = self.time.now_us();
-        let process = program.as_raw().cast_unsigned();
-        let Some(resident) = memory::resident_bytes(process) else { return };
-        let resident = resident.saturating_sub(own_bytes);
-        let Recording::Open(open) = &mut self.recording else { return };
+        for process in 0..self.processes.len() {
+            self.sample_process(process);
+        }
+    }
+
+    fn sample_process(&mut self, process: usize) {
+        let own_bytes = self.own_bytes(process);
+        let Process { number, image, recorded, .. } = &mut self.processes[process];
         // Before its first event it is not the program yet.
-        if self.image == 0 || resident == 0 {
+        let Some(recorded) = recorded.as_mut().filter(|_| *image != 0) else { return };
+        let Some(memory::Resident { bytes, file_bytes }) = memory::resident(*number) else {
+            return;
+        };
+        let resident = memory::Resident {
+            bytes: bytes.saturating_sub(own_bytes),
+            file_bytes: file_bytes.saturating_sub(own_bytes),
+        };
+        if resident.bytes == 0 {
             return;
         }
-        open.peak_resident = open.peak_resident.max(Some(resident));
-        if let Err(cause) = open.writer.resident(time_us, 0, resident) {
-            let cause = cause.context(open.place.cannot_write());
+        if let Err(cause) = recorded.resident(self.time.now_us(), resident) {
             self.fail(cause);
         }
     }
 
-    /// What the program has in memory of the rings.
-    fn own_bytes(&self) -> u64 {
+    /// What a process has in memory of the rings.
+    fn own_bytes(&self, process: usize) -> u64 {
         const PAGE_BYTES: u64 = 4096;
-        let of_this = self.slots.iter().filter(|slot| slot.image == self.image);
+        let image = self.processes[process].image;
+        let of_this = self.slots.iter().filter(|slot| slot.image == image);
         let pages = |slot: &Slot| slot.touched_bytes.next_multiple_of(PAGE_BYTES);
         let rings: u64 = of_this.map(pages).sum();
         if rings == 0 { 0 } else { rings + 2 * PAGE_BYTES }
@@ -363,92 +332,104 @@ impl<'a> Drain<'a> {
     /// Rings of threads that have ended, and of programs that have become others, are free again.
     fn end_threads(&mut self) {
         for number in 0..RING_COUNT {
-            let slot = &self.slots[number];
-            if !slot.is_used || (slot.image == self.image && is_there(slot)) {
+            if !self.slots[number].is_used {
                 continue;
             }
-            let header = self.shared.header(number);
-            let is_drained = header.head.load(Acquire) == slot.tail && slot.events.is_empty();
-            if !is_drained {
-                continue;
-            }
-            if let (true, Recording::Open(open)) = (slot.image == self.image, &mut self.recording) {
-                // Where it cannot be written, the next event cannot either, and says so.
-                let _ = open.writer.thread_end(self.time.now_us(), slot.number);
-            }
+            let process = self.process(self.slots[number].process);
             let slot = &mut self.slots[number];
+            let is_present = slot.image == self.processes[process].image;
+            if is_present && is_there(slot.process, slot.thread) {
+                continue;
+            }
+            slot.look(self.shared);
+            if slot.stream.next_time(self.shared).is_some() {
+                continue;
+            }
+            if let (true, Some(recorded)) = (is_present, &mut self.processes[process].recorded) {
+                // Where it cannot be written, the next event cannot either, and says so.
+                let _ = recorded.end_thread(self.time.now_us(), slot.number);
+            }
             slot.is_used = false;
+            self.processes[process].slots.retain(|&slot| slot != number);
+            let header = self.shared.header(number);
             header.head.store(0, Relaxed);
             header.tail.store(0, Relaxed);
+            header.time.store(0, Relaxed);
+            header.ending.store(0, Relaxed);
             header.state.store(RING_FREE, Release);
         }
     }
 
-    /// The program waits in its last call: what is still live is looked at.
-    fn look_at_the_end(&mut self, program: Pid) {
-        let own_bytes = self.own_bytes();
-        let time_us = self.time.now_us();
-        let process = program.as_raw().cast_unsigned();
-        let Recording::Open(open) = &mut self.recording else { return };
-        let peak = memory::peak_bytes(process).map(|peak| peak.saturating_sub(own_bytes));
-        open.peak_resident = open.peak_resident.max(peak);
-        if self.shared.has_stacks() {
-            open.modules = memory::modules(process);
-        }
-        let Some(map) = PageMap::open(process) else { return };
-        for (address, size) in open.writer.live_large() {
-            let Some(bytes) = map.touched_bytes(address, size) else { continue };
-            if let Err(cause) = open.writer.touched(time_us, 0, address, bytes) {
-                let cause = cause.context(open.place.cannot_write());
-                return self.fail(cause);
+    /// Recordings of processes that have ended are whole.
+    fn end_processes(&mut self) {
+        for process in (1..self.processes.len()).rev() {
+            let Process { number, slots, .. } = &self.processes[process];
+            if slots.is_empty() && !is_there(*number, *number) {
+                self.end_process(process);
             }
         }
     }
-}
 
-fn open(wanted: &Wanted) -> Result<Box<Open>> {
-    let (place, file) = Place::new(&wanted.place)?;
-    let writer = Writer::new(file, &wanted.header).with_context(|| place.cannot_write())?;
-    Ok(Box::new(Open {
-        place,
-        writer,
-        nodes: HashMap::new(),
-        thread_count: 0,
-        peak_resident: None,
-        modules: Vec::new(),
-    }))
-}
-
-/// Whether the thread lives.
-fn is_there(slot: &Slot) -> bool {
-    // SAFETY: the signal 0 is none; the call looks whether there is such a thread.
-    let outcome = unsafe { libc::syscall(libc::SYS_tgkill, slot.process, slot.thread, 0) };
-    outcome == 0 || nix::errno::Errno::last() != nix::errno::Errno::ESRCH
-}
-
-fn write(writer: &mut Writer, time: &Time, raw: &Raw) -> Result<()> {
-    let (time_us, thread) = (time.us(raw.counter), raw.number);
-    let Some(entry) = Entry::from_number(raw.entry) else { return Ok(()) };
-    let size = raw.second & ((1 << 56) - 1);
-    let alignment =
-        (raw.second >> 56).checked_sub(1).and_then(|power| 1_u64.checked_shl(power as u32));
-    let block = |size, alignment: Option<u64>| Block {
-        entry,
-        size,
-        alignment: alignment.unwrap_or(0),
-        address: None,
-        stack: raw.stack,
-    };
-    match raw.kind {
-        TAKE => writer.take(time_us, thread, raw.first, block(size, alignment)),
-        GIVE if raw.first == 0 => writer.give_detached(time_us, thread, entry),
-        GIVE => writer.give(time_us, thread, raw.first, entry),
-        DETACH => {
-            writer.detach(thread, raw.first);
+    fn end_process(&mut self, process: usize) {
+        let Some(recorded) = self.processes.swap_remove(process).recorded else { return };
+        let kept = recorded.finish(None).and_then(|finished| {
+            let Some((place, summary)) = finished else { return Ok(()) };
+            self.children.count += 1;
+            self.children.events += summary.events;
+            self.children.bytes += place.keep()?;
             Ok(())
+        });
+        if let Err(cause) = kept {
+            self.fail(cause);
         }
-        ATTACH => writer.attach(time_us, thread, raw.first, block(size, None)),
-        TOUCHED => writer.touched(time_us, thread, raw.first, raw.second),
-        _ => Ok(()),
     }
+
+    /// Programs wait in their last call.
+    fn look_at_ends(&mut self) {
+        for process in 0..self.processes.len() {
+            for at in 0..self.processes[process].slots.len() {
+                let number = self.processes[process].slots[at];
+                if self.shared.header(number).ending.load(Acquire) == WAITS_TO_BE_LOOKED_AT {
+                    self.look_at_the_end(process, number);
+                }
+            }
+        }
+    }
+
+    fn look_at_the_end(&mut self, process: usize, ring: usize) {
+        self.pass(false);
+        let own_bytes = self.own_bytes(process);
+        let Process { number, recorded, .. } = &mut self.processes[process];
+        let time_us = self.time.now_us();
+        let looked = recorded.as_mut().map(|it| it.look_at_the_end(time_us, *number, own_bytes));
+        if let Some(Err(cause)) = looked {
+            self.fail(cause);
+        }
+        self.shared.header(ring).ending.store(IS_LOOKED_AT, Release);
+    }
+}
+
+impl Slot {
+    fn look(&mut self, shared: &Shared) {
+        let head = self.stream.look(shared);
+        self.touched_bytes = self.touched_bytes.max((head * 8).min(RING_BYTES as u64));
+    }
+
+    /// The next one, which is of that time.
+    fn call(&mut self, at: u64, shared: &Shared, time: &Time, recorded: &mut Recorded) -> Call {
+        if self.counter != at {
+            (self.time_us, self.counter) = (time.us(at), at);
+        }
+        let raw = self.stream.event(shared, &mut self.frames);
+        let stack = recorded.stack(&self.frames);
+        self.frames.clear();
+        Call { time_us: self.time_us, thread: self.number, raw, stack }
+    }
+}
+
+/// Whether a thread of a process lives.
+fn is_there(process: u32, thread: u32) -> bool {
+    // SAFETY: the signal 0 is none; the call looks whether there is such a thread.
+    let outcome = unsafe { libc::syscall(libc::SYS_tgkill, process, thread, 0) };
+    outcome == 0 || nix::errno::Errno::last() != nix::errno::Errno::ESRCH
 }

@@ -32,30 +32,33 @@ struct record_common {
   _Atomic(uint32_t) rings;    /* one more than the highest ring ever used; threads raise it */
   _Atomic(uint32_t) refused;  /* threads that found no ring */
   _Atomic(uint32_t) left_out; /* processes that are not to be recorded */
-  _Atomic(uint32_t) ending;   /* an image that is about to end and waits to be looked at */
-  _Atomic(uint32_t) looked;   /* the same, once the command has done so */
 };
 
 enum ring_state { RING_FREE, RING_CLAIMED, RING_USED };
+enum ending { RUNS, WAITS_TO_BE_LOOKED_AT, IS_LOOKED_AT };
 
 /* Each group is on a cache line of its own. */
 struct record_header {
   _Atomic(uint32_t) state; /* the thread claims and uses it, the command frees it */
   uint32_t image, process, thread;
-  char pad0[48];
+  _Atomic(uint32_t) ending; /* of the process: it waits, and the command has looked at its memory */
+  char pad0[44];
   _Atomic(uint64_t) head; /* words ever written; by the thread */
-  char pad1[56];
+  _Atomic(uint64_t) time; /* the last one in the ring, or about to be in it; by the thread */
+  char pad1[48];
   _Atomic(uint64_t) tail; /* words ever read; by the command */
   char pad2[120];
 };
 
-/* The first word of an event: kind, function << 4, counter << 12. What follows: */
+/* The first word of an event: kind, function << 4, address << 16. A time is that of all events from
+ * there on. What follows: */
 enum record_kind {
-  RECORD_TAKE = 1, /* address, size | (power of two of the alignment + 1) << 56, stack */
-  RECORD_GIVE,     /* address */
-  RECORD_DETACH,   /* address: of a block that is being resized */
-  RECORD_ATTACH,   /* address or 0 if it stays as it was, size, stack */
-  RECORD_TOUCHED,  /* address, bytes */
+  RECORD_TIME = 1, /* (its word: kind, counter << 4) */
+  RECORD_TAKE,     /* size | (power of two of the alignment + 1) << 56, stack */
+  RECORD_GIVE,     /* address 0: of the block that the thread has detached */
+  RECORD_DETACH,   /* of a block that is being resized */
+  RECORD_ATTACH,   /* address 0: it stays as it was; size, stack */
+  RECORD_TOUCHED,  /* bytes */
 };
 /* A stack, where there are any: the number of its calls, and their addresses. */
 

@@ -6,11 +6,35 @@ use std::os::unix::fs::FileExt;
 
 const PAGE_BYTES: u64 = 4096;
 
-/// Its resident memory.
-pub fn resident_bytes(process: u32) -> Option<u64> {
+/// What is in memory.
+#[derive(Debug, Clone, Copy)]
+pub struct Resident {
+    pub bytes: u64,
+    /// Of files, those that are shared memory too.
+    pub file_bytes: u64,
+}
+
+pub fn resident(process: u32) -> Option<Resident> {
     let text = fs::read_to_string(format!("/proc/{process}/statm")).ok()?;
-    let pages: u64 = text.split_whitespace().nth(1)?.parse().ok()?;
-    Some(pages * PAGE_BYTES)
+    let mut bytes =
+        text.split_whitespace().map_while(|pages| Some(pages.parse::<u64>().ok()? * PAGE_BYTES));
+    Some(Resident { bytes: bytes.nth(1)?, file_bytes: bytes.next()? })
+}
+
+/// What is in memory of files, their data and stacks: no allocator's.
+pub fn elsewhere_bytes(process: u32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{process}/smaps")).ok()?;
+    let (mut kib, mut is_elsewhere) = (0, false);
+    for line in text.lines() {
+        if let Some(rss) = line.strip_prefix("Rss:") {
+            let rss: u64 = rss.trim().trim_end_matches(" kB").parse().ok()?;
+            kib += if is_elsewhere { rss } else { 0 };
+        } else if let Some((_, path)) = mapping(line) {
+            let is_file = path.starts_with('/') && !path.starts_with("/memfd:loam-record");
+            is_elsewhere = is_file || path == "[stack]";
+        }
+    }
+    Some(kib * 1024)
 }
 
 /// The largest that it ever was.
@@ -21,23 +45,39 @@ pub fn peak_bytes(process: u32) -> Option<u64> {
     Some(kib * 1024)
 }
 
+/// The program's file.
+pub fn program(process: u32) -> String {
+    let path = fs::read_link(format!("/proc/{process}/exe")).unwrap_or_default();
+    path.display().to_string()
+}
+
+/// Its name first.
+pub fn arguments(process: u32) -> Vec<String> {
+    let bytes = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+    let words = bytes.split_inclusive(|&byte| byte == 0);
+    words.map(|word| String::from_utf8_lossy(word).trim_end_matches('\0').to_owned()).collect()
+}
+
 /// The files that are mapped to be executed.
 pub fn modules(process: u32) -> Vec<Module> {
     let text = fs::read_to_string(format!("/proc/{process}/maps")).unwrap_or_default();
     text.lines().filter_map(module).collect()
 }
 
-/// `START-END r-xp OFFSET DEVICE INODE PATH`.
 fn module(line: &str) -> Option<Module> {
-    let mut words = line.splitn(6, ' ');
-    let (start, end) = words.next()?.split_once('-')?;
-    let flags = words.next()?;
-    let offset = words.next()?;
-    let path = words.nth(2)?.trim_start().to_owned();
+    let ([range, flags, offset], path) = mapping(line)?;
+    let (start, end) = range.split_once('-')?;
     let number = |text| u64::from_str_radix(text, 16).ok();
     let is_wanted = flags.contains('x') && path.starts_with('/');
     let (start, end, offset) = (number(start)?, number(end)?, number(offset)?);
-    is_wanted.then_some(Module { start, end, offset, path })
+    is_wanted.then(|| Module { start, end, offset, path: path.to_owned() })
+}
+
+/// `START-END r-xp OFFSET DEVICE INODE PATH`: the first three, and the path.
+fn mapping(line: &str) -> Option<([&str; 3], &str)> {
+    let mut words = line.splitn(6, ' ');
+    let first = [words.next().filter(|range| range.contains('-'))?, words.next()?, words.next()?];
+    Some((first, words.nth(2).unwrap_or_default().trim_start()))
 }
 
 /// How much of a block has pages.
@@ -77,7 +117,10 @@ mod tests {
             .expect("this process may be read");
         let expected = SIZE as u64 / 4;
         assert!(touched >= expected && touched <= expected + (4 << 20), "{touched}");
-        let resident = resident_bytes(std::process::id()).unwrap();
-        assert!(resident >= expected && peak_bytes(std::process::id()).unwrap() >= expected);
+        let resident = resident(std::process::id()).unwrap();
+        assert!(resident.bytes >= expected && resident.file_bytes < resident.bytes - expected);
+        assert!(peak_bytes(std::process::id()).unwrap() >= expected);
+        let elsewhere = elsewhere_bytes(std::process::id()).unwrap();
+        assert!(elsewhere >= resident.file_bytes / 2 && elsewhere < expected, "{elsewhere}");
     }
 }

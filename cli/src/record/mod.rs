@@ -2,7 +2,9 @@
 
 mod drain; // from the rings into the file
 mod memory; // the program's memory, as the system sees it
+mod recorded; // what one process has done, as a recording
 mod ring; // the memory that is shared with the program
+mod stream; // the events of a ring
 mod time; // the processor's counter as time
 
 use crate::arguments::RecordArguments;
@@ -14,18 +16,18 @@ use crate::numbers;
 use crate::process::launch::{self, Target};
 use crate::process::supervise::Ended;
 use crate::process::{execute, supervise};
-use crate::record::drain::{Drain, Wanted};
+use crate::record::drain::{Children, Drain, Wanted};
 use crate::record::ring::Shared;
-use crate::recording::about::{Header, Summary};
+use crate::recording::about::Header;
 use anyhow::{Context, Result, bail};
 use nix::sys::wait::WaitStatus;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::SystemTime;
 
 /// Read by the recorder (layout.h).
 const VARIABLE: &str = "LOAM_RECORD";
+const NOT_IN_IT: &str = "are not in it (see --children)";
 
 pub fn record(arguments: &RecordArguments) -> Result<ExitCode, Failure> {
     let refused = |cause| Failure { status: REFUSED, cause };
@@ -56,10 +58,13 @@ pub fn record(arguments: &RecordArguments) -> Result<ExitCode, Failure> {
         ..Header::new(target.path.display().to_string())
     };
     let mut drain = Drain::new(&shared, Wanted { place: output.clone(), header })?;
-    let ended =
-        supervise::run(|| become_it(&shared, &path, command, &environment), &mut |program| {
-            drain.look(program)
-        })?;
+    let program = || {
+        if !arguments.children {
+            shared.set_program(std::process::id());
+        }
+        execute::become_child(&path, command, &environment)
+    };
+    let ended = supervise::run(program, &mut |program| drain.look(program))?;
     let was_started = !matches!(ended.status, WaitStatus::Exited(_, 125..=127));
     match finish(drain, &ended, &output) {
         Ok(()) => Ok(supervise::end_like(ended.status)),
@@ -98,28 +103,25 @@ fn preloaded_before() -> Option<String> {
     value.map(|value| value.to_string_lossy().into_owned())
 }
 
-/// In the process that becomes the program: the one that is recorded.
-fn become_it(
-    shared: &Shared,
-    path: &Path,
-    command: &[OsString],
-    environment: &[(&str, OsString)],
-) -> u8 {
-    shared.set_program(std::process::id());
-    execute::become_child(path, command, environment)
-}
-
 fn finish(drain: Drain, ended: &Ended, output: &Path) -> Result<()> {
     let left_out = drain.left_out();
     let refused = drain.refused();
-    let Some((place, summary)) = drain.finish(in_words(ended.status))? else {
+    let (program, children) = drain.finish(in_words(ended.status))?;
+    let Some((place, summary)) = program else {
         bail!(
             "nothing was recorded: the program has an allocator of its own, or calls none, or has \
              closed this command's files"
         );
     };
-    place.keep()?;
-    complain(said(&summary, output, left_out));
+    let said = said(summary.events, output, place.keep()?);
+    match left_out {
+        0 => complain(said),
+        1 => complain(said + "; a process that it started is not in it (see --children)"),
+        _ => complain(said + &format!("; {left_out} processes that it started {NOT_IN_IT}")),
+    }
+    if children.count > 0 {
+        complain(said_of_children(&children, output));
+    }
     if refused > 0 {
         complain(format_args!(
             "{refused} threads were not recorded: there were too many at a time"
@@ -128,18 +130,20 @@ fn finish(drain: Drain, ended: &Ended, output: &Path) -> Result<()> {
     Ok(())
 }
 
-fn said(summary: &Summary, output: &Path, left_out: u32) -> String {
-    let bytes = output.metadata().map_or(0, |metadata| metadata.len());
-    let events = numbers::figure(summary.events as f64, "");
-    let each = bytes as f64 / summary.events.max(1) as f64;
-    let (shown, size) = (output.display(), numbers::bytes(bytes));
-    let mut said = format!("{events} events in {shown} ({size}, {each:.2} bytes each)");
-    match left_out {
-        0 => {}
-        1 => said += "; a process that it started is not in it",
-        _ => said += &format!("; {left_out} processes that it started are not in it"),
+fn said(events: u64, output: &Path, bytes: u64) -> String {
+    let each = bytes as f64 / events.max(1) as f64;
+    let (events, size) = (numbers::figure(events as f64, ""), numbers::bytes(bytes));
+    format!("{events} events in {} ({size}, {each:.2} bytes each)", output.display())
+}
+
+fn said_of_children(children: &Children, output: &Path) -> String {
+    let mut places = output.to_owned().into_os_string();
+    places.push(".PID");
+    let said = said(children.events, Path::new(&places), children.bytes);
+    match children.count {
+        1 => format!("a process that it started: {said}"),
+        count => format!("{count} processes that it started: {said}"),
     }
-    said
 }
 
 fn in_words(status: WaitStatus) -> Option<String> {

@@ -31,6 +31,8 @@ enum entry {
 static struct record_common *common;
 static _Atomic(bool) is_recording; /* then there is what is common; whoever stops it clears it */
 static uint32_t image;
+static _Atomic(uint32_t) claims;  /* of rings, by this process */
+static _Atomic(bool) has_threads; /* whether more than one of them has a ring */
 /* A page of its own that reads as zero in the child of a fork, whoever has forked it. */
 static _Atomic(uint32_t) *in_parent;
 static _Atomic(uint32_t) nowhere; /* while there is no such page */
@@ -38,6 +40,7 @@ static _Atomic(uint32_t) nowhere; /* while there is no such page */
 THREAD_LOCAL struct record_header *ring;
 THREAD_LOCAL uint64_t *words;
 THREAD_LOCAL uint64_t head, room_until; /* no word from there on may be written yet */
+THREAD_LOCAL uint64_t last_time;        /* in the ring */
 THREAD_LOCAL bool passes_on;            /* inside an allocator: what it calls itself is its own */
 THREAD_LOCAL uint8_t entry_wanted;      /* by an operator new that calls malloc; 0: none */
 THREAD_LOCAL bool has_no_ring;
@@ -64,9 +67,15 @@ static void pause_ns(long ns) {
 
 /* ---- Time ---- */
 
+static uint64_t clock_ns(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
 /* After everything that the thread has read before: a block that another thread has freed gets a
  * later time than that free. */
-static inline uint64_t counter(void) {
+static SLOW uint64_t ordered_counter(void) {
 #if defined(__x86_64__)
   if (LIKELY(common->has_counter)) {
     uint32_t low, high, processor;
@@ -80,10 +89,33 @@ static inline uint64_t counter(void) {
     return value - common->start;
   }
 #endif
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec - common->start;
+  return clock_ns() - common->start;
 }
+
+/* The same, roughly, at half the price. */
+static inline uint64_t rough_counter(void) {
+#if defined(__x86_64__)
+  if (LIKELY(common->has_counter)) {
+    uint32_t low, high;
+    __asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+    return ((uint64_t)high << 32 | low) - common->start;
+  }
+#elif defined(__aarch64__)
+  if (LIKELY(common->has_counter)) {
+    uint64_t value;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(value));
+    return value - common->start;
+  }
+#endif
+  return clock_ns() - common->start;
+}
+
+/* Half a microsecond, about: what happens sooner has the same time, in the only thread. */
+#if defined(__aarch64__)
+#define SAME_TIME 16
+#else
+#define SAME_TIME 1024
+#endif
 
 /* ---- Rings ---- */
 
@@ -120,6 +152,8 @@ static struct record_header *claim_from_all(void) {
 }
 
 static void claim_ring(void) {
+  /* Whoever gets a block from this thread, or learns of one, sees this, too. */
+  if (atomic_fetch_add(&claims, 1) > 0) atomic_store(&has_threads, true);
   /* The command frees those of threads that have ended, a few milliseconds later. */
   for (unsigned tries = 0; tries < 200 && ring == NULL && !is_stopped(); tries++) {
     ring = claim_from_all();
@@ -134,6 +168,7 @@ static void claim_ring(void) {
   ring->process = (uint32_t)call(SYS_getpid, 0, 0, 0, 0, 0, 0);
   ring->thread = (uint32_t)call(SYS_gettid, 0, 0, 0, 0, 0, 0);
   head = 0;
+  last_time = 0;
   room_until = RING_WORDS;
   atomic_store_explicit(&ring->state, RING_USED, memory_order_release);
 }
@@ -159,6 +194,8 @@ static bool begin_image(void) {
 static SLOW void begin_child(void) {
   ring = NULL;
   has_no_ring = false;
+  atomic_store(&claims, 0);
+  atomic_store(&has_threads, false);
   if (!begin_image()) atomic_store(&is_recording, false);
 }
 
@@ -179,7 +216,9 @@ static SLOW bool find_room(uint64_t count) {
   return true;
 }
 
+/* For an event of so many words, and its time. */
 static inline bool has_room(uint64_t count) {
+  count++;
   if (LIKELY(ring != NULL && head + count <= room_until &&
              atomic_load_explicit(in_parent, memory_order_relaxed) != 0))
     return true;
@@ -188,8 +227,19 @@ static inline bool has_room(uint64_t count) {
 
 static inline void put(uint64_t word) { words[head++ % RING_WORDS] = word; }
 
-static inline void put_first(enum record_kind kind, unsigned entry) {
-  put(counter() << 12 | entry << 4 | kind);
+static inline void put_time(uint64_t time) {
+  last_time = time;
+  put(time << 4 | RECORD_TIME);
+  atomic_store_explicit(&ring->time, time, memory_order_release);
+}
+
+/* A thread alone needs no order, and a time only where that is another one. */
+static inline void put_first(enum record_kind kind, unsigned entry, const void *block) {
+  if (LIKELY(!atomic_load_explicit(&has_threads, memory_order_relaxed))) {
+    uint64_t time = rough_counter();
+    if (time - last_time >= SAME_TIME) put_time(time);
+  } else put_time(ordered_counter());
+  put((uint64_t)(uintptr_t)block << 16 | entry << 4 | kind);
 }
 
 static inline void publish(void) { atomic_store_explicit(&ring->head, head, memory_order_release); }
@@ -238,9 +288,8 @@ static SLOW void put_touched(void *block) {
   if (bytes < LARGE_BYTES) return;
   atomic_fetch_sub_explicit(large_slot(block), 1, memory_order_relaxed);
   size_t touched = resident_bytes((uintptr_t)block, bytes);
-  if (!has_room(3)) return;
-  put_first(RECORD_TOUCHED, 0);
-  put((uintptr_t)block);
+  if (!has_room(2)) return;
+  put_first(RECORD_TOUCHED, 0, block);
   put(touched);
   publish();
 }
@@ -301,10 +350,9 @@ static inline void *took(unsigned entry, void *block, size_t size, size_t alignm
     entry = entry_wanted;
     entry_wanted = 0;
   }
-  if (!has_room(3 + stack_words())) return block;
+  if (!has_room(2 + stack_words())) return block;
   uint64_t power = alignment == 0 ? 0 : (uint64_t)__builtin_ctzll(alignment) + 1;
-  put_first(RECORD_TAKE, entry);
-  put((uintptr_t)block);
+  put_first(RECORD_TAKE, entry, block);
   put((uint64_t)size | power << 56);
   put_any_stack();
   publish();
@@ -316,9 +364,8 @@ static inline void *took(unsigned entry, void *block, size_t size, size_t alignm
 static inline void gives(unsigned entry, void *block) {
   if (!is_on() || block == NULL) return;
   look_at_large(block);
-  if (!has_room(2)) return;
-  put_first(RECORD_GIVE, entry);
-  put((uintptr_t)block);
+  if (!has_room(1)) return;
+  put_first(RECORD_GIVE, entry, block);
   publish();
 }
 
@@ -390,10 +437,10 @@ __attribute__((constructor)) static void begin(void) { (void)is_ready(); }
 
 /* Lets the command look at what is in memory before it goes. */
 __attribute__((destructor)) static void end(void) {
-  if (!atomic_load(&is_recording) || atomic_load(in_parent) == 0) return;
-  atomic_store(&common->ending, image);
+  if (!is_on() || !has_room(0)) return;
+  atomic_store(&ring->ending, WAITS_TO_BE_LOOKED_AT);
   for (unsigned pauses = 0; pauses < 2000 && !is_stopped(); pauses++) {
-    if (atomic_load(&common->looked) == image) return;
+    if (atomic_load(&ring->ending) == IS_LOOKED_AT) return;
     if (pauses % 64 == 63 && !is_command_there()) return;
     pause_ns(500000);
   }
@@ -444,20 +491,17 @@ static void *resize(unsigned entry, void *block, size_t size) {
   if (!is_on()) return real_realloc(block, size);
   if (block == NULL) return took(entry, real_realloc(NULL, size), size, 0);
   look_at_large(block);
-  bool is_put = has_room(2);
+  bool is_put = has_room(1);
   if (is_put) {
-    put_first(RECORD_DETACH, entry);
-    put((uintptr_t)block);
+    put_first(RECORD_DETACH, entry, block);
     publish();
   }
   void *other = real_realloc(block, size);
-  if (!is_put || !has_room(3 + stack_words())) return other;
+  if (!is_put || !has_room(2 + stack_words())) return other;
   if (other == NULL && size == 0) { /* the allocator frees it */
-    put_first(RECORD_GIVE, entry);
-    put(0);
+    put_first(RECORD_GIVE, entry, NULL);
   } else {
-    put_first(RECORD_ATTACH, entry);
-    put((uintptr_t)other);
+    put_first(RECORD_ATTACH, entry, other);
     put(size);
     put_any_stack();
   }

@@ -34,12 +34,13 @@ pub struct Common {
     pub rings: AtomicU32,
     pub refused: AtomicU32,
     pub left_out: AtomicU32,
-    pub ending: AtomicU32,
-    pub looked: AtomicU32,
 }
 
 pub const RING_FREE: u32 = 0;
 pub const RING_USED: u32 = 2;
+/// Of a process that is about to end.
+pub const WAITS_TO_BE_LOOKED_AT: u32 = 1;
+pub const IS_LOOKED_AT: u32 = 2;
 
 /// As `struct record_header` has it.
 #[repr(C)]
@@ -49,9 +50,11 @@ pub struct RingHeader {
     pub image: AtomicU32,
     pub process: AtomicU32,
     pub thread: AtomicU32,
-    pad0: [u8; 48],
+    pub ending: AtomicU32,
+    pad0: [u8; 44],
     pub head: AtomicU64,
-    pad1: [u8; 56],
+    pub time: AtomicU64,
+    pad1: [u8; 48],
     pub tail: AtomicU64,
     pad2: [u8; 120],
 }
@@ -89,8 +92,6 @@ impl Shared {
             rings: AtomicU32::new(0),
             refused: AtomicU32::new(0),
             left_out: AtomicU32::new(0),
-            ending: AtomicU32::new(0),
-            looked: AtomicU32::new(0),
         };
         // SAFETY: the mapping begins with it, is large enough, and nobody else has it yet.
         unsafe { start.cast::<Common>().write(common) };
@@ -156,8 +157,9 @@ mod tests {
     #[test]
     fn both_sides_have_one_layout() {
         assert_eq!(size_of::<RingHeader>(), HEADER_BYTES);
-        assert_eq!((offset_of!(RingHeader, head), offset_of!(RingHeader, tail)), (64, 128));
-        assert_eq!((offset_of!(Common, stop), offset_of!(Common, looked)), (32, 56));
+        assert_eq!((offset_of!(RingHeader, ending), offset_of!(RingHeader, head)), (16, 64));
+        assert_eq!((offset_of!(RingHeader, time), offset_of!(RingHeader, tail)), (72, 128));
+        assert_eq!((offset_of!(Common, stop), offset_of!(Common, left_out)), (32, 48));
         let header = include_str!("layout.h");
         let defines = |name: &str, value: &str| {
             assert!(header.contains(&format!("#define {name} {value}\n")))

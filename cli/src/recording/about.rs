@@ -51,6 +51,8 @@ pub struct Summary {
     pub live_bytes: u64,
     /// The program's own largest resident memory, without what the recording took.
     pub peak_resident_bytes: Option<u64>,
+    /// What of that is no allocator's: of files, data segments and stacks.
+    pub elsewhere_bytes: Option<u64>,
     /// Frees and resizes of blocks that the recording does not have, which are left out.
     pub foreign: u64,
 }

@@ -4,6 +4,7 @@ pub mod about; // what a recording says of itself: header and summary
 mod bytes; // numbers in as few bytes as they need
 pub mod event; // what happened
 mod index; // where the sections of a file are
+mod live; // the blocks that are live, by address
 pub mod numbered; // maps by address and object
 pub mod place; // where a file is written
 pub mod reader; // a file, event by event

@@ -33,14 +33,14 @@ impl Place {
         Ok((Place { wanted: wanted.to_path_buf(), part }, file))
     }
 
-    /// It is whole.
-    pub fn keep(mut self) -> Result<()> {
+    /// It is whole. Gives its length.
+    pub fn keep(mut self) -> Result<u64> {
         if let Some(part) = &self.part {
             std::fs::rename(part, &self.wanted)
                 .with_context(|| format!("cannot write {}", self.wanted.display()))?;
             self.part = None;
         }
-        Ok(())
+        Ok(self.wanted.metadata().map_or(0, |metadata| metadata.len()))
     }
 
     pub fn cannot_write(&self) -> String {

@@ -58,7 +58,21 @@ impl Encoder {
     /// `next_object`: the number that the next taken block gets; `first_node`: how many nodes of
     /// stacks stand in earlier sections.
     pub fn new(extras: Extras, next_object: u64, first_node: usize) -> Encoder {
-        Encoder { extras, first_object: next_object, next_object, first_node, ..Encoder::default() }
+        let columns = Columns {
+            operations: Vec::with_capacity(EVENTS_MAX as usize),
+            times: Vec::with_capacity(EVENTS_MAX as usize),
+            values: Vec::with_capacity(EVENTS_MAX as usize),
+            objects: Vec::with_capacity(EVENTS_MAX as usize),
+            ..Columns::default()
+        };
+        Encoder {
+            extras,
+            first_object: next_object,
+            next_object,
+            first_node,
+            columns,
+            ..Encoder::default()
+        }
     }
 
     pub fn count(&self) -> u64 {

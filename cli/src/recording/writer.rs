@@ -4,12 +4,12 @@
 use crate::recording::about::{Header, Module, Summary};
 use crate::recording::event::{Block, Entry, Event, LARGE_BYTES, What};
 use crate::recording::index::{self, Kind, SectionEntry};
+use crate::recording::live::{Live, Object};
 use crate::recording::numbered::NumberMap;
 use crate::recording::section::{EVENTS_MAX, Encoder, Extras};
 use crate::recording::stacks::{Node, Stacks};
 use anyhow::{Context, Result};
 use serde::Serialize;
-use std::collections::hash_map::Entry as Place;
 use std::fs::File;
 use std::io::Write;
 use zstd::bulk::Compressor;
@@ -28,19 +28,12 @@ pub struct Writer {
     entries: Vec<SectionEntry>,
     others: Vec<u64>,
     stacks: Stacks,
-    /// By address.
-    live: NumberMap<Object>,
+    live: Live,
     live_bytes: u64,
     /// By thread: the block that it resizes, and where that was.
     detached: NumberMap<(u64, Option<Object>)>,
     time_us: u64,
     summary: Summary,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Object {
-    number: u64,
-    size: u64,
 }
 
 impl Writer {
@@ -58,7 +51,7 @@ impl Writer {
             entries: Vec::new(),
             others: Vec::new(),
             stacks: Stacks::default(),
-            live: NumberMap::default(),
+            live: Live::default(),
             live_bytes: 0,
             detached: NumberMap::default(),
             time_us: 0,
@@ -68,14 +61,17 @@ impl Writer {
         Ok(writer)
     }
 
+    /// Blocks at these addresses are about to be taken and freed.
+    pub fn look_ahead(&mut self, addresses: impl Iterator<Item = u64>) {
+        let entries = addresses.fold(0, |entries, address| entries ^ self.live.entry(address));
+        std::hint::black_box(entries);
+    }
+
     /// A block was taken. One that was at its address must have been freed: by a call that was not
     /// seen, or is yet to come.
     pub fn take(&mut self, time_us: u64, thread: u32, address: u64, block: Block) -> Result<()> {
-        if self.live.contains_key(&address) {
-            self.give(time_us, thread, address, Entry::Free)?;
-        }
         let number = self.summary.objects;
-        self.live.insert(address, Object { number, size: block.size });
+        self.put(time_us, thread, address, Object { number, size: block.size })?;
         self.summary.objects += 1;
         self.summary.taken_bytes += block.size;
         self.change_live(0, block.size);
@@ -97,7 +93,7 @@ impl Writer {
 
     /// A thread begins to resize a block, whose place others may have before it has another one.
     pub fn detach(&mut self, thread: u32, address: u64) {
-        let object = self.live.remove(&address);
+        let object = self.live.remove(address);
         self.summary.foreign += u64::from(object.is_none());
         self.detached.insert(u64::from(thread), (address, object));
     }
@@ -114,10 +110,7 @@ impl Writer {
             _ if address == 0 => return Ok(()),
             _ => return self.take(time_us, thread, address, block),
         };
-        if self.live.contains_key(&address) {
-            self.give(time_us, thread, address, Entry::Free)?;
-        }
-        self.live.insert(address, Object { size: block.size, ..old });
+        self.put(time_us, thread, address, Object { size: block.size, ..old })?;
         self.summary.taken_bytes += block.size.saturating_sub(old.size);
         self.change_live(old.size, block.size);
         let block = self.with_address(block, address);
@@ -133,16 +126,23 @@ impl Writer {
     }
 
     pub fn give(&mut self, time_us: u64, thread: u32, address: u64, entry: Entry) -> Result<()> {
-        match self.live.entry(address) {
-            Place::Vacant(_) => {
+        match self.live.remove(address) {
+            Some(object) => self.add_give(time_us, thread, object, entry),
+            None => {
                 self.summary.foreign += 1;
                 Ok(())
             }
-            Place::Occupied(place) => {
-                let object = place.remove();
-                self.add_give(time_us, thread, object, entry)
-            }
         }
+    }
+
+    /// What was at its address before has been freed.
+    fn put(&mut self, time_us: u64, thread: u32, address: u64, object: Object) -> Result<()> {
+        if let Some(before) = self.live.insert(address, object) {
+            self.live.remove(address);
+            self.add_give(time_us, thread, before, Entry::Free)?;
+            self.live.insert(address, object);
+        }
+        Ok(())
     }
 
     fn add_give(&mut self, time_us: u64, thread: u32, object: Object, entry: Entry) -> Result<()> {
@@ -152,12 +152,15 @@ impl Writer {
 
     /// Addresses and sizes of the large blocks that there are.
     pub fn live_large(&self) -> Vec<(u64, u64)> {
-        let large = self.live.iter().filter(|(_, object)| object.size >= LARGE_BYTES);
-        large.map(|(&address, object)| (address, object.size)).collect()
+        self.live.from_size(LARGE_BYTES)
     }
 
     pub fn event_count(&self) -> u64 {
         self.summary.events
+    }
+
+    pub fn has_stacks(&self) -> bool {
+        self.extras.stacks
     }
 
     /// Of the node of stacks that is added next.
@@ -167,8 +170,8 @@ impl Writer {
 
     /// Of a block that is about to be freed or resized.
     pub fn touched(&mut self, time_us: u64, thread: u32, address: u64, bytes: u64) -> Result<()> {
-        match self.live.get(&address) {
-            Some(&Object { number: object, .. }) => {
+        match self.live.get(address) {
+            Some(Object { number: object, .. }) => {
                 self.add(time_us, thread, What::Touched { object, bytes })
             }
             None => Ok(()),
@@ -193,6 +196,11 @@ impl Writer {
         self.write_text(Kind::Modules, &modules)
     }
 
+    /// What the program has in memory that is no allocator's.
+    pub fn elsewhere(&mut self, bytes: u64) {
+        self.summary.elsewhere_bytes = Some(bytes);
+    }
+
     /// Writes what there is, the summary and the index.
     pub fn finish(
         mut self,
@@ -202,7 +210,7 @@ impl Writer {
         self.end_section()?;
         let mut summary = self.summary.clone();
         summary.time_us = self.time_us;
-        summary.live_blocks = self.live.len() as u64;
+        summary.live_blocks = self.live.len();
         summary.live_bytes = self.live_bytes;
         summary.ended = ended;
         summary.peak_resident_bytes = peak_resident_bytes;
@@ -249,7 +257,7 @@ impl Writer {
         }
         self.entry = SectionEntry {
             first_event: self.summary.events,
-            live_blocks: self.live.len() as u64,
+            live_blocks: self.live.len(),
             live_bytes: self.live_bytes,
             ..SectionEntry::default()
         };

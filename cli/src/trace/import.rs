@@ -49,7 +49,8 @@ pub fn write_whole(
     let mut writer = Writer::new(file, header).with_context(|| place.cannot_write())?;
     fill(&mut writer)?;
     writer.finish(None, None).with_context(|| place.cannot_write())?;
-    place.keep()
+    place.keep()?;
+    Ok(())
 }
 
 struct Import {
