@@ -44,6 +44,20 @@ fn the_peak_is_that_of_the_programs_own_run() {
 }
 
 #[test]
+fn what_the_program_has_in_memory_of_files_is_in_the_peak() {
+    let workshop = Workshop::new();
+    let program = workshop.compile("reads.c", &["-O1"]);
+    let (trace, file) = (workshop.path("trace"), workshop.path("file"));
+    std::fs::write(&file, vec![0; 24 << 20]).unwrap();
+    let command: [&Path; 2] = [&program, &file];
+    let recorded = loam().args(["record", "--output"]).arg(&trace).arg("--").args(command).assert();
+    recorded.success();
+    let own = peak_kib(&measured(&workshop, &["bench"], "1", &command));
+    let replayed = peak_kib(&replay(&workshop, &trace, "1"));
+    assert!(own > 24.0 * 1024.0 && (replayed / own - 1.0).abs() < 0.05, "{replayed}, not {own}");
+}
+
+#[test]
 fn blocks_pass_between_threads_in_the_recorded_order() {
     let workshop = Workshop::new();
     // Every block of each thread is resized by the next one and freed by the one after that.

@@ -17,7 +17,7 @@ pub struct Prepared {
 }
 
 const MAGIC: u64 = 0x3179_6c70_6572;
-const HEAD_BYTES: u64 = 24;
+const HEAD_BYTES: u64 = 32;
 const STREAM_BYTES: u64 = 16;
 const PAGE_BYTES: u64 = 4096;
 const ACTOR_BYTES: u64 = 64;
@@ -40,7 +40,7 @@ pub fn prepare(reader: &Reader) -> Result<Prepared> {
     for event in reader.events() {
         script.add(&event?)?;
     }
-    script.write()
+    script.write(reader.summary().elsewhere_bytes.unwrap_or(0))
 }
 
 /// A thread of the recording.
@@ -265,14 +265,14 @@ impl Script {
         }
     }
 
-    fn write(self) -> Result<Prepared> {
+    fn write(self, elsewhere_bytes: u64) -> Result<Prepared> {
         let cannot_write = "cannot write a file for the replay";
         let file = NamedTempFile::with_prefix("loam-replay-").context(cannot_write)?;
         let mut out = BufWriter::new(file.as_file());
         let (threads, slots) = (self.actors.len() as u64, u64::from(self.slot_count));
         let mut put =
             |words: &[u64]| words.iter().try_for_each(|word| out.write_all(&word.to_ne_bytes()));
-        put(&[MAGIC, threads, slots]).context(cannot_write)?;
+        put(&[MAGIC, threads, slots, elsewhere_bytes]).context(cannot_write)?;
         let mut offset = HEAD_BYTES + threads * STREAM_BYTES;
         for actor in &self.actors {
             let count = actor.words.len() as u64;

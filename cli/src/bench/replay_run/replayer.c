@@ -39,6 +39,7 @@ enum what {
 
 struct head {
   uint64_t magic, threads, slots;
+  uint64_t elsewhere_bytes; /* in the program's memory that are no allocator's */
 };
 #define MAGIC 0x31796c706572u
 
@@ -193,6 +194,25 @@ static void read_streams(uint64_t threads) {
   munmap(streams, bytes);
 }
 
+/* What it has in memory of files itself. */
+static size_t file_bytes(void) {
+  char text[128];
+  int statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+  ssize_t length = statm < 0 ? 0 : read(statm, text, sizeof text - 1);
+  if (statm >= 0) close(statm);
+  text[length < 0 ? 0 : length] = 0;
+  size_t pages = 0;
+  char *word = text;
+  for (int at = 0; at < 3; at++) pages = strtoul(word, &word, 10);
+  return pages * PAGE_BYTES;
+}
+
+/* As much as the program had in memory beside its blocks, so that the peak is a program's. */
+static void hold(size_t bytes) {
+  size_t own = file_bytes();
+  if (bytes > own) (void)own_memory(whole_pages(bytes - own));
+}
+
 int main(int count, char **words) {
   struct head head;
   file = count == 2 ? open(words[1], O_RDONLY | O_CLOEXEC) : -1;
@@ -202,6 +222,7 @@ int main(int count, char **words) {
   actors = own_memory(whole_pages(head.threads * sizeof *actors));
   slots = own_memory(whole_pages(head.slots * sizeof *slots));
   read_streams(head.threads);
+  hold(head.elsewhere_bytes);
   if (head.threads > 0) {
     atomic_store(&running, 1);
     act(&actors[0]);
