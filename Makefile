@@ -72,8 +72,9 @@ peers: lib cli ## Fetch and build all that is compared: other allocators and, as
 	bench/peers.sh
 	$(BUILD)/bin/loam bench suite --prepare
 
-traces: cli ## Record ten real programs, those that are installed, into build/traces
+traces: cli ## Record ten real programs, those that are installed, and say in docs/trace.md what they are
 	scripts/traces.sh $(BUILD)/bin/loam $(BUILD)/traces
+	scripts/traces_table.py $(BUILD)/bin/loam $(BUILD)/traces
 
 dist: ## Write dist/loam.c, dist/loam.h and a source tarball
 	scripts/dist.py dist

@@ -83,6 +83,6 @@ fi
 if is_there redis redis-server redis; then
     serve redis redis-server --port 0 --unixsocket "$work/redis" --save ''
     serve threaded-redis redis-server --port 0 --unixsocket "$work/threaded-redis" --save '' \
-        --io-threads 4 --io-threads-do-reads yes
+        --io-threads 2 --io-threads-do-reads yes
 fi
 exit $failed

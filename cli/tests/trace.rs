@@ -176,3 +176,31 @@ fn zstd_reads_a_recording_too() {
     let text = String::from_utf8_lossy(&all);
     assert!(text.contains("\"format\":\"loam trace\"") && text.contains("\"foreign\":0"), "{text}");
 }
+
+/// `make traces` where only Python is installed.
+#[test]
+fn of_ten_programs_those_that_are_missing_are_named_and_others_are_in_the_table() {
+    let workshop = Workshop::new();
+    let tools = workshop.path("tools");
+    std::fs::create_dir(&tools).unwrap();
+    for tool in ["mkdir", "mktemp", "rm", "tail"] {
+        std::os::unix::fs::symlink(Path::new("/bin").join(tool), tools.join(tool)).unwrap();
+    }
+    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts");
+    let (command, folder) = (env!("CARGO_BIN_EXE_loam"), workshop.path("traces"));
+    let mut record = std::process::Command::new("/bin/sh");
+    record.arg(scripts.join("traces.sh")).args([Path::new(command), &folder]);
+    let recorded = record.env("PATH", &tools).output().unwrap();
+    let said = String::from_utf8(recorded.stdout).unwrap();
+    assert!(recorded.status.success(), "{said}");
+    for name in ["perl", "sqlite", "lua", "git", "gs", "gcc", "redis"] {
+        assert_eq!(said.matches(&format!("traces: no {name}: ")).count(), 1, "{said}");
+    }
+    let document = file(&workshop, "document", "a\n<!-- traces_table.py -->\n<!-- end -->\nb\n");
+    let mut table = std::process::Command::new(scripts.join("traces_table.py"));
+    table.args([Path::new(command), &folder, &document]);
+    assert!(table.status().unwrap().success());
+    let text = std::fs::read_to_string(&document).unwrap();
+    let row = r"(?s)^a\n<!-- .*\n\| python \| [0-9.]+ M \| [0-2]\.\d\d \| .*\n<!-- end -->\nb\n$";
+    assert!(regex::Regex::new(row).unwrap().is_match(&text), "{text}");
+}
