@@ -88,7 +88,7 @@ impl Live {
     }
 
     /// Addresses and sizes of those of at least so many bytes.
-    pub fn from_size(&self, bytes: u64) -> Vec<(u64, u64)> {
+    pub fn at_least(&self, bytes: u64) -> Vec<(u64, u64)> {
         let mut found = Vec::new();
         for (&above, &leaf) in &self.leaf_of {
             for (at, &entry) in self.leaves[leaf as usize].iter().enumerate() {
@@ -192,7 +192,7 @@ mod tests {
             }
             assert_eq!(live.len(), model.len() as u64);
         }
-        let mut large = live.from_size(100);
+        let mut large = live.at_least(100);
         large.sort_unstable();
         let expected = model.iter().map(|(&address, object)| (address, object.size));
         assert_eq!(large, expected.filter(|&(_, size)| size >= 100).collect::<Vec<_>>());

@@ -152,7 +152,7 @@ impl Writer {
 
     /// Addresses and sizes of the large blocks that there are.
     pub fn live_large(&self) -> Vec<(u64, u64)> {
-        self.live.from_size(LARGE_BYTES)
+        self.live.at_least(LARGE_BYTES)
     }
 
     pub fn event_count(&self) -> u64 {
