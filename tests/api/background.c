@@ -2,6 +2,7 @@
 /* With background=on memory goes back though no thread makes a call: what lies between the
  * survivors of a peak, also in the child of a fork. The thread that does it keeps no process alive.
  * The program starts itself with LOAM_OPTIONS set. */
+#include "execute_again.h"
 #include "names.h"
 #include "threads.h"
 
@@ -62,7 +63,7 @@ int main(int argc, char **argv) {
   CHECK(child >= 0);
   if (child == 0) {
     setenv("LOAM_OPTIONS", "background=on", 1);
-    execl("/proc/self/exe", argv[0], "child", NULL);
+    execute_again(argv[0], "child", NULL);
     _exit(2);
   }
   wait_for(child);

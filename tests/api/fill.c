@@ -3,6 +3,7 @@
  * freed is overwritten. calloc is calloc.
  *
  * Arguments: none, or the option's value, as the program starts itself anew. */
+#include "execute_again.h"
 #include "names.h"
 
 #include <stdbool.h>
@@ -93,7 +94,7 @@ static void start_anew(const char *program, const char *fill) {
   char entry[64];
   snprintf(entry, sizeof entry, "fill=%s", fill);
   CHECK_EQ(setenv("LOAM_OPTIONS", entry, 1), 0);
-  execl("/proc/self/exe", program, fill, NULL);
+  execute_again(program, fill, NULL);
   CHECK(!"started anew");
 }
 

@@ -4,6 +4,7 @@
  * refuse them unless it is `always`.
  *
  * Arguments: none, or the option's value, as the program starts itself anew. */
+#include "execute_again.h"
 #include "provider.h"
 
 /* Nearly as large as a block in a region can be, of which none holds three; and a smaller one. */
@@ -92,7 +93,7 @@ static void start_anew(const char *program, enum option option) {
   char entry[64];
   snprintf(entry, sizeof entry, "huge_pages=%s", names[option]);
   CHECK_EQ(setenv("LOAM_OPTIONS", entry, 1), 0);
-  execl("/proc/self/exe", program, names[option], NULL);
+  execute_again(program, names[option], NULL);
   CHECK(!"started anew");
 }
 

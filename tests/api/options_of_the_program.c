@@ -3,6 +3,7 @@
  * environment comes last. The program starts itself with other environments.
  *
  * Arguments: none, or what purge_delay_ms and stats_fd must be. */
+#include "execute_again.h"
 #include "names.h"
 
 #include <sys/wait.h>
@@ -21,7 +22,7 @@ static void check_started_with(const char *environment, const char *delay, const
   if (child == 0) {
     if (environment != NULL) setenv("LOAM_OPTIONS", environment, 1);
     else unsetenv("LOAM_OPTIONS");
-    execl("/proc/self/exe", "child", delay, fd, NULL);
+    execute_again("child", delay, fd);
     _exit(2);
   }
   CHECK_EQ(waitpid(child, &status, 0), child);

@@ -2,6 +2,7 @@
  * any, and in ordinary ones from then on; so they do where there are none. The same of 1 GiB.
  *
  * Arguments: none, or the option's value, as the program starts itself anew. */
+#include "execute_again.h"
 #include "names.h"
 
 #include <stdbool.h>
@@ -58,7 +59,7 @@ static void start_anew(const char *program, const char *size) {
   char entry[64];
   snprintf(entry, sizeof entry, "page_size=%s", size);
   CHECK_EQ(setenv("LOAM_OPTIONS", entry, 1), 0);
-  execl("/proc/self/exe", program, size, NULL);
+  execute_again(program, size, NULL);
   CHECK(!"started anew");
 }
 

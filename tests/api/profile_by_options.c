@@ -1,5 +1,6 @@
 /* The option profile: a file of each process's own at exit, one more when a signal comes, none
  * without the option. The program starts itself with LOAM_OPTIONS set. */
+#include "execute_again.h"
 #include "names.h"
 
 #include <signal.h>
@@ -39,7 +40,7 @@ static pid_t start(const char *what, const char *options, int *input, int *outpu
     close(to[1]), close(from[0]);
     CHECK_EQ(chdir(folder), 0);
     if (options != NULL) setenv("LOAM_OPTIONS", options, 1);
-    execl("/proc/self/exe", "child", what, NULL);
+    execute_again("child", what, NULL);
     _exit(2);
   }
   close(to[0]), close(from[1]);

@@ -2,6 +2,7 @@
  * program's that has come to have its number.
  *
  * The program starts itself with LOAM_OPTIONS set, once for each way to get there. */
+#include "execute_again.h"
 #include "names.h"
 
 #include <sys/resource.h>
@@ -33,7 +34,7 @@ static void start_child(const char *close_to, int stats, rlim_t descriptor_limit
   close(from);
   CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
   setenv("LOAM_OPTIONS", "stats=text,stats_fd=3", 1);
-  execl("/proc/self/exe", "child", own_path, close_to, NULL);
+  execute_again("child", own_path, close_to);
   _exit(2);
 }
 

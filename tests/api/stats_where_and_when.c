@@ -1,6 +1,7 @@
 /* Statistics go into a file of each process's own, come by a signal while the process lives, and a
  * process that another one on loam has started says one line. The program starts itself with
  * LOAM_OPTIONS set. */
+#include "execute_again.h"
 #include "names.h"
 
 #include <signal.h>
@@ -18,7 +19,7 @@ static void in_loop(int stop_fd) {
 static int be_child(const char *what) {
   if (strcmp(what, "parent") == 0) {
     pid_t child = fork();
-    if (child == 0) execl("/proc/self/exe", "child", "grandchild", NULL);
+    if (child == 0) execute_again("child", "grandchild", NULL);
     CHECK_EQ(waitpid(child, NULL, 0), child);
     return 0;
   }
@@ -36,7 +37,7 @@ static pid_t start(const char *what, const char *options, int input, int output)
   if (input >= 0) dup2(input, 0);
   if (output >= 0) dup2(output, 1);
   setenv("LOAM_OPTIONS", options, 1);
-  execl("/proc/self/exe", "child", what, NULL);
+  execute_again("child", what, NULL);
   _exit(2);
 }
 

@@ -4,6 +4,7 @@
  * that grow keep their contents, and every call works.
  *
  * The program starts itself behind a filter of the kernel's, which makes it so. */
+#include "execute_again.h"
 #include "threads.h"
 
 #include <linux/filter.h>
@@ -124,7 +125,7 @@ static int run_behind(int (*filter)(void)) {
   pid_t child = fork();
   if (child == 0) {
     if (!filter()) _exit(CANNOT_FILTER);
-    execl("/proc/self/exe", "child", "behind", NULL);
+    execute_again("child", "behind", NULL);
     _exit(2);
   }
   CHECK_EQ(waitpid(child, &status, 0), child);

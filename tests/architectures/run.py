@@ -3,19 +3,22 @@
 
     run.py [--only PATTERN]... [--table PAGE] WORK PLATFORM...
 
-Builds loam and the tests for each PLATFORM (a key of PLATFORMS) in the folder WORK and runs them, one
-start of the emulator for each. Names what fails; a test that fails on the C library's malloc as well,
-or whose check is of what the emulator does, tells nothing of loam, and is counted apart. --table
-writes a row for each platform into PAGE, between the lines that say `architectures`. A platform
-whose compiler is missing is named and passed over.
+Builds loam and the tests for each PLATFORM (a key of PLATFORMS) in the folder WORK, once for all sizes
+of pages, and runs each while the next are compiled. Names what fails, and what takes long. A test that
+fails on the C library's malloc as well, or whose check is of what the emulator does, tells nothing of
+loam, and is counted apart. --table writes a row for each platform into PAGE, between the lines that say `architectures`, and what is
+counted apart between those that say so. A platform whose compiler is missing is named and passed over.
 """
 import argparse
+import concurrent.futures
 import fnmatch
 import os
 import re
 import shutil
 import subprocess
 import sys
+import textwrap
+import time
 
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ROOT = os.path.dirname(TESTS)
@@ -23,36 +26,40 @@ sys.path.insert(0, os.path.join(TESTS, "misuse"))
 import expect # noqa: E402
 
 SKIPPED = 77
+LONG_SECONDS = 20
 # Profiles follow frame pointers there.
 M32 = ["-m32", "-fno-omit-frame-pointer", "-idirafter", "/usr/include/x86_64-linux-gnu"]
 
 
-def cross(prefix, qemu, *flags):
-    """Compiler of C, compiler of C++ or nothing, and what runs a program with an environment."""
+def cross(prefix, emulator, page_bytes=4096):
+    """Compiler of C, compiler of C++ or nothing, emulator and its settings."""
     cxx = prefix + "-g++" if shutil.which(prefix + "-g++") else None
-    return [prefix + "-gcc"], cxx and [cxx], [qemu, "-L", "/usr/" + prefix, *flags]
+    settings = {"LOAM_TEST_EMULATOR": emulator, "QEMU_LD_PREFIX": "/usr/" + prefix,
+                "QEMU_PAGESIZE": str(page_bytes)}
+    return [prefix + "-gcc"], cxx and [cxx], emulator, settings
 
 
-# Those that run natively have no runner. Pages of another size are the emulator's.
+# Those that run natively have no emulator. Pages of another size are the emulator's.
 PLATFORMS = {
     "aarch64": cross("aarch64-linux-gnu", "qemu-aarch64"),
-    "aarch64-16k": cross("aarch64-linux-gnu", "qemu-aarch64", "-p", "16384"),
-    "aarch64-64k": cross("aarch64-linux-gnu", "qemu-aarch64", "-p", "65536"),
+    "aarch64-16k": cross("aarch64-linux-gnu", "qemu-aarch64", 16384),
+    "aarch64-64k": cross("aarch64-linux-gnu", "qemu-aarch64", 65536),
     "armhf": cross("arm-linux-gnueabihf", "qemu-arm"),
     "riscv64": cross("riscv64-linux-gnu", "qemu-riscv64"),
     "s390x": cross("s390x-linux-gnu", "qemu-s390x"),
     "ppc64le": cross("powerpc64le-linux-gnu", "qemu-ppc64le"),
-    "i386": (["gcc", *M32], None, []),
-    "x86_64-musl": (["musl-gcc"], None, []),
+    "i386": (["gcc", *M32], None, None, {}),
+    "x86_64-musl": (["musl-gcc"], None, None, {}),
 }
 FOLDERS = ["api", "stress", "fork", "misuse", "unit", "fuzz"]
+HAVE_LOAM_INSIDE = ("unit", "fuzz")
 FLAGS = ["-g", "-O1", "-fno-builtin", "-w", "-D_FILE_OFFSET_BITS=64", f"-I{TESTS}", f"-I{ROOT}/include",
          f"-I{ROOT}/src"]
 LINK = ["-Wl,-z,dynamic-undefined-weak", "-pthread", "-ldl", "-lm"]
 # Checks of what an emulator adds to or does not show: memory, faults and time of the process, programs
-# that it starts, huge pages, control groups, its own threads, pages that move.
+# that it starts, huge pages, control groups, its own threads, pages that move. And its own crashes.
 EMULATORS = re.compile(r'(resident_bytes|fault_count|seconds_now|refuses\(|!"exec|is_single_threaded)'
-                       r'|memory_limit_of_group|lm_large_resize')
+                       r'|memory_limit_of_group|lm_large_resize|^ERROR:\.\./\.\./|^qemu-\w+: \./', re.M)
 # It cannot fork while threads run: some tests of that never end.
 EMULATORS_FORK = re.compile(r"^fork\.[^:]*: status None: timeout")
 INSIDE = ["-DLM_NO_OVERRIDE=1", "-DLM_FAKE_OS=1", "-DTEST_WITHOUT_LOAM=1"] # of unit and fuzz
@@ -69,18 +76,26 @@ def header(source, key, default):
 
 
 class Platform:
+    built = {} # of all platforms: what building a file has said
+
     def __init__(self, name, work):
         self.name = name
-        self.cc, self.cxx, self.runner = PLATFORMS[name]
+        self.cc, self.cxx, self.emulator, self.settings = PLATFORMS[name]
         self.is_static = "musl" in name
-        self.work = os.path.join(work, name)
+        self.work = os.path.join(work, re.sub(r"-\d+k$", "", name))
         os.makedirs(self.work, exist_ok=True)
+
+    def build_once(self, name, build):
+        path = self.path(name)
+        if path not in self.built:
+            self.built[path] = build()
+        return self.built[path]
 
     def path(self, name):
         return os.path.join(self.work, name)
 
     def is_there(self):
-        tools = [self.cc[0], *self.runner[:1]]
+        tools = [self.cc[0], *([self.emulator] if self.emulator else [])]
         return all(shutil.which(tool) for tool in tools)
 
     def compile(self, output, source, *flags):
@@ -101,9 +116,10 @@ class Platform:
         for name in ("LD_PRELOAD", "LOAM_OPTIONS"):
             own.pop(name, None)
         own.update(environment)
-        if self.runner: # the emulator itself runs without loam
+        own.update(self.settings)
+        if self.emulator: # it runs without loam itself
             preload = own.pop("LD_PRELOAD", "")
-            command[0:0] = [*self.runner, *(["-E", f"LD_PRELOAD={preload}"] if preload else [])]
+            command[0:0] = [self.emulator, *(["-E", f"LD_PRELOAD={preload}"] if preload else [])]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                    errors="replace", env=own, start_new_session=True)
         try:
@@ -116,18 +132,21 @@ class Platform:
         return process.returncode, output, errors
 
 
-def build_loam(platform):
-    """As CMake builds it; what is said if that fails, else nothing."""
+def build_loam(platform, builds):
+    """As CMake builds it, and the modules; what is said if that fails, else nothing."""
     build = platform.path("cmake")
     shutil.rmtree(build, ignore_errors=True)
     environment = {**os.environ, "CC": platform.cc[0], "CFLAGS": " ".join(platform.cc[1:])}
-    what = ["loam_relocatable"] if platform.is_static else ["loam_shared", "loam-checking_shared"]
+    launcher = ["-DCMAKE_C_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
+    what = [{"fast": "loam_shared", "checking": "loam-checking_shared"}[build] for build in builds]
+    what = ["loam_relocatable"] if platform.is_static else what
     for command in (["cmake", "-S", ROOT, "-B", build, "-DCMAKE_BUILD_TYPE=Release",
-                     "-DCMAKE_C_COMPILER_WORKS=TRUE"],
+                     "-DCMAKE_C_COMPILER_WORKS=TRUE", *launcher],
                     ["cmake", "--build", build, "--target", *what]):
         result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         if result.returncode != 0:
             return result.stdout + result.stderr
+    build_modules(platform)
     return ""
 
 
@@ -140,16 +159,33 @@ def build_modules(platform):
                                  "-shared", "-fPIC")
 
 
-def sources(platform, only):
+def builds_of(platform, folder, source):
+    """The builds that a test runs in here."""
+    if folder in HAVE_LOAM_INSIDE:
+        return ["fast"]
+    if folder == "misuse":
+        builds = header(source, "build", ["both"])
+        builds = ["fast", "checking"] if builds == ["both"] else builds
+    else:
+        builds = header(source, "builds", ["fast", "checking"])
+    if platform.is_static:
+        return ["fast"] if "fast" in builds else []
+    return [build for build in builds if build in ("fast", "checking")]
+
+
+def tests_of(platform, only):
+    """Folder, name, source and chosen builds of each test that has any."""
     for folder in FOLDERS:
         path = os.path.join(ROOT if folder == "fuzz" else TESTS, folder)
         for file in sorted(os.listdir(path)):
             name, ending = os.path.splitext(file)
-            chosen = any(fnmatch.fnmatch(f"{folder}.{name}", pattern) for pattern in only)
-            if ending not in (".c", ".cpp") or not chosen:
+            if ending != ".c" and not (ending == ".cpp" and platform.cxx):
                 continue
-            if ending == ".c" or platform.cxx:
-                yield folder, name, os.path.join(path, file)
+            source = os.path.join(path, file)
+            builds = [build for build in builds_of(platform, folder, source)
+                      if any(fnmatch.fnmatch(f"{folder}.{name}.{build}", pattern) for pattern in only)]
+            if builds:
+                yield folder, name, source, builds
 
 
 def environment_of(platform, source, build):
@@ -157,7 +193,7 @@ def environment_of(platform, source, build):
     environment = dict(entry.split("=", 1) for entry in header(source, "environment", []))
     environment["LOAM_TEST_BUILD"] = "static" if platform.is_static else build
     library = platform.path({"fast": "lib/libloam.so", "checking": "lib/libloam-checking.so"}[build])
-    has_loam_inside = os.path.basename(os.path.dirname(source)) in ("unit", "fuzz")
+    has_loam_inside = os.path.basename(os.path.dirname(source)) in HAVE_LOAM_INSIDE
     preloaded = not has_loam_inside and header(source, "preloaded", ["yes"]) == ["yes"]
     preload = [library] if preloaded else []
     for key, at in (("preload-before", 0), ("preload-after", 1)):
@@ -169,15 +205,24 @@ def environment_of(platform, source, build):
 
 
 def timeout_of(platform, source):
+    """Many forks under threads never end in an emulator; those that do are soon through."""
     seconds = int(header(source, "timeout", ["60"])[0])
-    return min(3 * seconds, 200) if platform.runner else seconds
+    if platform.emulator:
+        is_fork = os.path.basename(os.path.dirname(source)) == "fork"
+        seconds = 40 if is_fork else min(3 * seconds, 200)
+    return seconds
+
+
+def arguments_of(platform, source):
+    arguments = header(source, "arguments", [])
+    return header(source, "emulated-arguments", arguments) if platform.emulator else arguments
 
 
 def check_program(platform, program, source, build):
     """What is wrong, SKIPPED, or nothing."""
     environment, library = environment_of(platform, source, build)
     arguments = [library if word == "@library@" else word
-                 for word in header(source, "arguments", [])]
+                 for word in arguments_of(platform, source)]
     status, output, errors = platform.run(program, arguments, environment,
                                           timeout_of(platform, source))
     if status == SKIPPED:
@@ -194,13 +239,21 @@ def check_crime(platform, program, source, build):
     return "\n".join(expect.differences(about, module, output, errors, status))
 
 
-def fails_without_loam(platform, program, source):
+def failed_check(wrong):
+    """Which check it was; else how the program ended."""
+    check = re.search(r"^\S+:\d+: check failed", wrong, flags=re.M)
+    return (check or re.match("[^:]*", wrong))[0]
+
+
+def fails_without_loam(platform, program, source, wrong):
+    """Whether the same goes wrong with the C library's malloc."""
     environment, _ = environment_of(platform, source, "fast")
     environment.pop("LD_PRELOAD", None)
     environment["LOAM_TEST_ANY"] = "1"
-    status, _, _ = platform.run(program, header(source, "arguments", []), environment,
-                                timeout_of(platform, source))
-    return status not in (0, SKIPPED)
+    status, output, errors = platform.run(program, arguments_of(platform, source), environment,
+                                          timeout_of(platform, source))
+    without = f"status {status}: {(output + errors)[-400:]}"
+    return status not in (0, SKIPPED) and failed_check(without) == failed_check(wrong)
 
 
 def may_do_without(platform, folder, source):
@@ -218,6 +271,7 @@ class Counts:
     def add(self, platform, name, wrong, fails_anyway):
         if wrong == SKIPPED:
             self.skipped += 1
+            print(f"{platform.name}: skipped: {name}", flush=True)
         elif not wrong:
             self.passed += 1
         elif fails_anyway():
@@ -229,98 +283,116 @@ class Counts:
             print(f"{platform.name}: {kind}: {name}: {wrong}", flush=True)
 
     def row(self, platform, only):
-        elsewhere = ", ".join(f"`{name}`" for name in self.elsewhere)
         failed = ", ".join(f"`{name}`" for name in self.failed)
         tests = ", ".join(f"`{pattern}`" for pattern in only)
-        return (f"| {platform.name} | {tests} | {self.passed} | {self.skipped} | {elsewhere or '-'} | "
-                f"{failed or '-'} |")
+        return (f"| {platform.name} | {tests} | {self.passed} | {self.skipped} | "
+                f"{len(self.elsewhere)} | {failed or '-'} |")
 
 
-def builds_of(platform, folder, source):
-    """The builds that a test runs in here."""
-    if folder in ("unit", "fuzz"):
-        return ["fast"]
-    if folder == "misuse":
-        builds = header(source, "build", ["both"])
-        builds = ["fast", "checking"] if builds == ["both"] else builds
-    else:
-        builds = header(source, "builds", ["fast", "checking"])
-    if platform.is_static:
-        return ["fast"] if "fast" in builds else []
-    return [build for build in builds if build in ("fast", "checking")]
-
-
-def check_one(platform, folder, name, source, counts):
-    builds = builds_of(platform, folder, source)
-    if not builds:
-        return
-    program, flags = f"{folder}.{name}", ["-O0"] if folder == "misuse" else []
-    if folder in ("unit", "fuzz"):
+def compile_test(platform, folder, name, source, _):
+    """What the compiler says if it fails, else nothing."""
+    is_inside = folder in HAVE_LOAM_INSIDE
+    flags = ["-O0"] if folder == "misuse" else []
+    if is_inside:
         flags = ["-Og", "-fwhole-program", *INSIDE]
-    elif platform.is_static:
-        flags += ["-static", "FIRST"]
-    if folder in ("unit", "fuzz") and platform.is_static:
-        flags += ["-static"]
-    wrong = platform.compile(program, source, *flags)
-    if wrong:
-        counts.add(platform, program, "cannot be compiled: " + wrong, lambda: False)
-        return
+    if platform.is_static:
+        flags += ["-static"] if is_inside else ["-static", "FIRST"]
+    program = f"{folder}.{name}"
+    return platform.build_once(program, lambda: platform.compile(program, source, *flags))
+
+
+def check_one(platform, folder, name, source, builds, counts):
+    program, can_do_without = f"{folder}.{name}", may_do_without(platform, folder, source)
     for build in builds:
         check = check_crime if folder == "misuse" else check_program
+        start = time.monotonic()
         wrong = check(platform, program, source, build)
-        is_emulators = platform.runner and (EMULATORS.search(str(wrong)) is not None or
+        seconds = time.monotonic() - start
+        if seconds >= LONG_SECONDS:
+            print(f"{platform.name}: {seconds:.0f} s: {program}.{build}", flush=True)
+        is_emulators = platform.emulator and (EMULATORS.search(str(wrong)) is not None or
                                             EMULATORS_FORK.search(f"{program}: {wrong}") is not None)
-        can_do_without = may_do_without(platform, folder, source)
         counts.add(platform, f"{program}.{build}", wrong, lambda: is_emulators or
-                   can_do_without and fails_without_loam(platform, program, source))
-    os.remove(platform.path(program))
+                   can_do_without and fails_without_loam(platform, program, source, wrong))
 
 
 def check_platform(platform, only):
-    counts = Counts()
-    wrong = build_loam(platform)
+    counts, tests = Counts(), list(tests_of(platform, only))
+    builds = sorted({build for folder, *_, builds in tests for build in builds
+                     if folder not in HAVE_LOAM_INSIDE})
+    wrong = builds and platform.build_once("loam", lambda: build_loam(platform, builds))
     if wrong:
         counts.add(platform, "loam", wrong, lambda: False)
         return counts
-    build_modules(platform)
-    for folder, name, source in sources(platform, only):
-        check_one(platform, folder, name, source, counts)
+    with concurrent.futures.ThreadPoolExecutor(max_workers=1) as compiler:
+        compilations = [compiler.submit(compile_test, platform, *test) for test in tests]
+        for test, compilation in zip(tests, compilations):
+            if compilation.result():
+                counts.add(platform, ".".join(test[:2]),
+                           "cannot be compiled: " + compilation.result(), lambda: False)
+            else:
+                check_one(platform, *test, counts)
     print(counts.row(platform, only), flush=True)
     return counts
 
 
-def write_rows(page, rows):
-    """Puts each platform's row into the table between the page's two marks."""
+def between(text, name):
+    """What stands before, between and after two marks of a page."""
+    before, rest = text.split(f"<!-- {name} -->\n")
+    inside, after = rest.split(f"<!-- end of {name} -->\n")
+    return f"{before}<!-- {name} -->\n", inside, f"<!-- end of {name} -->\n{after}"
+
+
+def with_row(table, name, row):
+    lines = [line for line in table.splitlines() if line.split("|")[1].strip() != name]
+    return "\n".join([*lines, row, ""])
+
+
+def with_apart(items, platform, tests):
+    """Items of a list, each with tests that are counted apart on the same platforms."""
+    places = {test: [platform] for test in tests}
+    for item in re.split(r"^- ", items, flags=re.M)[1:]:
+        names, own = item.split(":", 1)
+        for test in re.findall("`(.*?)`", own):
+            places.setdefault(test, []).extend({*re.split(r",\s+", names)} - {platform})
+    groups = {}
+    for test in sorted(places):
+        groups.setdefault(", ".join(sorted(places[test])), []).append(f"`{test}`")
+    return "".join(textwrap.fill(f"- {names}: {', '.join(own)}", 118, subsequent_indent="  ",
+                                 break_on_hyphens=False) + "\n"
+                   for names, own in sorted(groups.items()) if names)
+
+
+def write_results(page, platform, row, apart):
+    """Puts the platform's row into the page's table, and what is counted apart into its list."""
     with open(page, encoding="utf-8") as file:
         text = file.read()
-    begin, rest = text.split("<!-- architectures -->\n")
-    table, end = rest.split("<!-- end of architectures -->\n")
-    lines = [line for line in table.splitlines() if line.split("|")[1].strip() not in rows]
-    lines += rows.values()
+    begin, table, end = between(text, "architectures")
+    text = begin + with_row(table, platform, row) + end
+    begin, items, end = between(text, "counted apart")
+    tests = {test.rsplit(".", 1)[0] for test in apart}
     with open(page, "w", encoding="utf-8") as file:
-        file.write(begin + "<!-- architectures -->\n" + "\n".join(lines) + "\n"
-                   "<!-- end of architectures -->\n" + end)
+        file.write(begin + with_apart(items, platform, tests) + end)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", action="append", help="names of tests, as api.realloc_*")
+    parser.add_argument("--only", action="append", help="tests, as 'api.realloc_*.fast'")
     parser.add_argument("--table", help="the page that has the table of results")
     parser.add_argument("work")
     parser.add_argument("platforms", nargs="+", choices=PLATFORMS)
     arguments = parser.parse_args()
-    rows, failed, only = {}, False, arguments.only or ["*"]
+    has_run, failed, only = False, False, arguments.only or ["*"]
     for name in arguments.platforms:
         platform = Platform(name, os.path.abspath(arguments.work))
         if not platform.is_there():
-            print(f"{name}: passed over: no {platform.cc[0]} or {' '.join(platform.runner[:1])}")
+            print(f"{name}: passed over: no {platform.cc[0]} or {platform.emulator or ''}")
             continue
         counts = check_platform(platform, only)
-        rows[name] = counts.row(platform, only)
-        failed |= bool(counts.failed)
-    if arguments.table and rows:
-        write_rows(arguments.table, rows)
-    return 1 if failed else 0
+        has_run, failed = True, failed or bool(counts.failed)
+        if arguments.table:
+            write_results(arguments.table, name, counts.row(platform, only), counts.elsewhere)
+    return 1 if failed else 0 if has_run else SKIPPED
 
 
 if __name__ == "__main__":
