@@ -32,6 +32,8 @@
 
 #define KIB ((size_t)1024)
 #define MIB (KIB * KIB)
+/* Bytes that no system has, and in 32 bit more than a block may have. */
+#define BEYOND_ALL_MEMORY (SIZE_MAX > UINT32_MAX ? SIZE_MAX / 16 : SIZE_MAX / 16 * 15)
 #define TEST_UNUSED __attribute__((unused))
 
 #if !defined(CHECK_FAILED_END)

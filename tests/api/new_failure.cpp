@@ -4,7 +4,6 @@
 #include <initializer_list>
 #include <new>
 
-static const size_t TOO_LARGE = (size_t)1 << 60;
 static int handler_calls;
 
 static void handler_that_gives_up() {
@@ -49,7 +48,7 @@ template <class Call> static void check_nothrow(Call call) {
 
 int main() {
   std::align_val_t align{4096};
-  for (size_t size : {TOO_LARGE, SIZE_MAX - 5}) {
+  for (size_t size : {BEYOND_ALL_MEMORY, SIZE_MAX - 5}) {
     check_throwing([=] { return ::operator new(opaque_size(size)); });
     check_throwing([=] { return ::operator new[](opaque_size(size)); });
     check_throwing([=] { return ::operator new(opaque_size(size), align); });

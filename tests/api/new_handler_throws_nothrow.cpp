@@ -11,7 +11,7 @@ static void handler_that_throws() {
 }
 
 int main() {
-  std::size_t size = opaque_size((size_t)1 << 60);
+  std::size_t size = opaque_size(BEYOND_ALL_MEMORY);
   std::set_new_handler(handler_that_throws);
   CHECK(::operator new(size, std::nothrow) == nullptr);
   CHECK(::operator new[](size, std::nothrow) == nullptr);

@@ -6,8 +6,9 @@
 Builds loam and the tests for each PLATFORM (a key of PLATFORMS) in the folder WORK, once for all sizes
 of pages, and runs each while the next are compiled. Names what fails, and what takes long. A test that
 fails on the C library's malloc as well, or whose check is of what the emulator does, tells nothing of
-loam, and is counted apart. --table writes a row for each platform into PAGE, between the lines that say `architectures`, and what is
-counted apart between those that say so. A platform whose compiler is missing is named and passed over.
+loam, and is counted apart. --table writes a row for each platform into PAGE, between the lines that
+say `architectures`, and what is counted apart between those that say so. A platform whose compiler is
+missing is named and passed over.
 """
 import argparse
 import concurrent.futures
@@ -57,9 +58,10 @@ FLAGS = ["-g", "-O1", "-fno-builtin", "-w", "-D_FILE_OFFSET_BITS=64", f"-I{TESTS
          f"-I{ROOT}/src"]
 LINK = ["-Wl,-z,dynamic-undefined-weak", "-pthread", "-ldl", "-lm"]
 # Checks of what an emulator adds to or does not show: memory, faults and time of the process, programs
-# that it starts, huge pages, control groups, its own threads, pages that move. And its own crashes.
+# that it starts, huge pages, control groups, its own threads, pages that move, addresses of 32 bit, all
+# of which it has mapped. And its own crashes.
 EMULATORS = re.compile(r'(resident_bytes|fault_count|seconds_now|refuses\(|!"exec|is_single_threaded)'
-                       r'|memory_limit_of_group|lm_large_resize|^ERROR:\.\./\.\./|^qemu-\w+: \./', re.M)
+                       r'|!is_mapped|memory_limit_of_group|lm_large_resize|^ERROR:\.\./\.\./|^qemu-\w+: \./', re.M)
 # It cannot fork while threads run: some tests of that never end.
 EMULATORS_FORK = re.compile(r"^fork\.[^:]*: status None: timeout")
 INSIDE = ["-DLM_NO_OVERRIDE=1", "-DLM_FAKE_OS=1", "-DTEST_WITHOUT_LOAM=1"] # of unit and fuzz
@@ -241,14 +243,15 @@ def check_crime(platform, program, source, build):
 
 def failed_check(wrong):
     """Which check it was; else how the program ended."""
-    check = re.search(r"^\S+:\d+: check failed", wrong, flags=re.M)
+    check = re.search(r"[\w./]+:\d+: check failed", wrong)
     return (check or re.match("[^:]*", wrong))[0]
 
 
 def fails_without_loam(platform, program, source, wrong):
     """Whether the same goes wrong with the C library's malloc."""
-    environment, _ = environment_of(platform, source, "fast")
-    environment.pop("LD_PRELOAD", None)
+    environment, library = environment_of(platform, source, "fast")
+    modules = [module for module in environment.get("LD_PRELOAD", "").split(":") if module != library]
+    environment["LD_PRELOAD"] = ":".join(modules)
     environment["LOAM_TEST_ANY"] = "1"
     status, output, errors = platform.run(program, arguments_of(platform, source), environment,
                                           timeout_of(platform, source))

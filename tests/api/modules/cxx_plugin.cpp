@@ -1,8 +1,9 @@
 /* A plugin in C++, for a program in C: what operator new does when memory is out. */
-#include <cstddef>
+#define TEST_WITHOUT_LOAM
+#include "check.h"
 #include <new>
 
-static volatile std::size_t too_large = (std::size_t)1 << 60;
+static volatile std::size_t too_large = BEYOND_ALL_MEMORY;
 static const std::align_val_t align{4096};
 
 /* What `call` does: 0 returned null, 1 gave a block, 2 threw bad_alloc, 3 threw anything else. */
