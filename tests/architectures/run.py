@@ -5,10 +5,10 @@
 
 Builds loam and the tests for each PLATFORM (a key of PLATFORMS) in the folder WORK, once for all sizes
 of pages, and runs each while the next are compiled. Names what fails, and what takes long. A test that
-fails on the C library's malloc as well, or whose check is of what the emulator does, tells nothing of
-loam, and is counted apart. --table writes a row for each platform into PAGE, between the lines that
-say `architectures`, and what is counted apart between those that say so. A platform whose compiler is
-missing is named and passed over.
+fails in an emulator on the C library's malloc as well, or whose check is of what the emulator does,
+tells nothing of loam, and is counted apart. --table writes a row for each platform into PAGE, between
+the lines that say `architectures`, and what is counted apart between those that say so. A platform whose
+compiler is missing is named and passed over.
 """
 import argparse
 import concurrent.futures
@@ -313,10 +313,10 @@ def check_one(platform, folder, name, source, builds, counts):
         seconds = time.monotonic() - start
         if seconds >= LONG_SECONDS:
             print(f"{platform.name}: {seconds:.0f} s: {program}.{build}", flush=True)
-        is_emulators = platform.emulator and (EMULATORS.search(str(wrong)) is not None or
-                                            EMULATORS_FORK.search(f"{program}: {wrong}") is not None)
-        counts.add(platform, f"{program}.{build}", wrong, lambda: is_emulators or
-                   can_do_without and fails_without_loam(platform, program, source, wrong))
+        is_emulators = (EMULATORS.search(str(wrong)) is not None or
+                        EMULATORS_FORK.search(f"{program}: {wrong}") is not None)
+        counts.add(platform, f"{program}.{build}", wrong, lambda: platform.emulator and (
+            is_emulators or can_do_without and fails_without_loam(platform, program, source, wrong)))
 
 
 def check_platform(platform, only):
