@@ -175,15 +175,21 @@ def builds_of(platform, folder, source):
     return [build for build in builds if build in ("fast", "checking")]
 
 
+def needs_cxx(source):
+    """Whether it is in C++, or opens a module that is."""
+    with open(source, encoding="utf-8") as text:
+        return source.endswith(".cpp") or "/cxx_plugin.so" in text.read()
+
+
 def tests_of(platform, only):
     """Folder, name, source and chosen builds of each test that has any."""
     for folder in FOLDERS:
         path = os.path.join(ROOT if folder == "fuzz" else TESTS, folder)
         for file in sorted(os.listdir(path)):
             name, ending = os.path.splitext(file)
-            if ending != ".c" and not (ending == ".cpp" and platform.cxx):
-                continue
             source = os.path.join(path, file)
+            if ending not in (".c", ".cpp") or needs_cxx(source) and not platform.cxx:
+                continue
             builds = [build for build in builds_of(platform, folder, source)
                       if any(fnmatch.fnmatch(f"{folder}.{name}.{build}", pattern) for pattern in only)]
             if builds:
