@@ -440,6 +440,7 @@ static void pages_that_were_not_used_before_are_carved_as_fresh_ones(void) {
 
 /* Pages of a large block, or of one of several pages, may be dirty and yet never written to. */
 static void pages_that_need_not_have_been_written_to_are_carved_as_fresh_ones(void) {
+  if (4 * PAGE > LM_CLASSED_MAX_BYTES) return;
   begin();
   size_t several = lm_sizeclass_of(4 * PAGE);
   char *former = heap_take(heap, several);

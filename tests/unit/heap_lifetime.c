@@ -33,8 +33,9 @@ static void a_small_heap_is_kept_with_its_spans(void) {
 
 static void a_large_heap_is_not_kept(void) {
   struct lm_heap *heap = new_heap();
-  void *middle = lm_middle_take(heap, KEPT_BYTES / PAGE / 16, false);
-  for (int i = 0; i < 16; i++) CHECK(lm_middle_take(heap, KEPT_BYTES / PAGE / 16, false) != NULL);
+  size_t pages = lm_max(KEPT_BYTES / PAGE / 16, 1);
+  void *middle = lm_middle_take(heap, pages, false);
+  for (int i = 0; i < 16; i++) CHECK(lm_middle_take(heap, pages, false) != NULL);
   lm_heap_end(heap);
   CHECK(!is_kept(heap));
   CHECK_EQ(lm_load_relaxed(&heap->inbox), LM_INBOX_CLOSED);

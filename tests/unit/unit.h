@@ -34,6 +34,8 @@ static inline void unit_run(void (*test)(void), const char *name) {
 #define UNIT_RESULT() (unit_failed_count == 0 ? 0 : 1)
 
 #define PAGE lm_os.page_bytes
+/* A slice of one page has no part that could go back. */
+#define SLICES_HAVE_PAGES (PAGE < LM_SLICE_BYTES)
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
 /* Where a purge decommits, memory of spans and chunks that no block was taken of. */
