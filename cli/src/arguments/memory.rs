@@ -1,0 +1,238 @@
+//! Verbs that say where the memory of a process is, and who has taken it.
+
+use crate::arguments::library::LibraryArguments;
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::{Args, ValueEnum, ValueHint};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  loam explain $(pidof server)     where is the memory of the running server?
+  loam explain --json 4711         the same as JSON
+  loam explain core.4711           and of one that has left a core
+  loam explain 4711 --html x.html  and as a page with pictures
+
+Exit status: 0, or 2 if it cannot be found out.";
+
+const PLOT_EXAMPLES: &str = "\
+Examples:
+  loam plot $(pidof server) --html heap.html   what is on the pages of the running server?
+  loam plot core.4711 --html heap.html         and of one that has left a core
+  loam plot app.trace --html time.html         what was live over time, and where?
+  loam plot old.trace new.trace --html x.html  two recordings beside each other
+
+Exit status: 0, or 2 if it cannot be drawn; then no file is left.";
+
+const STATS_EXAMPLES: &str = "\
+Examples:
+  loam stats 4711                  what the process has allocated, by size and by heap
+  loam stats --prometheus 4711     as Prometheus reads it
+
+Exit status: 0, or 2 if it cannot be found out.";
+
+const TOP_EXAMPLES: &str = "\
+Examples:
+  loam top $(pidof server)         what the server's memory does
+  loam top --every 5s 4711 4712    two processes, looked at more rarely
+
+Exit status: 0, or 2 if a process cannot be read, or has ended.";
+
+const PROF_EXAMPLES: &str = "\
+Examples:
+  loam prof --leaks -- ./program       which places take memory that is never freed?
+  loam prof -- ./program               which places hold memory, and held it at the peak?
+  loam prof --pprof heap.pb.gz -- ./program
+  loam prof --start 4711               have a process take one; then look, as often as one likes:
+  loam prof 4711 --by pinned           which places keep pages from going back?
+  loam prof loam.4711.profile          a file that a program has written (docs/profile.md)
+  loam prof --since before.profile after.profile
+
+Exit status: that of PROGRAM; 0 for a file; 2 if there is no profile.";
+
+/// Say where the memory of a process is: live, pinned, cached, not loam's
+///
+/// Reads the memory of a process that runs on loam, or a core that one has left. Nothing has to be
+/// prepared, nothing runs in the process, and nothing of it is stopped; what it does meanwhile may
+/// be counted in part. Every resident page is accounted for: what the program has, what is free
+/// and on which pages, by size and by thread, and what is not loam's. In the end that is put in
+/// words.
+#[derive(Debug, Args)]
+#[command(after_help = EXPLAIN_EXAMPLES)]
+pub struct ExplainArguments {
+    /// The number of a running process, or a core file
+    #[arg(value_name = "PID|CORE", value_hint = ValueHint::FilePath)]
+    pub target: OsString,
+
+    /// Print the result as JSON (docs/memory.md describes it)
+    #[arg(long)]
+    pub json: bool,
+
+    /// Write a page with pictures to FILE, as plot does
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub html: Option<PathBuf>,
+}
+
+/// Draw the memory of a process, or a recording, as a page for a browser
+///
+/// The page needs no server, no network and no other files. Of a process, which is read as explain
+/// does, it shows the address space page by page by how full each is, where the memory is, how well
+/// the pages of each size are used, and what keeps pages that would else go back. Of a recording:
+/// memory over time, addresses by time, sizes and lifetimes.
+#[derive(Debug, Args)]
+#[command(after_help = PLOT_EXAMPLES)]
+pub struct PlotArguments {
+    /// The number of a running process, a core file, or a recording
+    #[arg(value_name = "PID|CORE|TRACE", value_hint = ValueHint::FilePath)]
+    pub target: OsString,
+
+    /// A second recording, drawn beside the first
+    #[arg(value_name = "TRACE", value_hint = ValueHint::FilePath)]
+    #[arg(value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    pub other: Option<PathBuf>,
+
+    /// Write the page to FILE
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, required = true)]
+    pub html: PathBuf,
+}
+
+/// Print what a process has allocated, by size and by heap
+///
+/// Reads the process as explain does, so that it need not be prepared.
+#[derive(Debug, Args)]
+#[command(after_help = STATS_EXAMPLES)]
+pub struct StatsArguments {
+    /// The number of a running process, or a core file
+    #[arg(value_name = "PID|CORE", value_hint = ValueHint::FilePath)]
+    pub target: OsString,
+
+    /// Print the figures as JSON
+    #[arg(long, conflicts_with = "prometheus")]
+    pub json: bool,
+
+    /// Print the figures as Prometheus reads them
+    #[arg(long)]
+    pub prometheus: bool,
+}
+
+/// Watch the memory of processes, live on the terminal
+///
+/// Reads them as explain does, again and again: what they have in memory and how fast that grows,
+/// what it is, sizes and heaps, and how near the cgroup's limit is. Ends with q.
+#[derive(Debug, Args)]
+#[command(after_help = TOP_EXAMPLES)]
+pub struct TopArguments {
+    /// The numbers of running processes
+    #[arg(required = true, value_name = "PID")]
+    pub pids: Vec<i32>,
+
+    /// How long to wait before it looks again
+    #[arg(long, value_name = "DURATION", default_value = "1s")]
+    #[arg(value_parser = humantime::parse_duration)]
+    pub every: Duration,
+}
+
+/// Say which places in a program take memory, and which keep it
+///
+/// Runs PROGRAM with loam's malloc preloaded, which looks at samples of what it takes, and prints at
+/// its end the places that hold most. Or reads the profile of a process that runs, of a core file,
+/// or a FILE that a program has written itself, with the option profile=on. Of a process and a core
+/// it also says which places have freed what is still in memory, and which pin pages that are nine
+/// tenths empty. What is estimated from samples is right on average; how far it may be off is
+/// printed, too.
+#[derive(Debug, Args)]
+#[command(after_help = PROF_EXAMPLES)]
+pub struct ProfArguments {
+    /// A process's number, a core file, or a profile that a program has written
+    #[arg(value_name = "PID|FILE", value_hint = ValueHint::FilePath)]
+    #[arg(required_unless_present_any = ["command", "start", "stop"], conflicts_with = "command")]
+    #[arg(value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    pub file: Option<PathBuf>,
+
+    /// Have a process take a profile from here on, that was started without one
+    #[arg(long, value_name = "PID", conflicts_with_all = ["file", "command", "stop"])]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub start: Option<u32>,
+
+    /// Have it take none any longer
+    #[arg(long, value_name = "PID", conflicts_with_all = ["file", "command", "every"])]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub stop: Option<u32>,
+
+    /// Only what is never freed, from closer samples
+    #[arg(long, conflicts_with_all = ["start", "stop"])]
+    pub leaks: bool,
+
+    /// What the places are ordered by, and files show [default: live]
+    #[arg(long, value_name = "FIGURE", value_enum, conflicts_with = "leaks")]
+    pub by: Option<ProfFigure>,
+
+    /// How many places are printed
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub top: usize,
+
+    /// How far apart samples are on average, in bytes: 16 looks at almost every block
+    /// [default: 524288, with --leaks 512]
+    #[arg(long, value_name = "BYTES", conflicts_with = "file")]
+    #[arg(value_parser = clap::value_parser!(u64).range(16..=268435456))]
+    pub every: Option<u64>,
+
+    /// What has changed since an earlier profile of the same program
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub since: Option<PathBuf>,
+
+    /// Write the profile as programs write it, for another computer or a later --since
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub save: Option<PathBuf>,
+
+    /// Write the profile as pprof reads it
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub pprof: Option<PathBuf>,
+
+    /// Write one line for each stack, with its bytes
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub folded: Option<PathBuf>,
+
+    /// Draw the stacks: a picture for a browser
+    #[arg(long, value_name = "FILE.svg", value_hint = ValueHint::FilePath)]
+    pub flamegraph: Option<PathBuf>,
+
+    /// Write the stacks as speedscope.app reads them
+    #[arg(long, value_name = "FILE.json", value_hint = ValueHint::FilePath)]
+    pub speedscope: Option<PathBuf>,
+
+    /// Write the stacks as DHAT's viewer and the Firefox profiler read them
+    #[arg(long, value_name = "FILE.json", value_hint = ValueHint::FilePath)]
+    pub dhat: Option<PathBuf>,
+
+    /// Print JSON: all places, and more of each
+    #[arg(long)]
+    pub json: bool,
+
+    /// Keep the profiles of PROGRAM and of all that it starts in this folder
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath, requires = "command")]
+    pub keep: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub library: LibraryArguments,
+
+    /// The program and its arguments
+    #[arg(last = true)]
+    #[arg(value_name = "PROGRAM", value_hint = ValueHint::CommandWithArguments)]
+    pub command: Vec<OsString>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ProfFigure {
+    /// What the program has at the end
+    Live,
+    /// What it had when that was most
+    Peak,
+    /// All that it has ever taken
+    Taken,
+    /// What it has freed that is in memory and in no use; of a process or a core
+    Retained,
+    /// What its blocks keep on pages that are nine tenths empty; of a process or a core
+    Pinned,
+}
