@@ -2,7 +2,7 @@
 
 use crate::arguments::library::LibraryArguments;
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{ArgGroup, Args, ValueEnum, ValueHint};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -21,6 +21,8 @@ Examples:
   loam plot $(pidof server) --html heap.html   what is on the pages of the running server?
   loam plot core.4711 --html heap.html         and of one that has left a core
   loam plot app.trace --html time.html         what was live over time, and where?
+  loam plot app.trace --at 90s --html x.html   and who kept pages after a minute and a half?
+  loam plot app.trace --png time.png           the same as one picture, for a report
   loam plot old.trace new.trace --html x.html  two recordings beside each other
 
 Exit status: 0, or 2 if it cannot be drawn; then no file is left.";
@@ -74,7 +76,7 @@ pub struct ExplainArguments {
     pub html: Option<PathBuf>,
 }
 
-/// Draw the memory of a process, or a recording, as a page for a browser
+/// Draw the memory of a process, or a recording, as a page for a browser or as one picture
 ///
 /// The page needs no server, no network and no other files. Of a process, which is read as explain
 /// does, it shows the address space page by page by how full each is, where the memory is, how well
@@ -82,6 +84,7 @@ pub struct ExplainArguments {
 /// memory over time, addresses by time, sizes and lifetimes.
 #[derive(Debug, Args)]
 #[command(after_help = PLOT_EXAMPLES)]
+#[command(group(ArgGroup::new("pictures").required(true).multiple(true).args(["html", "svg", "png"])))]
 pub struct PlotArguments {
     /// The number of a running process, a core file, or a recording
     #[arg(value_name = "PID|CORE|TRACE", value_hint = ValueHint::FilePath)]
@@ -93,8 +96,40 @@ pub struct PlotArguments {
     pub other: Option<PathBuf>,
 
     /// Write the page to FILE
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, required = true)]
-    pub html: PathBuf,
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub html: Option<PathBuf>,
+
+    /// Write the same pictures to FILE as SVG, for a report
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub svg: Option<PathBuf>,
+
+    /// Write the same pictures to FILE as PNG
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub png: Option<PathBuf>,
+
+    /// When to look at who keeps pages, in a recording made with --stacks: so long after its begin,
+    /// or so far into it, as 50% [default: when most was free on them, and at the end]
+    #[arg(long, value_name = "DURATION|PERCENT", value_parser = plot_moment)]
+    pub at: Option<PlotMoment>,
+}
+
+/// A moment of a recording.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum PlotMoment {
+    /// Since its begin.
+    Time(Duration),
+    Percent(f64),
+}
+
+fn plot_moment(text: &str) -> Result<PlotMoment, String> {
+    let Some(number) = text.strip_suffix('%') else {
+        let time = humantime::parse_duration(text).map(PlotMoment::Time);
+        return time.map_err(|_| "write a time, as 90s, or a part of the whole, as 50%".into());
+    };
+    match number.trim().parse() {
+        Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(PlotMoment::Percent(percent)),
+        _ => Err("not from 0% to 100%".into()),
+    }
 }
 
 /// Print what a process has allocated, by size and by heap

@@ -8,7 +8,8 @@ use crate::arguments::ExplainArguments;
 use crate::failure::Failure;
 use crate::heap::chosen;
 use crate::heap::walk::walk;
-use crate::{picture, replace};
+use crate::picture::heap::Heap;
+use crate::replace;
 use anyhow::Context;
 use std::io::Write;
 use std::process::ExitCode;
@@ -19,7 +20,7 @@ pub fn explain(arguments: &ExplainArguments) -> Result<ExitCode, Failure> {
     let account = Account::of(source.process(), &figures);
     let report = Report::of(&account, &figures);
     if let Some(path) = &arguments.html {
-        replace::file(path, &picture::heap::draw(source.as_ref(), &report, &figures)?)?;
+        replace::file(path, &Heap::read(source.as_ref(), &report, &figures).page()?)?;
     }
     let output = if arguments.json {
         report.to_json().context("cannot write JSON")? + "\n"

@@ -15,7 +15,7 @@ pub struct Row {
 #[derive(Debug, Serialize)]
 pub struct Part {
     /// Of the whole width.
-    pub percent: String,
+    pub percent: f64,
     /// The name of the colour, as the style has it.
     pub color: &'static str,
     pub tip: String,
@@ -32,11 +32,16 @@ pub struct Amount {
 pub fn parts(amounts: &[Amount], longest_bytes: u64) -> Vec<Part> {
     let there = amounts.iter().filter(|amount| amount.bytes != 0);
     let part = |amount: &Amount| Part {
-        percent: format!("{:.3}", amount.bytes as f64 * 100.0 / (longest_bytes as f64).max(1.0)),
+        percent: percent(amount.bytes, longest_bytes),
         color: amount.color,
         tip: format!("{}: {}", amount.name, numbers::bytes(amount.bytes)),
     };
     there.map(part).collect()
+}
+
+/// As exact as a page has points.
+pub fn percent(part: u64, whole: u64) -> f64 {
+    (part as f64 * 100_000.0 / (whole as f64).max(1.0)).round() / 1000.0
 }
 
 pub fn sum(amounts: &[Amount]) -> u64 {
@@ -70,8 +75,8 @@ mod tests {
             Amount { name: "pinned", color: "pinned", bytes: 3072 },
         ];
         let parts = parts(&amounts, 2 * sum(&amounts));
-        let shown: Vec<_> = parts.iter().map(|part| (&*part.percent, &*part.tip)).collect();
-        assert_eq!(shown, [("12.500", "live: 1.00 KiB"), ("37.500", "pinned: 3.00 KiB")]);
+        let shown: Vec<_> = parts.iter().map(|part| (part.percent, &*part.tip)).collect();
+        assert_eq!(shown, [(12.5, "live: 1.00 KiB"), (37.5, "pinned: 3.00 KiB")]);
     }
 
     #[test]

@@ -5,12 +5,13 @@ use crate::account::report::{HeapLine, Loam, Report, Size};
 use crate::heap::figures::Figures;
 use crate::heap::source::Source;
 use crate::numbers;
-use crate::picture::bars::{Amount, Row, name_of_sizes, parts, power_of, sum};
+use crate::picture::bars::{Amount, Row, name_of_sizes, parts, percent, power_of, sum};
 use crate::picture::map::Map;
 use crate::picture::packed;
 use crate::picture::page::{self, Template};
-use crate::picture::pins::{self, Line};
+use crate::picture::pins::{self, Line, Shown};
 use crate::profile::living;
+use crate::profile::symbols::Symbols;
 use anyhow::Result;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -18,76 +19,80 @@ use std::collections::BTreeMap;
 const TEMPLATE: Template =
     Template { html: include_str!("heap.html"), scripts: &[page::RASTER, include_str!("map.js")] };
 
-/// The page of what has been read of a process.
-pub fn draw(source: &dyn Source, report: &Report, figures: &Figures) -> Result<String> {
-    // The page does without, as where the process has ended meanwhile or has an older library.
-    let profile = living::find(source).ok().flatten();
-    render(report, figures, profile.as_ref().map(pins::of).as_deref())
+/// What has been read of a process.
+pub struct Heap<'a> {
+    pub report: &'a Report,
+    pub figures: &'a Figures,
+    /// `None` where no profile says who has taken what.
+    pins: Option<Vec<Line>>,
 }
 
-/// `pins` is `None` where no profile says who has taken what.
-fn render(report: &Report, figures: &Figures, pins: Option<&[Line]>) -> Result<String> {
-    let map = Map::of(figures);
-    let (info, cells) = (packed::json(&map.info)?, map.packed()?);
-    page::render(&TEMPLATE, &Content::of(report, figures, pins, [info, cells]))
+impl<'a> Heap<'a> {
+    pub fn read(source: &dyn Source, report: &'a Report, figures: &'a Figures) -> Heap<'a> {
+        // Pictures do without, as where the process has ended meanwhile or has an older library.
+        let profile = living::find(source).ok().flatten();
+        let pins = profile.map(|profile| pins::of(&profile, &mut Symbols::default()));
+        Heap { report, figures, pins }
+    }
+
+    pub fn page(&self) -> Result<String> {
+        let map = Map::of(self.figures);
+        let (info, cells) = (packed::json(&map.info)?, map.packed()?);
+        page::render(&TEMPLATE, &Page { content: self.content(), map_info: info, map_cells: cells })
+    }
+
+    pub fn content(&self) -> Content<'_> {
+        Content::of(self.report, self.figures, self.pins.as_deref())
+    }
 }
 
 #[derive(Serialize)]
-struct Content<'a> {
-    title: String,
-    answer: String,
-    rest: &'a str,
-    advice: Vec<&'a str>,
-    facts: Vec<(&'static str, String)>,
-    whole: Row,
-    account: Vec<AccountLine>,
-    pins: Option<Vec<PinLine<'a>>>,
-    pinning_sizes: Vec<SizeLine>,
-    pinned: String,
-    sizes: Vec<Row>,
-    more_sizes: Vec<Row>,
-    histogram: Vec<Row>,
-    heaps: Vec<Row>,
-    more_heaps: Vec<Row>,
+struct Page<'a> {
+    #[serde(flatten)]
+    content: Content<'a>,
     map_info: String,
     map_cells: String,
 }
 
 #[derive(Serialize)]
-struct AccountLine {
-    name: &'static str,
-    color: &'static str,
-    size: String,
-    share: String,
+pub struct Content<'a> {
+    pub title: String,
+    pub answer: String,
+    pub rest: &'a str,
+    pub advice: Vec<&'a str>,
+    pub facts: Vec<(&'static str, String)>,
+    pub whole: Row,
+    pub account: Vec<AccountLine>,
+    pub pins: Option<Vec<Shown<'a>>>,
+    pub pinning_sizes: Vec<SizeLine>,
+    pub pinned: String,
+    pub sizes: Vec<Row>,
+    pub more_sizes: Vec<Row>,
+    pub histogram: Vec<Row>,
+    pub heaps: Vec<Row>,
+    pub more_heaps: Vec<Row>,
 }
 
 #[derive(Serialize)]
-struct PinLine<'a> {
-    line: &'a Line,
-    pinned: String,
-    share: String,
-    live: String,
-    percent: String,
+pub struct AccountLine {
+    pub name: &'static str,
+    pub color: &'static str,
+    pub size: String,
+    pub share: String,
 }
 
 #[derive(Serialize)]
-struct SizeLine {
-    pinned: String,
-    blocks: String,
-    percent: String,
-    content: usize,
+pub struct SizeLine {
+    pub pinned: String,
+    pub blocks: String,
+    pub percent: f64,
+    pub content: usize,
 }
 
 const ROWS_SHOWN: usize = 16;
-const PINS_SHOWN: usize = 12;
 
 impl<'a> Content<'a> {
-    fn of(
-        report: &'a Report,
-        figures: &Figures,
-        pins: Option<&'a [Line]>,
-        [map_info, map_cells]: [String; 2],
-    ) -> Content<'a> {
+    fn of(report: &'a Report, figures: &Figures, pins: Option<&'a [Line]>) -> Content<'a> {
         let mut sizes = size_rows(report, figures);
         let more_sizes = sizes.split_off(sizes.len().min(ROWS_SHOWN));
         let mut heaps = heap_rows(&report.heaps);
@@ -106,7 +111,7 @@ impl<'a> Content<'a> {
             facts: facts(report, figures),
             whole: whole(report),
             account: account_lines(report),
-            pins: pins.map(|pins| pin_lines(pins, pinned_bytes)),
+            pins: pins.map(|pins| pins::shown(pins, pinned_bytes)),
             pinning_sizes: pinning_sizes(report, figures),
             pinned: numbers::bytes(pinned_bytes),
             sizes,
@@ -114,8 +119,6 @@ impl<'a> Content<'a> {
             histogram: histogram(report, figures),
             heaps,
             more_heaps,
-            map_info,
-            map_cells,
         }
     }
 }
@@ -132,13 +135,12 @@ fn answer(pins: &[Line], report: &Report) -> Option<String> {
     if most.pinned_bytes * 20 < report.resident_bytes {
         return None;
     }
-    let place = most.place.as_ref().map_or(String::new(), |place| format!(" ({place})"));
     Some(format!(
-        "About {} of {} in memory are free and cannot go back: blocks from {}{place} stand on their \
+        "About {} of {} in memory are free and cannot go back: blocks from {} stand on their \
          pages.",
         numbers::bytes(most.pinned_bytes),
         numbers::bytes(report.resident_bytes),
-        most.function,
+        most.name(),
     ))
 }
 
@@ -209,35 +211,18 @@ fn account_lines(report: &Report) -> Vec<AccountLine> {
     there.map(line).collect()
 }
 
-fn pin_lines(pins: &[Line], pinned_bytes: u64) -> Vec<PinLine<'_>> {
-    let longest = pins.first().map_or(1, |line| line.pinned_bytes.max(1)) as f64;
-    let shown = pins.iter().take(PINS_SHOWN).filter(|line| line.pinned_bytes != 0);
-    let mut lines = Vec::new();
-    for line in shown {
-        lines.push(PinLine {
-            line,
-            pinned: bytes(line.pinned_bytes),
-            // An estimate may be more than there is.
-            share: share(line.pinned_bytes.min(pinned_bytes), pinned_bytes),
-            live: bytes(line.live_bytes),
-            percent: format!("{:.2}", line.pinned_bytes as f64 * 100.0 / longest),
-        });
-    }
-    lines
-}
-
 /// Sizes whose blocks stand nearly alone on their pages.
 fn pinning_sizes(report: &Report, figures: &Figures) -> Vec<SizeLine> {
     let mut sizes: Vec<&Size> = report.sizes.iter().filter(|size| size.pinned_bytes != 0).collect();
     sizes.sort_by_key(|size| std::cmp::Reverse(size.pinned_bytes));
-    let longest = sizes.first().map_or(1, |size| size.pinned_bytes.max(1)) as f64;
+    let longest = sizes.first().map_or(1, |size| size.pinned_bytes);
     let line = |size: &&Size| SizeLine {
         blocks: blocks(size.pinning_count, size.block_bytes),
         pinned: bytes(size.pinned_bytes),
-        percent: format!("{:.2}", size.pinned_bytes as f64 * 100.0 / longest),
+        percent: percent(size.pinned_bytes, longest),
         content: content_of(size.block_bytes, figures),
     };
-    sizes.iter().take(PINS_SHOWN).map(line).collect()
+    sizes.iter().take(pins::LINES_SHOWN).map(line).collect()
 }
 
 fn blocks(count: u64, block_bytes: u64) -> String {
@@ -340,16 +325,21 @@ mod tests {
             pinned_bytes,
             live_bytes: 4480,
             live_count: 40,
+            age: None,
         }
     }
 
     fn answer_with(pins: &[Line]) -> String {
-        Content::of(&report(), &synthetic::figures(), Some(pins), Default::default()).answer
+        Content::of(&report(), &synthetic::figures(), Some(pins)).answer
+    }
+
+    fn page(pins: Option<Vec<Line>>) -> String {
+        Heap { report: &report(), figures: &synthetic::figures(), pins }.page().unwrap()
     }
 
     #[test]
     fn the_page_needs_nothing_else_and_names_are_escaped() {
-        let page = render(&report(), &synthetic::figures(), None).unwrap();
+        let page = page(None);
         for outside in ["http:", "https:", "src=", "@import", "<q>"] {
             assert!(!page.contains(outside), "{outside}");
         }
@@ -359,11 +349,11 @@ mod tests {
 
     #[test]
     fn the_line_that_keeps_most_is_the_answer() {
-        let pins = [line(150_000)];
+        let pins = vec![line(150_000)];
         let content = answer_with(&pins);
         assert!(content.starts_with("About 146 KiB of 1.16 MiB"), "{content}");
         assert!(content.contains("keep<char> (server.c:42)"), "{content}");
-        let page = render(&report(), &synthetic::figures(), Some(&pins)).unwrap();
+        let page = page(Some(pins));
         assert!(page.contains("keep&lt;char&gt;") && page.contains("94 %"), "{page}");
         let few = [line(1000)];
         let content = answer_with(&few);

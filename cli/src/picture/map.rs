@@ -2,7 +2,9 @@
 //! is cut into, and whose it is.
 
 use crate::heap::figures::{Content, Figures, Kind, Page};
+use crate::picture::colors::Color;
 use crate::picture::packed;
+use crate::picture::still::mark::Cells;
 use anyhow::Result;
 use serde::Serialize;
 
@@ -20,6 +22,9 @@ pub struct Map {
     /// One byte a cell: first how full each is, then what of, then of which heap.
     planes: [Vec<u8>; 3],
 }
+
+/// What is drawn for what is free, by how much the first byte is above `FULL`.
+const FREE_COLORS: [&str; 6] = ["free", "cached", "cached", "free", "rest", "own"];
 
 /// What the page's script has to know of the cells.
 #[derive(Serialize)]
@@ -70,6 +75,19 @@ impl Map {
             heaps: heaps(figures),
         };
         Map { info, planes }
+    }
+
+    /// In a picture so many points wide: how wide and high a cell is, and all cells.
+    pub fn still(&self, width: u32) -> (u32, Cells) {
+        const SIDE_MAX: u32 = 12;
+        let cells = self.planes[0].clone();
+        // Half as high as wide.
+        let side = f64::from(width) * (0.5 / cells.len().max(1) as f64).sqrt();
+        let side = (side as u32).clamp(1, SIDE_MAX);
+        let used = (0..=FULL).map(Color::of_fullness);
+        let colors = used.chain(FREE_COLORS.map(Color::of_part)).collect();
+        let columns = ((width / side) as usize).min(cells.len()).max(1);
+        (side, Cells { columns, colors, cells })
     }
 
     pub fn packed(&self) -> Result<String> {
@@ -191,6 +209,18 @@ mod tests {
         let starts: Vec<&str> = map.info.segments.iter().map(|one| &*one.start).collect();
         assert_eq!(starts, ["700000009000", "7000003f8000"]);
         assert_eq!(map.info.segments[1].first_cell, 7);
+    }
+
+    #[test]
+    fn a_still_has_cells_as_large_as_there_is_room_for() {
+        let map = Map::of(&figures(vec![small(16), small(4096), small(0)]));
+        let (side, cells) = map.still(1200);
+        assert_eq!((side, cells.columns, &cells.cells[..]), (12, 3, &[1, 100, 101][..]));
+        let colors = [1, 100, 101].map(|cell: usize| cells.colors[cell]);
+        assert_eq!(colors, ["pinned", "full", "free"].map(Color::of_part));
+        let many = Map::of(&figures((0..100_000).map(|_| small(16)).collect()));
+        let (side, cells) = many.still(1200);
+        assert_eq!((side, cells.columns), (2, 600));
     }
 
     #[test]

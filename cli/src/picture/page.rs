@@ -15,18 +15,27 @@ pub struct Template {
 /// Pictures of cells, to be looked at closely.
 pub const RASTER: &str = include_str!("raster.js");
 
+/// How every page begins: with a title, and with styles in it.
+pub const HEAD: &str = include_str!("head.html");
+/// What pages of figures have, too.
+pub const COLORS: &str = include_str!("colors.css");
+pub const STYLE: &str = include_str!("style.css");
+
 const PAGE: &str = include_str!("page.html");
 const MACROS: &str = include_str!("macros.html");
 const TIP: &str = include_str!("tip.js");
-const STYLES: [&str; 3] =
-    [include_str!("colors.css"), include_str!("style.css"), include_str!("map.css")];
+const STYLES: [&str; 3] = [COLORS, STYLE, include_str!("map.css")];
 
 /// The page. The content has a title.
 pub fn render(template: &Template, content: &impl Serialize) -> Result<String> {
     let mut environment = Environment::new();
     // The names' endings turn escaping on.
-    for (name, text) in [("page.html", PAGE), ("macros.html", MACROS), ("body.html", template.html)]
-    {
+    for (name, text) in [
+        ("page.html", PAGE),
+        ("head.html", HEAD),
+        ("macros.html", MACROS),
+        ("body.html", template.html),
+    ] {
         environment.add_template(name, text).context("the page's template")?;
     }
     let values = context! {

@@ -1,6 +1,8 @@
 //! Which lines of the program keep pages that would else go back.
 
 use crate::arguments::ProfFigure;
+use crate::numbers;
+use crate::picture::bars::percent;
 use crate::profile::stacks;
 use crate::profile::symbols::{Frame, Symbols};
 use crate::profile::written::Profile;
@@ -17,12 +19,54 @@ pub struct Line {
     pub pinned_bytes: u64,
     pub live_bytes: u64,
     pub live_count: u64,
+    /// Half of what they keep is by blocks of this age at least, where times are known.
+    pub age: Option<String>,
+}
+
+/// How a page shows it.
+#[derive(Debug, Serialize)]
+pub struct Shown<'a> {
+    pub line: &'a Line,
+    pub pinned: String,
+    pub share: String,
+    pub live: String,
+    pub percent: f64,
+}
+
+/// Those that keep most of what is pinned in all.
+pub fn shown(lines: &[Line], pinned_bytes: u64) -> Vec<Shown<'_>> {
+    let longest = lines.first().map_or(1, |line| line.pinned_bytes);
+    let shown = lines.iter().take(LINES_SHOWN).filter(|line| line.pinned_bytes != 0);
+    let shown = shown.map(|line| Shown {
+        line,
+        pinned: bytes(line.pinned_bytes),
+        // An estimate may be more than there is.
+        share: numbers::percent(
+            line.pinned_bytes.min(pinned_bytes) as f64 / (pinned_bytes as f64).max(1.0),
+        ),
+        live: bytes(line.live_bytes),
+        percent: percent(line.pinned_bytes, longest),
+    });
+    shown.collect()
+}
+
+pub const LINES_SHOWN: usize = 12;
+
+fn bytes(count: u64) -> String {
+    numbers::figure(count as f64, "B")
+}
+
+impl Line {
+    /// `keep (server.c:42)`
+    pub fn name(&self) -> String {
+        let place = self.place.as_ref().map_or(String::new(), |place| format!(" ({place})"));
+        format!("{}{place}", self.function)
+    }
 }
 
 /// Those of a profile, the one that keeps most first.
-pub fn of(profile: &Profile) -> Vec<Line> {
-    let mut symbols = Symbols::default();
-    let stacks = stacks::named(profile, &mut symbols);
+pub fn of(profile: &Profile, symbols: &mut Symbols) -> Vec<Line> {
+    let stacks = stacks::named(profile, symbols);
     let mut lines = Vec::new();
     for line in stacks::lines(&stacks, ProfFigure::Pinned) {
         let positive = |number: i64| u64::try_from(number).unwrap_or(0);
@@ -33,6 +77,7 @@ pub fn of(profile: &Profile) -> Vec<Line> {
             pinned_bytes: positive(line.sums.pinned.bytes),
             live_bytes: positive(line.sums.live.bytes),
             live_count: positive(line.sums.live.count),
+            age: line.pinned_age_ms().map(|ms| numbers::duration(ms as f64 * 1e-3)),
         });
     }
     lines

@@ -77,7 +77,7 @@ function raster(canvas, tools, picture) {
   const pointers = new Map();
   canvas.addEventListener("pointerdown", (event) => {
     pointers.set(event.pointerId, event);
-    if (event.pointerType === "touch") hover(event);
+    if (isTouch(event)) hover(event);
   });
   function hover(event) {
     const [column, row] = at(event).map(Math.floor);
@@ -96,13 +96,13 @@ function raster(canvas, tools, picture) {
       seen.x -= (event.clientX - before.clientX) / scale();
       seen.y -= (event.clientY - before.clientY) / scaleY();
       draw();
-    }
+    } else if (isTouch(event)) hover(event);
     pointers.set(event.pointerId, event);
   });
   for (const end of ["pointerup", "pointercancel", "pointerleave"]) {
     canvas.addEventListener(end, (event) => {
       pointers.delete(event.pointerId);
-      if (end === "pointerleave") tip.hidden = true;
+      if (end === "pointerleave") hideTip(event);
     });
   }
   canvas.addEventListener("wheel", (event) => {

@@ -1,4 +1,5 @@
-//! `loam plot`: draws the memory of a process, or a recording, as a page for a browser.
+//! `loam plot`: draws the memory of a process, or a recording, as a page for a browser, or as one
+//! picture.
 
 mod recording; // what a recording holds, as pictures
 
@@ -8,8 +9,12 @@ use crate::arguments::PlotArguments;
 use crate::failure::Failure;
 use crate::heap::chosen;
 use crate::heap::walk::walk;
-use crate::{picture, replace};
-use anyhow::Result;
+use crate::picture::heap::Heap;
+use crate::picture::heap_still;
+use crate::picture::still::mark::Still;
+use crate::picture::still::{png, svg};
+use crate::replace;
+use anyhow::{Result, bail};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
@@ -18,12 +23,13 @@ use std::process::ExitCode;
 
 pub fn plot(arguments: &PlotArguments) -> Result<ExitCode, Failure> {
     let target = &arguments.target;
-    let page = match &arguments.other {
-        Some(other) => recordings(&[Path::new(target), other])?,
-        None if is_number(target) || is_core(Path::new(target)) => heap(target)?,
-        None => recordings(&[Path::new(target)])?,
+    let files = match &arguments.other {
+        Some(other) => recordings(&[Path::new(target), other], arguments)?,
+        None if is_number(target) || is_core(Path::new(target)) => heap(target, arguments)?,
+        None => recordings(&[Path::new(target)], arguments)?,
     };
-    replace::file(&arguments.html, &page)?;
+    let files: Vec<_> = files.iter().map(|(path, bytes)| (*path, &bytes[..])).collect();
+    replace::files(&files)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -38,14 +44,45 @@ fn is_core(path: &Path) -> bool {
     read.is_ok() && first == *b"\x7fELF"
 }
 
-fn recordings(paths: &[&Path]) -> Result<String> {
-    let all = paths.iter().map(|path| recording::read(path)).collect::<Result<Vec<_>>>()?;
-    recording::render(&all)
+/// What is to be written, and where.
+type Files<'a> = Vec<(&'a Path, Vec<u8>)>;
+
+fn recordings<'a>(paths: &[&Path], arguments: &'a PlotArguments) -> Result<Files<'a>> {
+    let all = paths.iter().map(|path| recording::read(path, arguments.at));
+    let all = all.collect::<Result<Vec<_>>>()?;
+    drawn(arguments, || recording::render(&all), || recording::draw(&all))
 }
 
-fn heap(target: &OsStr) -> Result<String> {
+fn heap<'a>(target: &OsStr, arguments: &'a PlotArguments) -> Result<Files<'a>> {
+    if arguments.at.is_some() {
+        bail!("--at is for recordings: a process is drawn as it is");
+    }
     let source = chosen::open(target)?;
     let figures = walk(source.as_ref())?;
     let report = Report::of(&Account::of(source.process(), &figures), &figures);
-    picture::heap::draw(source.as_ref(), &report, &figures)
+    let heap = Heap::read(source.as_ref(), &report, &figures);
+    drawn(arguments, || heap.page(), || heap_still::draw(&heap))
+}
+
+/// As the arguments want it.
+fn drawn<'a>(
+    arguments: &'a PlotArguments,
+    page: impl FnOnce() -> Result<String>,
+    still: impl FnOnce() -> Still,
+) -> Result<Files<'a>> {
+    let mut files = Files::new();
+    if let Some(path) = &arguments.html {
+        files.push((path, page()?.into_bytes()));
+    }
+    if arguments.svg.is_none() && arguments.png.is_none() {
+        return Ok(files);
+    }
+    let still = still();
+    if let Some(path) = &arguments.svg {
+        files.push((path, svg::of(&still)?));
+    }
+    if let Some(path) = &arguments.png {
+        files.push((path, png::of(&still)?));
+    }
+    Ok(files)
 }

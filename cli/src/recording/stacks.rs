@@ -35,7 +35,6 @@ impl Stacks {
     }
 
     /// The addresses of a stack, the caller of the allocation function first.
-    #[allow(dead_code)] // for those who draw
     pub fn frames(&self, mut stack: u32) -> Vec<u64> {
         let mut frames = Vec::new();
         while let Some(node) = stack.checked_sub(1).and_then(|at| self.nodes.get(at as usize)) {

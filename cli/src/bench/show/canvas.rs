@@ -1,6 +1,7 @@
 //! A drawing area that becomes an SVG of named colours: the page decides what they are, in light
 //! and in dark.
 
+use crate::picture::letters::escaped;
 use anyhow::{Result, anyhow};
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -212,33 +213,6 @@ fn hex(paint: Paint) -> String {
     format!("\"#{red:02X}{green:02X}{blue:02X}\"")
 }
 
-pub fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for one in text.chars() {
-        match one {
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '&' => out.push_str("&amp;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            // XML knows no other control characters, escaped or not.
-            control if control.is_control() && control != '\n' => out.push('\u{fffd}'),
-            other => out.push(other),
-        }
-    }
-    out
-}
-
-/// At most this many characters, the last an ellipsis if there were more.
-pub fn shortened(text: &str, length: usize) -> String {
-    let clean: Vec<char> =
-        text.chars().map(|one| if one.is_control() { '\u{fffd}' } else { one }).collect();
-    if clean.len() <= length {
-        return clean.into_iter().collect();
-    }
-    clean.iter().take(length.saturating_sub(1)).chain(&['…']).collect()
-}
-
 /// Round values from 0 up to beyond the highest, about as many as asked for.
 pub fn ticks(highest: f64, count: usize) -> Vec<f64> {
     if !highest.is_finite() || highest <= 0.0 || count == 0 {
@@ -327,11 +301,5 @@ mod tests {
             svg.contains("var(--ink)") && !svg.contains("<b>") && !svg.contains("#01"),
             "{svg}"
         );
-    }
-
-    #[test]
-    fn long_names_end_in_an_ellipsis() {
-        assert_eq!(shortened("mimalloc", 8), "mimalloc");
-        assert_eq!(shortened("mimalloc-secure", 8), "mimallo…");
     }
 }

@@ -3,10 +3,11 @@
 use crate::bench::judge::comparison::{
     Aspect, ComparedMetric, ComparedRow, Comparison, Entry, Verdict,
 };
-use crate::bench::show::canvas::{Canvas, Look, Paint, Picture, SERIES_COLORS, shortened};
+use crate::bench::show::canvas::{Canvas, Look, Paint, Picture, SERIES_COLORS};
 use crate::bench::show::form::Form;
 use crate::bench::show::wording;
 use crate::numbers;
+use crate::picture::letters::shortened;
 use anyhow::Result;
 use plotters::style::text_anchor::HPos;
 

@@ -6,6 +6,7 @@ use crate::bench::judge::comparison::{
 use crate::bench::show::form::Form;
 use crate::bench::show::{answer, dots, notes, plots, wording};
 use crate::numbers;
+use crate::picture::page::{COLORS, HEAD, STYLE};
 use anyhow::{Context, Result};
 use minijinja::value::{Serde, Value};
 use minijinja::{Environment, context};
@@ -14,8 +15,6 @@ use serde::Serialize;
 const PAGE: &str = include_str!("page.html");
 /// The others are folded away.
 const NOTES_SHOWN: usize = 10;
-const COLORS: &str = include_str!("../../picture/colors.css");
-const STYLE: &str = include_str!("../../picture/style.css");
 
 /// The page, which needs no other files.
 pub struct Page;
@@ -30,10 +29,12 @@ impl Form for Page {
 pub fn render(comparison: &Comparison) -> Result<String> {
     let page = Value::from(Serde(Content::of(comparison)?));
     let mut environment = Environment::new();
-    // The name's ending turns escaping on.
-    environment.add_template("page.html", PAGE).context("the page's template")?;
+    // The names' endings turn escaping on.
+    for (name, text) in [("page.html", PAGE), ("head.html", HEAD)] {
+        environment.add_template(name, text).context("the page's template")?;
+    }
     let template = environment.get_template("page.html").context("the page's template")?;
-    let values = context! { page, colors => COLORS, style => STYLE };
+    let values = context! { page, styles => [COLORS, STYLE] };
     template.render(values).context("the page's template")
 }
 

@@ -1,8 +1,9 @@
 //! The geometric means of a suite in one picture: two bars for each allocator, time and memory.
 
 use crate::bench::judge::comparison::{AspectTotal, Comparison, Total};
-use crate::bench::show::canvas::{Canvas, Look, Paint, Picture, shortened, ticks};
+use crate::bench::show::canvas::{Canvas, Look, Paint, Picture, ticks};
 use crate::numbers;
+use crate::picture::letters::shortened;
 use anyhow::Result;
 use plotters::style::text_anchor::HPos;
 

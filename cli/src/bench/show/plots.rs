@@ -2,9 +2,10 @@
 
 use crate::bench::judge::comparison::{ComparedMetric, ComparedRow, Comparison, Entry, Verdict};
 use crate::bench::judge::results::{Cell, Run, Samples, metric};
-use crate::bench::show::canvas::{Canvas, Look, Paint, Picture, shortened, ticks};
+use crate::bench::show::canvas::{Canvas, Look, Paint, Picture, ticks};
 use crate::bench::show::wording;
 use crate::numbers::{self, Scale};
+use crate::picture::letters::shortened;
 use anyhow::Result;
 use plotters::style::text_anchor::HPos;
 

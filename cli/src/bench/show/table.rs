@@ -5,12 +5,12 @@ use crate::bench::judge::comparison::{
     Aspect, AspectTotal, ComparedMetric, ComparedRow, Comparison, Verdict,
 };
 use crate::bench::show::answer::answer;
-use crate::bench::show::canvas::shortened;
 use crate::bench::show::form::Form;
 use crate::bench::show::notes;
 use crate::bench::show::wording;
 use crate::bench::show::wording::printable;
 use crate::numbers;
+use crate::picture::letters::shortened;
 use anyhow::Result;
 use comfy_table::{
     Attribute, Cell, CellAlignment, Color, ContentArrangement, LineStyle, Table, TableStyle,

@@ -18,7 +18,7 @@ pub struct Change {
 
 pub struct Blocks {
     placement: Placement,
-    live: Table,
+    live: Table<Block>,
 }
 
 impl Blocks {
@@ -52,46 +52,67 @@ impl Blocks {
         Some(went)
     }
 
-    pub fn live(&self) -> impl Iterator<Item = Block> {
-        self.live.leaves.iter().flatten().flat_map(|leaf| leaf.blocks.iter().copied().flatten())
+    /// With their numbers.
+    pub fn live(&self) -> impl Iterator<Item = (u64, Block)> {
+        self.live.iter()
     }
 }
 
-/// Blocks by their numbers, which follow each other: those of one time stand together, and their
-/// leaf goes when they have gone.
-#[derive(Default)]
-struct Table {
-    leaves: Vec<Option<Box<Leaf>>>,
+/// What is known of blocks, by their numbers, which follow each other: those of one time stand
+/// together, and their leaf goes when they have gone.
+pub struct Table<T> {
+    leaves: Vec<Option<Box<Leaf<T>>>>,
 }
 
-struct Leaf {
+struct Leaf<T> {
     count: usize,
-    blocks: [Option<Block>; LEAF_BLOCKS],
+    known: [Option<T>; LEAF_BLOCKS],
 }
 
 const LEAF_BLOCKS: usize = 1024;
 
-impl Table {
-    fn replace(&mut self, object: u64, block: Option<Block>) -> Option<Block> {
+impl<T> Default for Table<T> {
+    fn default() -> Table<T> {
+        Table { leaves: Vec::new() }
+    }
+}
+
+impl<T: Copy> Table<T> {
+    pub fn replace(&mut self, object: u64, known: Option<T>) -> Option<T> {
         let index = usize::try_from(object).ok()?;
         let (at, within) = (index / LEAF_BLOCKS, index % LEAF_BLOCKS);
         if at >= self.leaves.len() {
             // Of what has not come nothing goes.
-            block?;
+            known?;
             self.leaves.resize_with(at + 1, || None);
         }
         let place = &mut self.leaves[at];
         if place.is_none() {
-            block?;
+            known?;
         }
         let leaf =
-            place.get_or_insert_with(|| Box::new(Leaf { count: 0, blocks: [None; LEAF_BLOCKS] }));
-        let before = std::mem::replace(&mut leaf.blocks[within], block);
-        leaf.count = leaf.count + usize::from(block.is_some()) - usize::from(before.is_some());
+            place.get_or_insert_with(|| Box::new(Leaf { count: 0, known: [None; LEAF_BLOCKS] }));
+        let before = std::mem::replace(&mut leaf.known[within], known);
+        leaf.count = leaf.count + usize::from(known.is_some()) - usize::from(before.is_some());
         if leaf.count == 0 {
             *place = None;
         }
         before
+    }
+
+    pub fn get(&self, object: u64) -> Option<T> {
+        let index = usize::try_from(object).ok()?;
+        let leaf = self.leaves.get(index / LEAF_BLOCKS)?.as_ref()?;
+        leaf.known[index % LEAF_BLOCKS]
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (u64, T)> {
+        let leaves = self.leaves.iter().enumerate();
+        let leaves = leaves.filter_map(|(at, leaf)| Some((at * LEAF_BLOCKS, leaf.as_ref()?)));
+        leaves.flat_map(|(first, leaf)| {
+            let known = leaf.known.iter().enumerate();
+            known.filter_map(move |(at, known)| Some(((first + at) as u64, (*known)?)))
+        })
     }
 }
 
@@ -110,6 +131,8 @@ mod tests {
         assert_eq!(table.replace(5, None), block(3));
         assert!(table.leaves[0].is_none() && table.leaves[2].is_some());
         assert_eq!(table.replace(3001, None), None);
+        assert_eq!((table.get(3000), table.get(3001), table.get(5)), (block(2), None, None));
+        assert_eq!(table.iter().collect::<Vec<_>>(), [(3000, block(2).unwrap())]);
         assert_eq!(table.replace(3000, None), block(2));
         assert_eq!(size_of::<Option<Block>>(), 24);
     }

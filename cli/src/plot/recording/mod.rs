@@ -1,11 +1,15 @@
 //! A recording as a picture: what is live over time, and which pages that keeps.
 
 mod blocks; // those that are live
+mod content; // what its pictures say
+mod modules; // the files that its stacks lead into
 mod page; // the page for a browser
 mod pages; // pages over time
+mod pins; // who keeps pages at a moment
 mod placement; // where blocks are
 mod raster; // pages by address and time
 mod reading; // all of a recording
+mod still; // a picture without a page
 mod sums; // sizes, lifetimes, and what is live over time
 #[cfg(test)]
 mod synthetic; // a made recording
@@ -13,6 +17,7 @@ mod time; // columns of a picture
 
 pub use page::render;
 pub use reading::read;
+pub use still::draw;
 
 #[cfg(test)]
 mod tests {
@@ -25,7 +30,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("trace");
         synthetic::write(&path, event_count, has_addresses);
-        let recording = read(&path).unwrap();
+        let recording = read(&path, None).unwrap();
         let page = render(std::slice::from_ref(&recording)).unwrap();
         (recording, page)
     }
@@ -73,7 +78,7 @@ mod tests {
             time.tv_sec() as f64 + time.tv_usec() as f64 * 1e-6
         };
         let begin = busy_seconds();
-        let page = render(&[read(&path).unwrap()]).unwrap();
+        let page = render(&[read(&path, None).unwrap()]).unwrap();
         let seconds = busy_seconds() - begin;
         eprintln!("{seconds:.2} s, {} KiB at most, a page of {} bytes", peak_kib(), page.len());
         assert!(peak_kib() < 200_000, "{} KiB", peak_kib());

@@ -39,6 +39,20 @@ pub struct Row {
     pub kept_pages: u64,
 }
 
+/// The first and the last page that a block is on, and how much of it is there; one page if they
+/// are the same.
+pub fn edges(place: Place) -> impl Iterator<Item = (u64, u64)> {
+    let end = place.address + place.bytes();
+    let (first, last) = (place.address / PAGE_BYTES, (end - 1) / PAGE_BYTES);
+    let both = if first == last {
+        [Some((first, place.bytes())), None]
+    } else {
+        let on_first = (first + 1) * PAGE_BYTES - place.address;
+        [Some((first, on_first)), Some((last, end - last * PAGE_BYTES))]
+    };
+    both.into_iter().flatten()
+}
+
 pub struct Pages {
     /// Of each run its place among all.
     runs: NumberMap<u32>,
@@ -76,13 +90,11 @@ impl Pages {
 
     /// A block comes, or goes.
     pub fn change(&mut self, place: Place, comes: bool) {
-        let end = place.address + place.bytes();
-        let (first, last) = (place.address / PAGE_BYTES, (end - 1) / PAGE_BYTES);
-        if first == last {
-            return self.change_page(first, place.bytes(), comes);
-        }
-        self.change_page(first, (first + 1) * PAGE_BYTES - place.address, comes);
-        self.change_page(last, end - last * PAGE_BYTES, comes);
+        let mut edges = edges(place);
+        let Some((first, bytes)) = edges.next() else { return };
+        self.change_page(first, bytes, comes);
+        let Some((last, bytes)) = edges.next() else { return };
+        self.change_page(last, bytes, comes);
         // Pages between are the block's alone.
         let mut page = first + 1;
         while page < last {

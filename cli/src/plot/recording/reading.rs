@@ -1,9 +1,13 @@
 //! All of a recording that is drawn.
 
+use crate::arguments::PlotMoment;
+use crate::plot::recording::pins::{Moment, moments};
 use crate::plot::recording::raster::{Raster, raster};
 use crate::plot::recording::sums::Sums;
+use crate::plot::recording::time::COLUMNS;
 use crate::recording::reader::Reader;
-use anyhow::Result;
+use anyhow::{Context, Result};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 pub struct Recording {
@@ -11,18 +15,35 @@ pub struct Recording {
     pub has_addresses: bool,
     pub sums: Sums,
     pub raster: Raster,
+    /// When most was free on pages that are kept: the end of a column.
+    pub worst: usize,
+    /// Who keeps pages, in the order of time; `None` where it does not say who has taken what.
+    pub moments: Option<Vec<Moment>>,
 }
 
-/// Reads it twice: what its addresses are is known at its end only.
-pub fn read(path: &Path) -> Result<Recording> {
+/// Reads it twice, as what its addresses are is known at its end only; and once more to see who
+/// keeps pages: at the moment asked for, or else at the worst one and at the end.
+pub fn read(path: &Path, at: Option<PlotMoment>) -> Result<Recording> {
     let reader = Reader::open(path)?;
     let sums = Sums::of(&reader)?;
+    let asked_for = at.map(|moment| sums.span.column_of(moment)).transpose();
+    let asked_for = asked_for.with_context(|| path.display().to_string())?;
     let raster = raster(&reader, &sums)?;
+    let worst = worst(&raster, &sums);
+    let columns = asked_for.map_or(BTreeSet::from([worst, COLUMNS - 1]), |one| [one].into());
     let header = reader.header();
+    let moments = header.has_stacks.then(|| moments(&reader, sums.span, &columns)).transpose()?;
     let words = if header.arguments.is_empty() {
         header.program.clone()
     } else {
         header.arguments.join(" ")
     };
-    Ok(Recording { program: words, has_addresses: header.has_addresses, sums, raster })
+    let has_addresses = header.has_addresses;
+    Ok(Recording { program: words, has_addresses, sums, raster, worst, moments })
+}
+
+fn worst(raster: &Raster, sums: &Sums) -> usize {
+    let pairs = raster.kept_bytes.iter().zip(&sums.live_bytes);
+    let wasted = pairs.map(|(kept, live)| kept.saturating_sub(*live));
+    wasted.enumerate().max_by_key(|(_, wasted)| *wasted).map_or(0, |(column, _)| column)
 }

@@ -119,7 +119,7 @@ impl Count {
             self.sums.live_bytes[rest] = self.live.bytes;
         }
         self.sums.at_end = self.live;
-        for block in blocks.live() {
+        for (_, block) in blocks.live() {
             self.sums.lifetimes.entry(None).or_default().add(block.place.bytes());
         }
         self.sums

@@ -36,6 +36,7 @@ function chart(canvas, data, most, part) {
     const context = canvas.getContext("2d");
     context.scale(points, points);
     context.font = "12px system-ui, sans-serif";
+    context.lineJoin = "round";
     const styles = getComputedStyle(document.documentElement);
     const style = (name) => styles.getPropertyValue(`--${name}`);
     const x = (column) => space.left + inner() * part * column / (data.columns - 1);
@@ -43,14 +44,18 @@ function chart(canvas, data, most, part) {
     for (let at = 0; at <= 4; at++) {
       context.fillStyle = style("rule");
       context.fillRect(space.left, y(most * at / 4), inner(), 1);
-      context.fillStyle = style("faint");
-      if (at) context.fillText(bytesOf(most * at / 4), space.left + 2, y(most * at / 4) - 4);
     }
     context.fillStyle = style("faint");
     context.fillText("0", space.left, height - 4);
     const end = timeOf(data, data.columns - 1);
     const endAt = x(data.columns - 1) - context.measureText(end).width;
     context.fillText(end, Math.max(space.left + 16, endAt), height - 4);
+    context.fillStyle = style("faint");
+    for (const column of data.moments) {
+      for (let at = space.top; at < height - space.bottom; at += 6) {
+        context.fillRect(x(column), at, 1, 3);
+      }
+    }
     for (const [color, values, thickness] of lines) {
       context.strokeStyle = style(color);
       context.lineWidth = thickness;
@@ -63,12 +68,20 @@ function chart(canvas, data, most, part) {
       });
       context.stroke();
     }
+    // Above the lines, which else run through them.
+    [context.strokeStyle, context.lineWidth] = [style("background"), 4];
+    context.fillStyle = style("faint");
+    for (let at = 1; at <= 4; at++) {
+      const label = [bytesOf(most * at / 4), space.left + 2, y(most * at / 4) - 4];
+      context.strokeText(...label);
+      context.fillText(...label);
+    }
     if (shown !== null) {
       context.fillStyle = style("ink");
       context.fillRect(x(shown), space.top, 1, height - space.top - space.bottom);
     }
   }
-  canvas.addEventListener("pointermove", (event) => {
+  function hover(event) {
     const left = canvas.getBoundingClientRect().left + space.left;
     const at = (event.clientX - left) / (inner() * part);
     shown = at < 0 || at > 1 ? null : Math.round(at * (data.columns - 1));
@@ -78,9 +91,13 @@ function chart(canvas, data, most, part) {
     showTip([timeOf(data, shown), `live: ${bytesOf(data.live_bytes[shown])}`,
       `pages kept: ${bytesOf(data.kept_bytes[shown])}`,
       resident ? `in memory: ${bytesOf(resident)}` : ""].filter(Boolean).join("\n"), event);
-  });
-  canvas.addEventListener("pointerleave", () => {
-    [shown, tip.hidden] = [null, true];
+  }
+  canvas.addEventListener("pointerdown", hover);
+  canvas.addEventListener("pointermove", hover);
+  canvas.addEventListener("pointerleave", (event) => {
+    hideTip(event);
+    if (isTouch(event)) return;
+    shown = null;
     draw();
   });
   new ResizeObserver(draw).observe(canvas);

@@ -1,0 +1,182 @@
+//! What a recording's pictures say: in words, facts, bars.
+
+use crate::numbers;
+use crate::picture::bars::{Amount, Row, name_of_sizes, parts};
+use crate::picture::pins::{self, Line, Shown};
+use crate::plot::recording::pins::Moment;
+use crate::plot::recording::reading::Recording;
+use crate::plot::recording::sums::{Sum, Sums};
+use crate::plot::recording::time::{COLUMNS, Span};
+use crate::profile::symbols::Symbols;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+#[derive(Serialize)]
+pub struct Section<'a> {
+    pub program: String,
+    pub answer: String,
+    pub facts: Vec<(&'static str, String)>,
+    pub has_addresses: bool,
+    pub has_stacks: bool,
+    pub keepers: Vec<Keepers<'a>>,
+    pub sizes: Vec<Row>,
+    pub lifetimes: Vec<Row>,
+}
+
+impl<'a> Section<'a> {
+    pub fn of(recording: &Recording, moments: &'a [NamedMoment]) -> Section<'a> {
+        let sums = &recording.sums;
+        Section {
+            program: recording.program.clone(),
+            answer: answer(recording, moments),
+            facts: facts(recording),
+            has_addresses: recording.has_addresses,
+            has_stacks: recording.moments.is_some(),
+            keepers: moments.iter().map(|moment| Keepers::of(moment, recording)).collect(),
+            sizes: rows(&sums.sizes, |power| name_of_sizes(*power)),
+            lifetimes: lifetimes(sums),
+        }
+    }
+}
+
+/// Of all recordings.
+pub fn title(recordings: &[Recording]) -> String {
+    let programs: Vec<&str> = recordings.iter().map(|one| one.program.as_str()).collect();
+    format!("Recording of {}", programs.join(" | "))
+}
+
+/// Of each recording its moments.
+pub fn all_named(recordings: &[Recording]) -> Vec<Vec<NamedMoment>> {
+    recordings.iter().map(|one| named(one.moments.as_deref().unwrap_or_default())).collect()
+}
+
+fn bytes(count: u64) -> String {
+    numbers::figure(count as f64, "B")
+}
+
+/// When the pages that are kept are emptiest by so many bytes, or that they are well used; and who
+/// keeps them.
+fn answer(recording: &Recording, moments: &[NamedMoment]) -> String {
+    let Recording { sums, raster, worst, .. } = recording;
+    let (kept, live) = (raster.kept_bytes[*worst], sums.live_bytes[*worst]);
+    let wasted = kept.saturating_sub(live);
+    let peak = bytes(sums.peak.bytes);
+    let end = bytes(sums.at_end.bytes);
+    if wasted * 2 < kept {
+        return format!("At most {peak} were live, {end} at the end, on pages that are well used.");
+    }
+    let who = moments.iter().max_by_key(|moment| moment.pinned_bytes);
+    let who = who.and_then(|moment| keeper(moment, recording)).unwrap_or_default();
+    format!(
+        "At most {peak} were live, {end} at the end. At {} blocks of {} kept pages of {}: {} of \
+         them free.{who}",
+        sums.span.moment(*worst),
+        bytes(live),
+        bytes(kept),
+        numbers::percent(wasted as f64 / kept as f64),
+    )
+}
+
+/// The line that keeps most, if that is a twentieth of the pages that are kept.
+fn keeper(moment: &NamedMoment, recording: &Recording) -> Option<String> {
+    let most = moment.lines.first()?;
+    if most.pinned_bytes * 20 < recording.raster.kept_bytes[moment.column] {
+        return None;
+    }
+    let when = at(moment.column, recording.sums.span);
+    let pinned = bytes(most.pinned_bytes);
+    Some(format!(" {when} about {pinned} are kept free by blocks from {}.", most.name()))
+}
+
+fn at(column: usize, span: Span) -> String {
+    if column == COLUMNS - 1 { "At the end".into() } else { format!("At {}", span.moment(column)) }
+}
+
+/// A moment whose addresses have names.
+pub struct NamedMoment {
+    pub column: usize,
+    pinned_bytes: u64,
+    lines: Vec<Line>,
+}
+
+fn named(moments: &[Moment]) -> Vec<NamedMoment> {
+    let mut symbols = Symbols::default();
+    let named = |moment: &Moment| NamedMoment {
+        column: moment.column,
+        pinned_bytes: moment.profile.total.pinned.bytes.max(0).cast_unsigned(),
+        lines: pins::of(&moment.profile, &mut symbols),
+    };
+    moments.iter().map(named).collect()
+}
+
+/// Who keeps pages then.
+#[derive(Serialize)]
+pub struct Keepers<'a> {
+    pub when: String,
+    pub what: String,
+    pub lines: Vec<Shown<'a>>,
+}
+
+impl<'a> Keepers<'a> {
+    fn of(moment: &'a NamedMoment, recording: &Recording) -> Keepers<'a> {
+        let Recording { sums, raster, worst, .. } = recording;
+        let at = at(moment.column, sums.span);
+        let is_worst = moment.column == *worst;
+        let kept = bytes(raster.kept_bytes[moment.column]);
+        Keepers {
+            when: if is_worst { format!("{at}, when most was free on them") } else { at },
+            what: format!(
+                "{} of {kept} are free on pages of which a tenth is in use at most.",
+                bytes(moment.pinned_bytes)
+            ),
+            lines: pins::shown(&moment.lines, moment.pinned_bytes),
+        }
+    }
+}
+
+fn facts(recording: &Recording) -> Vec<(&'static str, String)> {
+    let Recording { sums, raster, .. } = recording;
+    let in_blocks = |sum: Sum| format!("{} in {} blocks", bytes(sum.bytes), sum.count);
+    let kept = raster.kept_bytes.iter().max().copied().unwrap_or(0);
+    let mut facts = vec![
+        ("events", numbers::figure(sums.event_count as f64, "")),
+        ("live at the peak, as asked for", in_blocks(sums.peak)),
+        ("live at the end", in_blocks(sums.at_end)),
+        ("pages that live blocks are on, at most", bytes(kept)),
+    ];
+    if let Span::Microseconds(length) = sums.span {
+        facts.insert(0, ("took", numbers::duration(length as f64 * 1e-6)));
+    }
+    if let Some(resident) = sums.resident_bytes.iter().flatten().max() {
+        facts.push(("in memory at most", bytes(*resident)));
+    }
+    facts
+}
+
+fn rows<Key: Debug>(sums: &BTreeMap<Key, Sum>, name: impl Fn(&Key) -> String) -> Vec<Row> {
+    let longest = sums.values().map(|sum| sum.bytes).max().unwrap_or(0);
+    let row = |(key, sum): (&Key, &Sum)| Row {
+        name: name(key),
+        parts: parts(&[Amount { name: "taken", color: "full", bytes: sum.bytes }], longest),
+        figure: format!("{} in {}", bytes(sum.bytes), sum.count),
+        content: None,
+    };
+    sums.iter().map(row).collect()
+}
+
+/// The shortest first, and what was never freed last.
+fn lifetimes(sums: &Sums) -> Vec<Row> {
+    let name = |key: &Option<u32>| match key {
+        Some(power) => {
+            let most = 10_u64.checked_pow(*power).unwrap_or(u64::MAX);
+            format!("to {}", numbers::figure(most as f64 * 1e-6, "s"))
+        }
+        None => "never freed".to_owned(),
+    };
+    let mut rows = rows(&sums.lifetimes, name);
+    if sums.lifetimes.contains_key(&None) {
+        rows.rotate_left(1);
+    }
+    rows
+}
