@@ -87,7 +87,12 @@ fn a_moment_can_be_chosen() {
 #[test]
 fn without_stacks_the_page_says_how_to_have_them() {
     let workshop = Workshop::new();
-    let page = plotted(&recorded(&workshop, &[]), &[]);
+    let trace = recorded(&workshop, &[]);
+    let page = plotted(&trace, &[]);
     assert!(page.contains("<code>loam record --stacks</code>"));
     assert!(!page.contains("<ol class=\"pins\">"));
+    let mut command = loam();
+    command.arg("plot").arg(&trace).args(["--at", "1%", "--html"]).arg(workshop.path("page"));
+    let says = "trace does not say who keeps pages, for --at: record it with --stacks";
+    command.assert().code(2).stderr(is_match(format!("^loam: [^\n]*{says}\n$")).unwrap());
 }

@@ -6,7 +6,7 @@ use crate::plot::recording::raster::{Raster, raster};
 use crate::plot::recording::sums::Sums;
 use crate::plot::recording::time::COLUMNS;
 use crate::recording::reader::Reader;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -25,6 +25,10 @@ pub struct Recording {
 /// keeps pages: at the moment asked for, or else at the worst one and at the end.
 pub fn read(path: &Path, at: Option<PlotMoment>) -> Result<Recording> {
     let reader = Reader::open(path)?;
+    if at.is_some() && !reader.header().has_stacks {
+        let shown = path.display();
+        bail!("{shown} does not say who keeps pages, for --at: record it with --stacks");
+    }
     let sums = Sums::of(&reader)?;
     let asked_for = at.map(|moment| sums.span.column_of(moment)).transpose();
     let asked_for = asked_for.with_context(|| path.display().to_string())?;
