@@ -70,10 +70,12 @@ static void check_failed(const char *file, int line, const char *what, long long
 
 TEST_EXTERN_C const char *loam_version(void) TEST_NOEXCEPT __attribute__((weak));
 
-/* "fast", "checking", "linked" or "static"; "" when started by hand. */
+/* "fast", "checking", "linked" or "static"; when started by hand, "checking" if that is preloaded,
+ * or "". */
 static inline const char *test_build(void) {
-  const char *build = getenv("LOAM_TEST_BUILD");
-  return build != NULL ? build : "";
+  const char *build = getenv("LOAM_TEST_BUILD"), *preloaded = getenv("LD_PRELOAD");
+  if (build != NULL) return build;
+  return preloaded != NULL && strstr(preloaded, "libloam-checking") != NULL ? "checking" : "";
 }
 
 /* A preload that fails is only a warning of the loader: without this, every test would pass on

@@ -20,10 +20,13 @@ _Atomic(struct loam_heap *) lm_profile_heap;
 
 #if !defined(_WIN32)
 
-/* So much of a class is in a window at most: more would spoil the caches, which the block that was
- * freed last is in. */
+/* So much of a class whose bin has to be walked along is in a window at most: more would spoil the
+ * caches, which the block that was freed last is in. */
 #define BATCH_BYTES (8 * LM_KIB)
 #define BATCH_COUNT 64
+
+/* A window of fewer blocks gets one more, so that the next one is longer. */
+#define FEW_BLOCKS 4
 
 _Atomic(uint32_t) lm_profile_last_bytes;
 /* How often a profile has begun or ended. Stored with a release, which pairs with the acquire of a
@@ -40,6 +43,7 @@ struct lm_profile_window {
   double distance;      /* to the next sample of blocks without a class, in bytes */
   uint32_t left[LM_CLASS_COUNT]; /* calls to the next sample, with it; 0: not known yet */
   uint32_t batch_counts[LM_CLASS_COUNT]; /* how many blocks the window takes at a time */
+  uint16_t bin_sums[LM_CLASS_COUNT]; /* the heap's; not known where malloc has taken from its bin */
 };
 
 /* ---- The window ---- */
@@ -56,6 +60,7 @@ static struct lm_profile_window *make_window(struct lm_heap *heap) {
   }
   window->random = (lm_os_random() ^ heap->tag) | 1;
   heap->window = window;
+  heap->bin_sums = window->bin_sums;
   return window;
 }
 
@@ -83,6 +88,7 @@ void lm_profile_leave(struct lm_heap *heap) {
   LM_THREAD(lm_malloc_heap) = heap;
   for (size_t i = 1; i < LM_CLASS_COUNT; i++)
     for (void *block; (block = lm_heap_pop(&window->heap, i)) != NULL;) lm_raw_free(block);
+  memset(window->bin_sums, 0, sizeof window->bin_sums); /* malloc takes from the heap's bins */
 }
 
 /* ---- Samples ---- */
@@ -125,12 +131,18 @@ static LM_NOINLINE struct lm_profile_sample *begin_sample(const struct lm_profil
   return sample;
 }
 
+/* A block with a class, whose bin has one less then. */
+static void *take_of_heap(struct lm_profile_window *window, size_t size, bool clear) {
+  lm_heap_forget_sum(window->owner, lm_sizeclass_of(size == 0 ? 1 : size));
+  return lm_take(window->owner, size, clear);
+}
+
 /* What an ordinary block would have been keeps its place, so that one sees on which page that
  * is: the sample itself stands somewhere else. */
-static void *sample_small(struct lm_profile_window *window, struct lm_heap *heap, size_t size,
-                          size_t bytes, bool clear) {
+static void *sample_small(struct lm_profile_window *window, size_t size, size_t bytes,
+                          bool clear) {
   struct lm_profile_sample *sample = begin_sample(window, bytes);
-  void *shadow = lm_take(heap, bytes, clear);
+  void *shadow = take_of_heap(window, bytes, clear);
   void *block = sample != NULL && shadow != NULL ? take_in_profile(bytes, false) : NULL;
   if (block == NULL) {
     if (sample != NULL) lm_profile_drop_sample(sample);
@@ -169,7 +181,7 @@ static void *sample_large(struct lm_profile_window *window, struct lm_heap *heap
  * what is freed meanwhile goes to the heap. */
 static LM_NOINLINE void *add_one(struct lm_profile_window *window, size_t class_index,
                                  void *block) {
-  struct lm_block *more = lm_take(window->owner, lm_classes[class_index].block_bytes, false);
+  struct lm_block *more = take_of_heap(window, lm_classes[class_index].block_bytes, false);
   if (more == NULL) return block;
   window->left[class_index]--;
   lm_heap_push(&window->heap, class_index, more);
@@ -195,25 +207,61 @@ LM_INLINE struct lm_block *last_of(struct lm_block *first, uint32_t most, uint32
   return next;
 }
 
-void *lm_profile_refill(struct lm_heap *bins, size_t class_index) {
-  struct lm_profile_window *window = (struct lm_profile_window *)bins;
-  struct lm_block **bin = &window->owner->bins[class_index], *first = *bin;
-  uint32_t left = window->left[class_index], count;
-  if (left <= 1 || !lm_is_block(first)) return NULL;
-  if (window->round != lm_load_relaxed(&round_number)) return NULL;
-  uint32_t most = (uint32_t)lm_min(left - 1, window->batch_counts[class_index]);
+/* The heap's bin is empty, and has as much room as if malloc had found it so. From here on what
+ * comes into it is counted, if its frees are. */
+static void note_empty_bin(struct lm_profile_window *window, size_t class_index) {
+  struct lm_heap *heap = window->owner;
+  uint16_t room = lm_classes[class_index].bin_frees;
+  if (heap->frees_left[class_index] < 0) return;
+  heap->frees_left[class_index] = (int16_t)room;
+  window->bin_sums[class_index] = room + heap->guests_left[class_index];
+}
+
+/* How many blocks are in the heap's bin; 0 if that is not known. */
+LM_INLINE uint32_t known_count(const struct lm_profile_window *window, size_t class_index) {
+  int sum = window->bin_sums[class_index], left = window->owner->frees_left[class_index];
+  if (sum == 0 || left < 0) return 0;
+  return (uint32_t)(sum - left - window->owner->guests_left[class_index]);
+}
+
+/* Some blocks of the heap's bin, which begins with `first`. */
+static LM_NOINLINE void *refill_by_walk(struct lm_profile_window *window, size_t class_index,
+                                        struct lm_block *first) {
+  struct lm_heap *heap = window->owner;
+  uint32_t left = window->left[class_index], most = window->batch_counts[class_index], count;
+  if (heap->counts_frees[class_index]) most = lm_classes[class_index].bin_frees;
+  most = (uint32_t)lm_min(left - 1, most);
   struct lm_block *last = last_of(first, most, &count);
-  *bin = lm_block_next(last);
+  heap->bins[class_index] = lm_block_next(last);
+  lm_heap_forget_sum(heap, class_index);
+  if (heap->bins[class_index] == LM_NO_BLOCK) note_empty_bin(window, class_index);
   lm_block_link(last, LM_NO_BLOCK);
   window->heap.bins[class_index] = lm_block_next(first);
   window->left[class_index] = left - count;
-  return LM_UNLIKELY(count < most) ? add_one(window, class_index, first) : first;
+  bool few = count < most && (count < FEW_BLOCKS || !heap->counts_frees[class_index]);
+  return LM_UNLIKELY(few) ? add_one(window, class_index, first) : first;
+}
+
+void *lm_profile_refill(struct lm_heap *bins, size_t class_index) {
+  struct lm_profile_window *window = (struct lm_profile_window *)bins;
+  struct lm_heap *heap = window->owner;
+  struct lm_block *first = heap->bins[class_index];
+  uint32_t left = window->left[class_index], count = known_count(window, class_index);
+  if (left <= 1 || !lm_is_block(first)) return NULL;
+  if (window->round != lm_load_relaxed(&round_number)) return NULL;
+  if (LM_UNLIKELY(count == 0 || count >= left)) return refill_by_walk(window, class_index, first);
+  heap->bins[class_index] = LM_NO_BLOCK;
+  window->heap.bins[class_index] = lm_block_next(first);
+  window->left[class_index] = left - count;
+  note_empty_bin(window, class_index);
+  bool few = count < FEW_BLOCKS && left - count > 1;
+  return LM_UNLIKELY(few) ? add_one(window, class_index, first) : first;
 }
 
 /* A block with a class that is no sample. */
 static void *take_unsampled(struct lm_profile_window *window, size_t size, size_t class_index,
                             bool clear) {
-  void *block = lm_take(window->owner, size, clear);
+  void *block = take_of_heap(window, size, clear);
   if (block == NULL || --window->left[class_index] <= 1) return block;
   return add_one(window, class_index, block);
 }
@@ -226,12 +274,13 @@ void *lm_profile_take(struct lm_heap *heap, size_t size, bool clear) {
   size_t class_index = lm_sizeclass_of(size == 0 ? 1 : size);
   size_t bytes = lm_classes[class_index].block_bytes;
   void *block = lm_heap_pop(&window->heap, class_index);
+  if (block == NULL) block = lm_profile_refill(&window->heap, class_index);
   if (block != NULL) return clear ? memset(block, 0, size) : block; /* counted already */
   uint32_t *left = &window->left[class_index];
   if (*left == 0) *left = lm_chance_count(&window->random, (double)bytes / window->bytes);
   if (LM_LIKELY(*left > 1)) return take_unsampled(window, size, class_index, clear);
   *left = 0;
-  return sample_small(window, heap, size, bytes, clear);
+  return sample_small(window, size, bytes, clear);
 }
 
 /* Whether a point is in the next block without a class, of so many bytes. */

@@ -20,6 +20,7 @@ LM_INLINE bool lm_bin_has_guests(const struct lm_heap *heap, size_t class_index)
 /* The class's bin and reserve are empty. */
 LM_INLINE void lm_bin_end_guests(struct lm_heap *heap, size_t class_index) {
   heap->guests_left[class_index] = 0;
+  lm_heap_forget_sum(heap, class_index);
 }
 
 /* Moves the class's reserve, if there is one, into its bin, which is empty. */
@@ -27,6 +28,7 @@ LM_INLINE void lm_bin_load_reserve(struct lm_heap *heap, size_t class_index) {
   if (heap->reserves[class_index] == NULL) return;
   heap->bins[class_index] = heap->reserves[class_index];
   heap->reserves[class_index] = NULL;
+  lm_heap_forget_sum(heap, class_index);
 }
 
 /* Makes what is in the class's bin its reserve; there is none. */
@@ -34,6 +36,7 @@ LM_INLINE void lm_bin_store_reserve(struct lm_heap *heap, size_t class_index) {
   if (heap->bins[class_index] == LM_NO_BLOCK) return;
   heap->reserves[class_index] = heap->bins[class_index];
   heap->bins[class_index] = LM_NO_BLOCK;
+  lm_heap_forget_sum(heap, class_index);
 }
 
 /* Lets a bin be put back into its spans, some blocks in each call. */

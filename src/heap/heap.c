@@ -78,6 +78,7 @@ static void set_counts_frees(struct lm_span *span, bool counted) {
 static void set_class_counts_frees(struct lm_heap *heap, size_t class_index, bool counted) {
   heap->counts_frees[class_index] = counted;
   heap->frees_left[class_index] = frees_of_bin(heap, class_index);
+  lm_heap_forget_sum(heap, class_index);
   if (heap->sentinel != NULL && heap->sentinel->class_index == class_index) heap->sentinel = NULL;
   set_counts_frees(heap->current[class_index], counted);
   struct lm_span *span = heap->usable[class_index].first;
@@ -535,6 +536,7 @@ static void *borrow(struct lm_heap *heap, size_t class_index) {
   if (lender == class_index && starts && heap->span_counts[starter] == 0) lender = starter;
   if (lender == class_index) return NULL;
   *count += 1;
+  lm_heap_forget_sum(heap, lender);
   void *block = lm_heap_pop(heap, lender);
   bool zero;
   if (block != NULL) return block;
@@ -593,6 +595,7 @@ static LM_NOINLINE size_t give_some(struct lm_heap *heap, size_t class_index, si
     blocks[count++] = block;
   }
   heap->bins[class_index] = block;
+  lm_heap_forget_sum(heap, class_index);
   if (LM_UNLIKELY(!lm_is_block(block) && block != LM_NO_BLOCK))
     lm_misuse_broken_link(lm_classes[class_index].block_bytes);
   if (LM_UNLIKELY(lm_bin_has_guests(heap, class_index))) give_home(heap, blocks, count);
@@ -610,6 +613,7 @@ void lm_heap_send_guests(struct lm_heap *heap) {
   for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
     if (lm_bin_has_guests(heap, i)) {
       heap->guests_left[i] = 1;
+      lm_heap_forget_sum(heap, i);
       lm_bin_start_draining(heap, i);
     } else {
       lm_bin_end_guests(heap, i);

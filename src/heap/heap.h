@@ -202,6 +202,9 @@ struct lm_heap {
   uint64_t random; /* lm_heap_random; 0: not begun */
 #endif
   struct lm_profile_window *window; /* what malloc takes from while a profile is; api/profile.h */
+  /* The window's, or NULL. By class: the bin's blocks + frees_left + guests_left, which the
+   * thread's frees do not change as long as frees_left is not negative; 0: not known. */
+  uint16_t *bin_sums;
   uint32_t thread_id; /* as the system numbers the heap's thread; 0: it has none. For reports */
 
   /* Messages from other threads, newest first; LM_INBOX_CLOSED once the thread has ended.
@@ -258,6 +261,11 @@ LM_INLINE bool lm_heap_is_empty(const struct lm_heap *heap) { return heap == &lm
 /* Whether it is neither that nor some bins that stand for a heap (api/profile.h). */
 LM_INLINE bool lm_heap_has_spans(const struct lm_heap *heap) {
   return heap->tag != LM_TAG_NO_HEAP;
+}
+
+/* The class's bin changes otherwise than by its thread's frees. */
+LM_INLINE void lm_heap_forget_sum(struct lm_heap *heap, size_t class_index) {
+  if (LM_UNLIKELY(heap->bin_sums != NULL)) heap->bin_sums[class_index] = 0;
 }
 
 /* Pops a block of the class; NULL if the bin is empty. */

@@ -113,6 +113,14 @@ static size_t validate_list(const struct lm_heap *heap, const struct lm_span *fi
   return count;
 }
 
+static void validate_sum(const struct lm_heap *heap, size_t class_index) {
+  if (heap->bin_sums == NULL || heap->bin_sums[class_index] == 0) return;
+  int left = heap->frees_left[class_index], guests = heap->guests_left[class_index];
+  if (left < 0) return;
+  size_t count = list_length(heap->bins[class_index]);
+  lm_must(heap->bin_sums[class_index] == count + (size_t)(left + guests));
+}
+
 size_t lm_heap_validate(const struct lm_heap *heap) {
   size_t used = 0, slices = 0;
   lm_middle_validate(heap);
@@ -125,6 +133,7 @@ size_t lm_heap_validate(const struct lm_heap *heap) {
     slices += spans * lm_classes[i].slice_count;
     if (spans * lm_classes[i].slice_count > LM_UNCOUNTED_SLICES) lm_must(heap->counts_frees[i]);
     used -= validate_bin(heap, i, heap->bins[i]);
+    validate_sum(heap, i);
     if (heap->reserves[i] != NULL) used -= validate_bin(heap, i, heap->reserves[i]);
   }
   lm_must(slices == heap->slice_count);
