@@ -51,14 +51,22 @@ struct walk {
   uintptr_t link;             /* where calls leave the return address in a register: that, or 0 */
   uintptr_t lowest;           /* of the stack */
   uintptr_t page;             /* the last one found readable */
+  uintptr_t last_offset;      /* of a word in a page */
 };
 
-/* A word of the stack; false if there is none at that address. */
-static bool read_word(struct walk *walk, uintptr_t address, uintptr_t *word) {
-  if (address % WORD_BYTES != 0 || address - walk->lowest > STACK_MAX_BYTES) return false;
+static LM_NOINLINE bool find_page(struct walk *walk, uintptr_t address) {
+  if (address - walk->lowest > STACK_MAX_BYTES) return false;
   uintptr_t page = address & ~(uintptr_t)(lm_os.page_bytes - 1);
-  if (page != walk->page && !lm_os_is_readable((const void *)page)) return false;
+  if (!lm_os_is_readable((const void *)page)) return false;
   walk->page = page;
+  return true;
+}
+
+/* A word of the stack; false if there is none at that address. */
+LM_INLINE bool read_word(struct walk *walk, uintptr_t address, uintptr_t *word) {
+  if (LM_UNLIKELY(address % WORD_BYTES != 0)) return false;
+  if (LM_UNLIKELY(address - walk->page > walk->last_offset) && !find_page(walk, address))
+    return false;
   *word = *(const uintptr_t *)address;
   return true;
 }
@@ -122,6 +130,8 @@ LM_NOINLINE size_t lm_os_unwind(uintptr_t *callers, size_t count) {
   walk.pc = (uintptr_t)LM_CALLER();
 #endif
   walk.lowest = walk.stack;
+  walk.page = walk.stack & ~(uintptr_t)(lm_os.page_bytes - 1); /* this call's */
+  walk.last_offset = lm_os.page_bytes - WORD_BYTES;
   size_t found = 0;
   for (uintptr_t place = walk.pc; found < count && step_out(&walk, place); place = walk.pc - 1)
     callers[found++] = walk.pc;
