@@ -1,3 +1,4 @@
+// own-program: yes
 // timeout: 400
 // emulated-arguments: 40
 /* The fault walk: a script of calls runs once for every system call in it that can fail, and that

@@ -27,7 +27,8 @@ static const struct lm_profile_site *site_of(uintptr_t first_caller) {
   return site;
 }
 
-static const uintptr_t one[] = {0x1000, 0x2000}, other[] = {0x3000, 0x2000};
+static const uintptr_t one[] = {0x1000, 0x2000};
+static const uintptr_t other[] = {0x3000, 0x2000};
 
 static void samples_of_one_place_add_up(void) {
   put_in(one, 2, &blocks[0], 100);
