@@ -5,7 +5,7 @@
 set -eu
 model=$(realpath "$1")
 kind=${2:+$2 }
-level=-O1 # to compile takes longer than to search
+level=-O0 # to compile takes longer than to search
 test -z "$kind" || level=-O2
 command -v spin >/dev/null && command -v gcc >/dev/null || exit 77
 work=$(mktemp -d)
