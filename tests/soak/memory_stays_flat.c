@@ -155,6 +155,10 @@ static struct usage run_periods(int count) {
   return mean;
 }
 
+static int is_flat(struct usage first, struct usage last) {
+  return last.resident < first.resident * 1.1 + 3 * MIB && last.maps < first.maps * 1.1 + 50;
+}
+
 /* A quarter of the time to warm up; then the first quarter is compared with the last. */
 int main(int argument_count, char **arguments) {
   double seconds = argument_count > 1 ? atof(arguments[1]) : 20;
@@ -168,15 +172,16 @@ int main(int argument_count, char **arguments) {
   double start = seconds_now();
   run_periods(1);
   int quarter = (int)(seconds / (seconds_now() - start) / 4);
-  CHECK_THAT(quarter, >=, 2);
+  if (quarter < 2) quarter = 2; /* on a busy machine: it takes longer */
   run_periods(quarter - 1);
   struct usage first = run_periods(quarter);
   run_periods(quarter);
   struct usage last = run_periods(quarter);
+  /* On a busy machine threads get further in some periods than in others. What grows goes on. */
+  for (int again = 0; again < 3 && !is_flat(first, last); again++) last = run_periods(quarter);
   printf("resident: %.1f MiB, then %.1f MiB; mappings: %.0f, then %.0f\n", first.resident / MIB,
          last.resident / MIB, first.maps, last.maps);
-  CHECK_THAT(last.resident, <, first.resident * 1.1 + 3 * MIB);
-  CHECK_THAT(last.maps, <, first.maps * 1.1 + 50);
+  CHECK(is_flat(first, last));
 
   __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
   for (int i = 0; i < STAYING + 2; i++) join_thread(threads[i]);

@@ -4,9 +4,9 @@ windows_compile(clang.o ${source} ""
   ${CLANG} --target=x86_64-w64-mingw32 ${loam_flags} -c ${source})
 windows_compile(x86.o ${source} "" ${WINDOWS_CC_32} ${loam_flags} -c ${source})
 windows_compile(x86_clang.o ${source} ""
-  ${CLANG} --target=i686-w64-mingw32 ${loam_flags} -c ${source})
+  ${CLANG} --target=i686-w64-mingw32 ${loam_flags_soon} -c ${source})
 windows_compile(aarch64.o ${source} "" ${CLANG} --target=aarch64-w64-mingw32
-  -isystem /usr/share/mingw-w64/include ${loam_flags} -c ${source})
+  -isystem /usr/share/mingw-w64/include ${loam_flags_soon} -c ${source})
 list(APPEND objects clang x86 x86_clang aarch64)
 # The UCRT in the place of msvcrt: GCC's own instructions with the names exchanged.
 execute_process(COMMAND ${WINDOWS_CC} -dumpspecs OUTPUT_VARIABLE specs COMMAND_ERROR_IS_FATAL ANY)

@@ -14,7 +14,7 @@ set_tests_properties(windows.x86.wine_end PROPERTIES
 
 file(MAKE_DIRECTORY ${bin}/x86)
 set(flags ${WINDOWS_CC_32} ${test_flags})
-windows_compile(x86_names.o ${source} "" ${WINDOWS_CC_32} ${loam_flags} -DLM_NO_OVERRIDE=1
+windows_compile(x86_names.o ${source} "" ${WINDOWS_CC_32} ${loam_flags_soon} -DLM_NO_OVERRIDE=1
   -c ${source})
 windows_modules(x86/ ${bin}/x86_names.o ${flags})
 
