@@ -235,13 +235,13 @@ bool lm_holes_tick_heap(struct lm_heap *heap, uint64_t elapsed_ms) {
 /* ---- By growth ---- */
 
 #define GROWTH_FRACTION 8
-#define GROWTH_MIN_SLICES 64
+#define GROWTH_MIN_SLICES ((size_t)64)
 #define CREDIT_PER_SLICE HOLES_COST /* as much again as the slice's faults, at most */
 
 void lm_holes_note_growth(struct lm_heap *heap, size_t slice_count) {
   struct lm_holes *holes = &heap->holes;
   if (holes->goes_on) holes->credit += slice_count * CREDIT_PER_SLICE;
-  if (heap->slice_count < holes->growth_slices) return;
+  if (heap->slice_count < lm_max(holes->growth_slices, GROWTH_MIN_SLICES)) return;
   holes->growth_slices =
       heap->slice_count + lm_max(heap->slice_count / GROWTH_FRACTION, GROWTH_MIN_SLICES);
   if (!holes->goes_on) lm_holes_begin_round(holes);
