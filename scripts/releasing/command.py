@@ -73,7 +73,8 @@ def profile_of(is_soon):
     if is_soon:
         return "dev", "debug", {"CARGO_PROFILE_DEV_DEBUG": "0", "CARGO_PROFILE_DEV_PANIC": "abort",
                                 "CARGO_PROFILE_DEV_STRIP": "symbols", "CARGO_INCREMENTAL": "0",
-                                "CARGO_PROFILE_DEV_DEBUG_ASSERTIONS": "false"}
+                                "CARGO_PROFILE_DEV_DEBUG_ASSERTIONS": "false",
+                                "CARGO_PROFILE_DEV_OVERFLOW_CHECKS": "false"}
     return "release", "release", {}
 
 
@@ -93,7 +94,12 @@ def compile_command(processor, library, build, is_soon):
     profile, folder, settings = profile_of(is_soon)
     target = processor.rust_target
     rustc, arguments = rust_for(target)
-    compiler = wrapper(f"{build}/zig/cc-{processor.name}", f"cc -target {processor.zig_target}")
+    zig_arguments = f"cc -target {processor.zig_target}"
+    if is_soon:
+        zig_arguments += " -fno-sanitize=undefined" # which Zig adds without optimisation
+        if arguments: # the standard library without what names functions in traces
+            arguments = [*arguments, "-Zbuild-std-features="]
+    compiler = wrapper(f"{build}/zig/cc-{processor.name}", zig_arguments)
     archiver = wrapper(f"{build}/zig/ar", "ar")
     name = target.replace("-", "_")
     flags = ["-Clink-self-contained=no", "-Ctarget-feature=+crt-static", *remapped()]

@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn of_a_block_what_was_written_to_has_pages() {
-        const SIZE: usize = 64 << 20;
+        const SIZE: usize = 256 << 20; // the files of this program are a small part of a quarter
         let mut block: Vec<u8> = Vec::with_capacity(SIZE);
         block.resize(SIZE / 4, 1);
         let touched = PageMap::open(std::process::id())
