@@ -2,8 +2,9 @@
 //!
 //! A block that passes from thread to thread was published by the first before the second could
 //! have it, and the times of both calls say which was first (recorder.c). So times are looked at
-//! before heads: whatever comes before an event of the latest time that the first look has seen,
-//! the second has. All events up to that time are written, ordered by time.
+//! before threads that are new, and those before heads: whatever comes before an event of the
+//! latest time that the first look has seen, the last has. All events up to that time are written,
+//! ordered by time.
 
 use crate::record::memory;
 use crate::record::recorded::{Call, Recorded};
@@ -147,23 +148,25 @@ impl<'a> Drain<'a> {
     /// Writes what can be ordered, at last everything. Gives how many events that were.
     fn pass(&mut self, is_last: bool) -> usize {
         self.time.look();
-        let rings = (self.shared.common().rings.load(Acquire) as usize).min(RING_COUNT);
-        for number in 0..rings {
-            self.notice(number);
+        for number in self.begin_threads() {
+            self.slots[number].seen = self.shared.header(number).time.load(Acquire);
         }
+        // Threads that have begun meanwhile may have had blocks before those that were seen.
+        self.begin_threads();
         (0..self.processes.len()).map(|process| self.write(process, is_last)).sum()
     }
 
-    /// The first look at a ring.
-    fn notice(&mut self, number: usize) {
-        let header = self.shared.header(number);
-        if header.state.load(Acquire) != RING_USED {
-            return;
+    /// The rings that threads have.
+    fn begin_threads(&mut self) -> Vec<usize> {
+        let rings = (self.shared.common().rings.load(Acquire) as usize).min(RING_COUNT);
+        let is_used = |&number: &usize| self.shared.header(number).state.load(Acquire) == RING_USED;
+        let used: Vec<_> = (0..rings).filter(is_used).collect();
+        for &number in &used {
+            if !self.slots[number].is_used {
+                self.begin_thread(number);
+            }
         }
-        if !self.slots[number].is_used {
-            self.begin_thread(number);
-        }
-        self.slots[number].seen = header.time.load(Acquire);
+        used
     }
 
     fn begin_thread(&mut self, number: usize) {
@@ -228,7 +231,7 @@ impl<'a> Drain<'a> {
         Recorded::new(&PathBuf::from(place), &header)
     }
 
-    /// The second look at a process's rings: writes their events, and gives their number.
+    /// The last look at a process's rings: writes their events, and gives their number.
     fn write(&mut self, process: usize, is_last: bool) -> usize {
         self.write_in_order(process, is_last).unwrap_or_else(|cause| {
             self.fail(cause);
