@@ -107,7 +107,7 @@ struct lm_holes {
   bool goes_on; /* some have not been looked at */
   uint8_t round;
   size_t class_index;  /* of which spans are looked at next */
-  size_t credit;       /* what may be spent: grows with time */
+  size_t credit;       /* what may be spent: grows with time, and with the heap */
   size_t sparse_count; /* spans looked at that may get holes in a later round */
   size_t growth_slices; /* once the heap has so many, a round begins */
 };

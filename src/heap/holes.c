@@ -236,7 +236,7 @@ bool lm_holes_tick_heap(struct lm_heap *heap, uint64_t elapsed_ms) {
 
 #define GROWTH_FRACTION 8
 #define GROWTH_MIN_SLICES ((size_t)64)
-#define CREDIT_PER_SLICE HOLES_COST /* as much again as the slice's faults, at most */
+#define CREDIT_PER_SLICE HOLES_COST /* about what the slice's faults take */
 
 void lm_holes_note_growth(struct lm_heap *heap, size_t slice_count) {
   struct lm_holes *holes = &heap->holes;
