@@ -6,7 +6,7 @@
 int main(void) {
   struct loam_heap *heap = loam_heap_new();
   char *block = announce(loam_heap_malloc(heap, 100));
-  block[100] = 1;
+  block[100] ^= 0x55;
   loam_heap_free_all(heap);
   return 0;
 }

@@ -7,6 +7,6 @@
 int main(void) {
   live_a_while();
   char *block = announce(malloc(4096));
-  block[4096] = 'x';
+  block[4096] ^= 0x55;
   return 0;
 }

@@ -7,7 +7,7 @@
 int main(void) {
   live_a_while();
   char *block = announce(malloc(100));
-  block[100] = 'x';
+  block[100] ^= 0x55;
   for (int i = 0; i < 1000000; i++) free(opaque(malloc(16)));
   _exit(0);
 }

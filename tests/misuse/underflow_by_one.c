@@ -5,7 +5,7 @@
 
 int main(void) {
   char *block = announce(malloc(100));
-  block[-1] = 'x';
+  block[-1] ^= 0x55;
   free(block);
   return 0;
 }

@@ -7,7 +7,7 @@
 int main(void) {
   live_a_while();
   char *block = announce(malloc(3 << 20));
-  block[-1] = 'x';
+  block[-1] ^= 0x55;
   free(block);
   return 0;
 }

@@ -7,7 +7,7 @@ int main(void) {
   char *block = malloc(100);
   free(block);
   announce(block);
-  ((volatile char *)block)[40] = 1;
+  ((volatile char *)block)[40] ^= 0x55;
   for (int i = 0; i < 200000; i++) opaque(malloc(100));
   return 0;
 }

@@ -8,6 +8,6 @@ int main(void) {
   live_a_while();
   char *block = announce(malloc(50000));
   free(block);
-  block[1000] = 'x';
+  block[1000] ^= 0x55;
   return 0;
 }
