@@ -96,4 +96,5 @@
 #include "api/note.c"
 #include "api/process.c"
 #include "api/profile.c"
+#include "api/sampled.c"
 #include "api/statistics.c"

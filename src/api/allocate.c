@@ -122,12 +122,24 @@ static struct lm_heap *heap_or_empty(void) {
 
 /* ---- malloc ---- */
 
+/* A tick has found that one of the thread's next blocks is to be guarded: its next call takes the
+ * slow path. */
+static LM_COLD void guard_soon(const struct lm_heap *heap) {
+  if (heap == LM_THREAD(lm_this_heap)) LM_THREAD(lm_malloc_heap) = &lm_empty_heap;
+}
+
+static LM_NOINLINE void *take_when_empty(struct lm_heap *heap, size_t class_index, bool *zero) {
+  void *block = lm_heap_take_slow(heap, class_index, zero);
+  if (LM_UNLIKELY(heap->guards_soon)) guard_soon(heap);
+  return block;
+}
+
 void *lm_take(struct lm_heap *heap, size_t size, bool clear) {
   if (size > lm_classed_max_bytes) return lm_large_take(heap, size, lm_os.page_bytes, clear);
   bool zero = false;
   size_t class_index = lm_sizeclass_of(size == 0 ? 1 : size);
   void *block = lm_heap_pop(heap, class_index);
-  if (block == NULL) block = lm_heap_take_slow(heap, class_index, &zero);
+  if (block == NULL) block = take_when_empty(heap, class_index, &zero);
   if (clear && !zero && block != NULL) memset(block, 0, size);
   return block;
 }
@@ -141,6 +153,19 @@ static LM_COLD void *take_after_end(size_t size, bool clear) {
   return fills() && !clear ? fill_taken(block, 0) : block;
 }
 
+/* One of the next small blocks is guarded: until then each call takes the slow path. */
+static LM_COLD void *take_sampled(struct lm_heap *heap, size_t size, bool clear) {
+  void *block = NULL;
+  if (heap->guard_skips != 0) {
+    heap->guard_skips--;
+  } else if (size <= lm_classed_max_bytes) {
+    heap->guards_soon = false;
+    block = lm_sampled_take(size, clear);
+  }
+  if (heap->guards_soon) guard_soon(heap);
+  return block != NULL ? block : lm_take(heap, size, clear);
+}
+
 static void *take_elsewhere_unfilled(struct lm_heap *heap, size_t size, bool clear) {
   if (lm_heap_is_empty(LM_THREAD(lm_malloc_heap))) {
     LM_THREAD(lm_malloc_heap) = heap;
@@ -149,7 +174,8 @@ static void *take_elsewhere_unfilled(struct lm_heap *heap, size_t size, bool cle
   }
   if (lm_profile_is_on()) return lm_profile_take(heap, size, clear);
   if (LM_THREAD(lm_malloc_heap) != heap) lm_profile_leave(heap);
-  return lm_take(heap, size, clear);
+  return LM_UNLIKELY(heap->guards_soon) ? take_sampled(heap, size, clear)
+                                        : lm_take(heap, size, clear);
 }
 
 static LM_COLD void *take_filled(struct lm_heap *heap, size_t size, bool clear) {
@@ -358,7 +384,7 @@ static void free_watched(struct lm_heap *heap, void *address, void *caller) {
            !lm_remote_join(heap, block))
     free_other(block, caller);
   lm_heap_enter(heap);
-  if (!lm_watch_free(heap)) LM_THREAD(lm_malloc_heap) = &lm_empty_heap;
+  if (!lm_watch_free(heap) || heap->guards_soon) LM_THREAD(lm_malloc_heap) = &lm_empty_heap;
   lm_heap_leave(heap);
 }
 

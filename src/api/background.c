@@ -3,6 +3,7 @@
 #include "config/options.h"
 #include "heap/orphan.h"
 #include "heap/visit.h"
+#include "heap/watch.h"
 #include "os/os.h"
 #include "pages/pressure.h"
 
@@ -21,17 +22,29 @@ static void tick_for_all(void) {
   while (lm_pool_tick(now_ms, LM_POOL_TICK_BYTES)) {}
 }
 
+/* The threads' next calls look at the clock, by which some of their blocks are guarded. */
+static bool call_for_guards(void) {
+  bool guards = LM_OPTION(guard_ms) != 0;
+  if (guards) lm_watch_call_all();
+  return guards;
+}
+
+bool lm_background_is_wanted(void) {
+  return LM_OPTION(background) == LM_BACKGROUND_ON || LM_OPTION(guard_ms) != 0;
+}
+
 static void run_background(void) {
   while (!lm_load_relaxed(&ends) && !lm_os_is_last_thread()) {
-    bool works = LM_OPTION(purge_delay_ms) != 0;
+    bool works = LM_OPTION(background) == LM_BACKGROUND_ON && LM_OPTION(purge_delay_ms) != 0;
     if (works) tick_for_all();
+    works |= call_for_guards();
     lm_os_sleep_ms(works ? (uint32_t)lm_heap_tick_interval_ms() : RESTING_MS);
   }
 }
 
 void lm_background_start(void) {
   lm_background_is_due = false;
-  if (LM_OPTION(background) == LM_BACKGROUND_OFF) return;
+  if (!lm_background_is_wanted()) return;
   lm_os_start_thread(run_background);
 }
 

@@ -1,5 +1,6 @@
 /* The option background=on: a thread of loam's own that does what ticks do, for processes whose
- * threads make no calls. It takes no signals, allocates nothing, and ends when the process does. */
+ * threads make no calls. With guard_ms it also has those look at the clock that make no slow ones.
+ * It takes no signals, allocates nothing, and ends when the process does. */
 #ifndef LM_API_BACKGROUND_H
 #define LM_API_BACKGROUND_H
 
@@ -9,7 +10,9 @@
  * and read by the only thread that the child has. */
 extern bool lm_background_is_due;
 
-/* Starts the thread if the option says so. May allocate. */
+/* Whether an option asks for the thread. */
+bool lm_background_is_wanted(void);
+/* Starts it if so. May allocate. */
 void lm_background_start(void);
 void lm_background_end(void);
 

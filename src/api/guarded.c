@@ -205,6 +205,7 @@ static void *end_run(void *block) {
 /* ---- Both ---- */
 
 size_t lm_guarded_size(const void *address, const char *call, void *caller) {
+  if (lm_sampled_holds(address)) return lm_sampled_size(address, call, caller);
   if (!lm_guarded_is_in_arena(address)) {
     check_run(guard_of(address));
     return guard_of(address)->size;
@@ -217,6 +218,10 @@ size_t lm_guarded_size(const void *address, const char *call, void *caller) {
 }
 
 void lm_guarded_shorten(void *block, size_t size) {
+  if (lm_sampled_holds(block)) {
+    lm_sampled_shorten(block, size);
+    return;
+  }
   struct guard *guard = guard_of(block);
   guard->size = (uint32_t)size;
   char *end = lm_guarded_is_in_arena(block) ? end_of(guard) : behind_run(guard);
@@ -224,6 +229,10 @@ void lm_guarded_shorten(void *block, size_t size) {
 }
 
 void *lm_guarded_end(void *address, void *caller) {
+  if (lm_sampled_holds(address)) {
+    lm_sampled_end(address, caller);
+    return NULL;
+  }
   if (!lm_guarded_is_in_arena(address)) return end_run(address);
   struct guard *guard = find_guard(address);
   if (guard == NULL) lm_misuse_not_a_start(address, "free", caller);

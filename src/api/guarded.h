@@ -5,6 +5,7 @@
 #ifndef LM_API_GUARDED_H
 #define LM_API_GUARDED_H
 
+#include "api/sampled.h"
 #include "base/atomic.h"
 #include "base/compiler.h"
 #include "pages/region.h"
@@ -36,7 +37,8 @@ LM_INLINE bool lm_guarded_is_run(const void *address) {
 }
 
 LM_INLINE bool lm_guarded_holds(const void *address) {
-  return lm_guarded_is_in_arena(address) || lm_guarded_is_run(address);
+  return lm_guarded_is_in_arena(address) || lm_guarded_is_run(address) ||
+         lm_sampled_holds(address);
 }
 
 /* Counts a call. A small block, all zero; NULL if there are no more, or the size is larger. */

@@ -9,6 +9,7 @@
 #include "api/note.h"
 #include "api/process.h"
 #include "api/profile.h"
+#include "api/sampled.h"
 #include "api/statistics.h"
 #include "config/options.h"
 #include "heap/inspect.h"
@@ -54,6 +55,7 @@ static void read_options(void) {
   const char *environment = lm_os_environment("LOAM_OPTIONS");
   lm_options_start(embedded_options(), environment);
   lm_statistics_start(environment);
+  lm_sampled_start_by_options();
   lm_profile_start_by_options();
   if (LM_OPTION(fill) == LM_FILL_OFF) return;
   lm_store_relaxed(&lm_guarded_calls_left, 0); /* those are not filled */
@@ -128,6 +130,7 @@ static void for_each_lock(void (*visit)(struct lm_lock *lock)) {
   visit(&lm_huge_lock);
   for (size_t i = 0; i < LM_POOL_MAX; i++) visit(&lm_pools[i].lock);
   visit(&lm_profile_lock);
+  visit(&lm_sampled_lock);
   visit(&lm_meta_lock);
   visit(&lm_mappings_lock);
   visit(&lm_tags_lock);
@@ -163,7 +166,7 @@ static void after_fork_in_parent(void) { for_all_locks(free_quietly); }
 static void after_fork_in_child(void) {
   for_all_locks(lm_lock_reset);
   lm_heap_after_fork(LM_THREAD(lm_this_heap));
-  lm_background_is_due = LM_OPTION(background) == LM_BACKGROUND_ON;
+  lm_background_is_due = lm_background_is_wanted();
   /* So that the next call takes a slow path. */
   if (lm_background_is_due) LM_THREAD(lm_malloc_heap) = &lm_empty_heap;
 }

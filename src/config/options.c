@@ -67,6 +67,8 @@ static const struct option option_table[] = {
      "whether memory has transparent huge pages (Linux)"},
     {"page_size", CHOICE(page_size, "system|2M|1G", LM_PAGE_SIZE_SYSTEM, AT_START),
      "which pages memory has: those of 2 MiB or 1 GiB must have been set aside (Linux)"},
+    {"guard_ms", NUMBER(guard_ms, "milliseconds", 0, 3600000, 0, AT_START),
+     "how often a small block of a thread stands between pages without access; 0: none (Linux)"},
     {"profile", CHOICE(profile, "off|on", LM_PROFILE_OFF, AT_START),
      "take a heap profile, and write it at exit (Linux)"},
     {"profile_bytes", NUMBER(profile_bytes, "bytes", 16, 268435456, 524288, ANY_TIME),

@@ -51,6 +51,7 @@ struct lm_options {
   _Atomic(size_t) fill;       /* enum lm_fill */
   _Atomic(size_t) huge_pages; /* enum lm_huge_pages */
   _Atomic(size_t) page_size;  /* enum lm_page_size */
+  _Atomic(size_t) guard_ms;   /* 0: no block is guarded */
   _Atomic(size_t) profile;    /* enum lm_profile */
   _Atomic(size_t) profile_bytes;
   char profile_file[LM_PATH_BYTES]; /* empty: none */

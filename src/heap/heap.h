@@ -201,6 +201,9 @@ struct lm_heap {
 #if LM_HARDENED_ANY
   uint64_t random; /* lm_heap_random; 0: not begun */
 #endif
+  uint64_t guarded_ms;  /* when the last block was guarded, by the option guard_ms; api/sampled.h */
+  bool guards_soon;     /* one of the next ones is to be */
+  uint8_t guard_skips;  /* after so many */
   struct lm_profile_window *window; /* what malloc takes from while a profile is; api/profile.h */
   /* The window's, or NULL. By class: the bin's blocks + frees_left + guests_left, which the
    * thread's frees do not change as long as frees_left is not negative; 0: not known. */

@@ -136,6 +136,16 @@ static LM_NOINLINE void go_on(struct lm_heap *heap, uint64_t now_ms, const struc
   if (heap->visits_others) heap->visits_others = lm_visit_some(now_ms);
 }
 
+/* One of the next calls of malloc, not always the first one after a look at the clock. */
+#define GUARD_SKIP_BITS 4
+static void plan_guard(struct lm_heap *heap, uint64_t now_ms) {
+  size_t interval_ms = LM_OPTION(guard_ms);
+  if (LM_LIKELY(interval_ms == 0) || now_ms - heap->guarded_ms < interval_ms) return;
+  heap->guarded_ms = now_ms;
+  heap->guard_skips = (uint8_t)lm_hash((uintptr_t)now_ms ^ heap->tag, GUARD_SKIP_BITS);
+  heap->guards_soon = true;
+}
+
 static void tick_and_drain(struct lm_heap *heap, const struct effort *effort) {
   if (heap->ticks) return;
   lm_heap_enter(heap);
@@ -151,6 +161,7 @@ static void tick_and_drain(struct lm_heap *heap, const struct effort *effort) {
   if (heap->ends_kept || heap->turns_pools || heap->visits_others) go_on(heap, now_ms, effort);
   lm_holes_tick_heap(heap, now_ms - heap->watch.seen_ms);
   if (effort->lets_watch || now_ms != heap->watch.seen_ms) lm_watch_clock(heap, now_ms);
+  plan_guard(heap, now_ms);
   heap->ticks = false;
   lm_heap_leave(heap);
 }

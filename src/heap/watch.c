@@ -103,6 +103,12 @@ bool lm_watch_free(struct lm_heap *heap) {
   return false;
 }
 
+void lm_watch_call_all(void) {
+  struct lm_heap *heap = lm_load_acquire(&lm_heaps_made);
+  for (; heap != NULL; heap = heap->next_made)
+    lm_store_relaxed(&heap->free_tag, LM_TAG_NO_HEAP);
+}
+
 void lm_watch_large(struct lm_heap *heap) {
   if (lm_watches(heap) || heap->watch.counts_all_frees) return;
   lm_heap_enter(heap);

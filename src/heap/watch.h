@@ -28,6 +28,9 @@ void lm_watch_closely(struct lm_heap *heap);
 bool lm_watch_free(struct lm_heap *heap);
 void lm_watch_malloc(struct lm_heap *heap);
 
+/* From any thread: the next frees of all threads look at the clock. */
+void lm_watch_call_all(void);
+
 /* A large block has gone to its pool: a thread that only frees such must see the clock, too. */
 void lm_watch_large(struct lm_heap *heap);
 

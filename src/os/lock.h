@@ -22,6 +22,7 @@ enum lm_lock_rank {
   LM_RANK_HUGE,      /* the table of huge blocks */
   LM_RANK_POOL,      /* the regions of one pool */
   LM_RANK_PROFILE,   /* the samples of a profile */
+  LM_RANK_SAMPLED,   /* which places for sampled guarded blocks wait */
   LM_RANK_META,      /* memory for our own records */
   LM_RANK_MAPPINGS,  /* mappings kept for the next huge blocks */
   LM_RANK_TAGS,      /* which regions there are, against giving up the table of tags */

@@ -112,6 +112,29 @@ void lm_misuse_write_past_end(const void *address, size_t size) {
   lm_panic(&text);
 }
 
+void lm_misuse_access(const void *address, const void *block, size_t size, bool freed) {
+  LM_TEXT(text, LINE_BYTES);
+  uintptr_t place = (uintptr_t)address, start = (uintptr_t)block;
+  lm_text_string(&text, freed           ? "loam: access after free at "
+                        : place < start ? "loam: access before the start at "
+                                        : "loam: access past the end at ");
+  lm_text_address(&text, place);
+  lm_text_string(&text, " of block ");
+  lm_text_address(&text, start);
+  lm_text_string(&text, " of ");
+  lm_text_number(&text, size);
+  lm_text_string(&text, " bytes");
+  lm_panic(&text);
+}
+
+void lm_misuse_print_place(uintptr_t address) {
+  LM_TEXT(text, LINE_BYTES);
+  lm_text_string(&text, "loam:   ");
+  add_module(&text, (void *)address);
+  lm_text_char(&text, '\n');
+  lm_os_write(2, text.bytes, text.length);
+}
+
 void lm_misuse_wrong_size(const void *address, size_t size, void *caller) {
   LM_TEXT(text, LINE_BYTES);
   lm_text_string(&text, "loam: wrong size ");

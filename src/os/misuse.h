@@ -16,9 +16,14 @@ LM_NORETURN void lm_misuse_write_after_free(const void *address);
 LM_NORETURN void lm_misuse_broken_link(size_t block_bytes);
 LM_NORETURN void lm_misuse_write_before_start(const void *address);
 LM_NORETURN void lm_misuse_write_past_end(const void *address, size_t size);
+/* An access that the system has stopped: near that block, or in it after it was freed. */
+LM_NORETURN void lm_misuse_access(const void *address, const void *block, size_t size, bool freed);
 /* A block of `kind`, as "new[]", given to what does not go with it. */
 LM_NORETURN void lm_misuse_mismatch(const void *address, const char *kind, const char *call,
                                     void *caller);
 LM_NORETURN void lm_misuse_wrong_size(const void *address, size_t size, void *caller);
+
+/* A line of a stack that is printed before one of these. */
+void lm_misuse_print_place(uintptr_t address);
 
 #endif

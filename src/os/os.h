@@ -58,12 +58,10 @@ void lm_os_refuse_huge(void *address, size_t size);
 /* Takes that back: from here on the system gives huge pages if it gives them to everybody. */
 void lm_os_accept_huge(void *address, size_t size);
 
-#if LM_HARDENED_GUARDS
-/* Whole pages that are not in use may not be accessed from here on, until that is taken back: then
- * they read as zero. Makes no mapping more; an errno where the system has nothing of the kind. */
+/* Whole pages may not be accessed from here on, until that is taken back: then they read as zero.
+ * Makes no mapping more; an errno where the system has nothing of the kind. */
 int lm_os_guard(void *address, size_t size);
 void lm_os_unguard(void *address, size_t size);
-#endif
 
 /* Readable and writable zero memory; ENOMEM where the system's rule says that there is not so much,
  * as for any mapping of the program's own. */
@@ -274,6 +272,12 @@ void lm_os_visit_code(lm_os_mapping_visitor *visit, void *context);
  * up to `count` of them. Returns how many. Does not allocate. By .eh_frame, where there is
  * something for the code and the processor is x86-64 or ARM64; else by frame pointers. */
 size_t lm_os_unwind(uintptr_t *callers, size_t count);
+/* The same of what a signal has interrupted, whose context the handler got: first where it was. */
+size_t lm_os_unwind_interrupted(const void *context, uintptr_t *callers, size_t count);
+/* From here on `report` is called for accesses of the program's to what may not be accessed; where
+ * it returns false, what would have come without it comes. Once; false if it cannot be. */
+typedef bool lm_os_access_reporter(void *address, const void *context);
+bool lm_os_on_access(lm_os_access_reporter *report);
 /* For fork. */
 extern struct lm_lock lm_unwind_lock;
 #endif

@@ -399,7 +399,6 @@ void lm_os_accept_huge(void *address, size_t size) {
     lm_os_advise_huge(address, size);
 }
 
-#if LM_HARDENED_GUARDS
 /* Since Linux 6.13; the C library's headers may be older. */
 #define ADVICE_GUARD 102
 #define ADVICE_UNGUARD 103
@@ -411,7 +410,6 @@ int lm_os_guard(void *address, size_t size) {
 void lm_os_unguard(void *address, size_t size) {
   lm_syscall6(SYS_madvise, (long)address, (long)size, ADVICE_UNGUARD, 0, 0, 0);
 }
-#endif
 
 int lm_os_map(size_t size, size_t alignment, void **result) {
   int protection = PROT_READ | PROT_WRITE;
@@ -692,6 +690,37 @@ void lm_os_close(int fd) { lm_syscall6(SYS_close, fd, 0, 0, 0, 0, 0); }
 bool lm_os_on_signal(int signal, void (*handler)(int)) {
   struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART | SA_ONSTACK};
   return sigaction(signal, &action, NULL) == 0;
+}
+
+static lm_os_access_reporter *access_reporter;
+static struct sigaction action_without_reporter;
+
+/* As if there were no handler of ours. */
+static void pass_on(int signal, siginfo_t *info, void *context) {
+  const struct sigaction *action = &action_without_reporter;
+  if ((action->sa_flags & SA_SIGINFO) != 0) {
+    action->sa_sigaction(signal, info, context);
+  } else if (action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN) {
+    action->sa_handler(signal);
+  } else {
+    if (info->si_code <= 0 && action->sa_handler == SIG_IGN) return;
+    struct sigaction by_default = {.sa_handler = SIG_DFL};
+    sigaction(signal, &by_default, NULL);
+    /* What an instruction has brought about comes again with it; what was sent is sent again. */
+    if (info->si_code <= 0)
+      lm_syscall6(SYS_tgkill, lm_os_process_id(), lm_os_thread_id(), signal, 0, 0, 0);
+  }
+}
+
+static void on_access(int signal, siginfo_t *info, void *context) {
+  if (info->si_code <= 0 || !access_reporter(info->si_addr, context))
+    pass_on(signal, info, context);
+}
+
+bool lm_os_on_access(lm_os_access_reporter *report) {
+  struct sigaction action = {.sa_sigaction = on_access, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+  access_reporter = report;
+  return sigaction(SIGSEGV, &action, &action_without_reporter) == 0;
 }
 
 uint32_t lm_os_thread_id(void) { return (uint32_t)lm_syscall6(SYS_gettid, 0, 0, 0, 0, 0, 0); }

@@ -121,14 +121,12 @@ void lm_os_advise_huge(void *address, size_t size) { (void)address, (void)size; 
 void lm_os_refuse_huge(void *address, size_t size) { (void)address, (void)size; }
 void lm_os_accept_huge(void *address, size_t size) { (void)address, (void)size; }
 
-#if LM_HARDENED_GUARDS
 /* Pages could be without access, but would not read as zero again. */
 int lm_os_guard(void *address, size_t size) {
   (void)address, (void)size;
   return ENOSYS;
 }
 void lm_os_unguard(void *address, size_t size) { (void)address, (void)size; }
-#endif
 
 int lm_os_map(size_t size, size_t alignment, void **result) {
   if (lm_fault_here()) return ENOMEM;

@@ -1,4 +1,9 @@
 /* Who has called: the return addresses on the calling thread's stack. */
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE
+#endif
+#include <ucontext.h>
+
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "os/frames_linux.h"
@@ -117,6 +122,39 @@ static bool step_out(struct walk *walk, uintptr_t place) {
   return walk->pc > 1;
 }
 
+/* On from one function's frame, of which `place` is an instruction. */
+static size_t follow(struct walk *walk, uintptr_t place, uintptr_t *callers, size_t count) {
+  size_t found = 0;
+  walk->lowest = walk->stack;
+  walk->last_offset = lm_os.page_bytes - WORD_BYTES;
+  for (; found < count && step_out(walk, place); place = walk->pc - 1) callers[found++] = walk->pc;
+  return found;
+}
+
+size_t lm_os_unwind_interrupted(const void *context, uintptr_t *callers, size_t count) {
+  const mcontext_t *machine = &((const ucontext_t *)context)->uc_mcontext;
+  struct walk walk = {.link = 0};
+#if defined(__x86_64__)
+  walk.pc = (uintptr_t)machine->gregs[REG_RIP];
+  walk.stack = (uintptr_t)machine->gregs[REG_RSP];
+  walk.frame = (uintptr_t)machine->gregs[REG_RBP];
+#elif defined(__i386__)
+  walk.pc = (uintptr_t)machine->gregs[REG_EIP];
+  walk.stack = (uintptr_t)machine->gregs[REG_ESP];
+  walk.frame = (uintptr_t)machine->gregs[REG_EBP];
+#elif defined(__aarch64__)
+  walk.pc = machine->pc;
+  walk.stack = machine->sp;
+  walk.frame = machine->regs[29];
+  walk.link = machine->regs[30];
+#else
+  (void)machine;
+#endif
+  if (count == 0 || walk.pc == 0) return 0;
+  callers[0] = walk.pc;
+  return 1 + follow(&walk, walk.pc, callers + 1, count - 1);
+}
+
 LM_NOINLINE size_t lm_os_unwind(uintptr_t *callers, size_t count) {
   struct walk walk = {.link = 0};
 #if defined(__x86_64__)
@@ -129,11 +167,6 @@ LM_NOINLINE size_t lm_os_unwind(uintptr_t *callers, size_t count) {
   walk.frame = walk.stack = (uintptr_t)__builtin_frame_address(0);
   walk.pc = (uintptr_t)LM_CALLER();
 #endif
-  walk.lowest = walk.stack;
   walk.page = walk.stack & ~(uintptr_t)(lm_os.page_bytes - 1); /* this call's */
-  walk.last_offset = lm_os.page_bytes - WORD_BYTES;
-  size_t found = 0;
-  for (uintptr_t place = walk.pc; found < count && step_out(&walk, place); place = walk.pc - 1)
-    callers[found++] = walk.pc;
-  return found;
+  return follow(&walk, walk.pc, callers, count);
 }
