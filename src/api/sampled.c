@@ -33,7 +33,7 @@ struct slot {
   bool by_protection; /* some of its pages may be protected: there were no guards for them */
   struct stack taken, freed;
 };
-enum { NEVER_HELD, HELD, GIVEN_BACK };
+enum { SLOT_NEW, SLOT_HELD, SLOT_WAITS };
 
 static struct slot slots[SLOT_COUNT];
 /* Under the lock: the slots without a block, a ring, of which the one that waited longest is taken
@@ -82,7 +82,7 @@ static void print_stack(const char *what, const struct stack *stack) {
 static LM_COLD void print_history(const struct slot *slot, const char *what,
                                   const struct stack *now) {
   print_stack("the block was taken", &slot->taken);
-  if (lm_load_relaxed(&slot->state) == GIVEN_BACK) print_stack("it was freed", &slot->freed);
+  if (lm_load_relaxed(&slot->state) == SLOT_WAITS) print_stack("it was freed", &slot->freed);
   print_stack(what, now);
 }
 
@@ -189,7 +189,7 @@ void *lm_sampled_take(size_t size, bool clear) {
   slot->size = (uint32_t)size;
   fill_around(slot);
   note_stack(&slot->taken);
-  lm_store_release(&slot->state, HELD);
+  lm_store_release(&slot->state, SLOT_HELD);
   return clear ? memset(slot->block, 0, size) : slot->block;
 }
 
@@ -222,9 +222,9 @@ static void check_around(const struct slot *slot) {
 static struct slot *find_held(const void *address, const char *call, void *caller) {
   struct slot *slot = slot_of(address);
   uint32_t state = lm_load_acquire(&slot->state);
-  if (LM_LIKELY(state == HELD && address == slot->block)) return slot;
-  if (state != NEVER_HELD) print_history_at_call(slot, "it was given to a call again");
-  if (state == GIVEN_BACK && address == slot->block && strcmp(call, "free") == 0)
+  if (LM_LIKELY(state == SLOT_HELD && address == slot->block)) return slot;
+  if (state != SLOT_NEW) print_history_at_call(slot, "it was given to a call again");
+  if (state == SLOT_WAITS && address == slot->block && strcmp(call, "free") == 0)
     lm_misuse_double_free(address, caller);
   lm_misuse_not_a_start(address, call, caller);
 }
@@ -238,8 +238,8 @@ size_t lm_sampled_size(const void *address, const char *call, void *caller) {
 void lm_sampled_end(void *address, void *caller) {
   struct slot *slot = find_held(address, "free", caller);
   check_around(slot);
-  uint32_t held = HELD;
-  if (!lm_cas_release(&slot->state, &held, GIVEN_BACK)) lm_misuse_double_free(address, caller);
+  uint32_t held = SLOT_HELD;
+  if (!lm_cas_release(&slot->state, &held, SLOT_WAITS)) lm_misuse_double_free(address, caller);
   note_stack(&slot->freed);
   close_pages(slot, first_page(slot), page_bytes(slot));
   let_wait(slot);
@@ -264,8 +264,8 @@ static const struct slot *slot_near(const char *address) {
   size_t in_page = (uintptr_t)address & (lm_os.page_bytes - 1);
   if (address < slot_start(slot) + slot_bytes() || slot == &slots[SLOT_COUNT - 1]) return slot;
   const struct slot *next = slot + 1;
-  bool has_next = lm_load_relaxed(&next->state) == HELD && first_page(next) == slot_start(next);
-  bool has_this = lm_load_relaxed(&slot->state) == HELD &&
+  bool has_next = lm_load_relaxed(&next->state) == SLOT_HELD && first_page(next) == slot_start(next);
+  bool has_this = lm_load_relaxed(&slot->state) == SLOT_HELD &&
                   first_page(slot) + page_bytes(slot) == slot_start(slot) + slot_bytes();
   return has_next && (!has_this || in_page >= lm_os.page_bytes / 2) ? next : slot;
 }
@@ -274,11 +274,11 @@ static LM_COLD bool report_access(void *address, const void *context) {
   if (!lm_sampled_holds(address)) return false;
   const struct slot *slot = slot_near(address);
   uint32_t state = lm_load_acquire(&slot->state);
-  if (state == NEVER_HELD) return false;
+  if (state == SLOT_NEW) return false;
   struct stack now = {.thread_id = lm_os_thread_id()};
   now.depth = lm_os_unwind_interrupted(context, now.callers, STACK_DEPTH);
   print_history(slot, "it was accessed", &now);
-  lm_misuse_access(address, slot->block, slot->size, state == GIVEN_BACK);
+  lm_misuse_access(address, slot->block, slot->size, state == SLOT_WAITS);
 }
 
 void lm_sampled_start_by_options(void) {
