@@ -126,7 +126,7 @@ const struct lm_layout_entry lm_layout[] = {
     FIELD("site", struct lm_profile_site, sample_count),
     FIELD("site", struct lm_profile_site, depth),
     FIELD("site", struct lm_profile_site, callers),
-    VALUE("site.depth_max", LM_PROFILE_DEPTH),
+    VALUE("site.depth_max", LM_UNWIND_DEPTH),
     VALUE("sample.bucket_count", 1 << LM_PROFILE_BUCKET_BITS),
     SIZE("sample", struct lm_profile_sample),
     FIELD("sample", struct lm_profile_sample, next),

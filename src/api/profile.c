@@ -44,6 +44,8 @@ struct lm_profile_window {
   uint32_t left[LM_CLASS_COUNT]; /* calls to the next sample, with it; 0: not known yet */
   uint32_t batch_counts[LM_CLASS_COUNT]; /* how many blocks the window takes at a time */
   uint16_t bin_sums[LM_CLASS_COUNT]; /* the heap's; not known where malloc has taken from its bin */
+  struct lm_walked_stacks walked;
+  struct lm_profile_site *site; /* of the stack that was walked last */
 };
 
 /* ---- The window ---- */
@@ -115,11 +117,17 @@ static void *take_in_profile(size_t size, bool clear) {
   return NULL;
 }
 
-static LM_NOINLINE struct lm_profile_sample *begin_sample(const struct lm_profile_window *window,
+/* Where the thread is. NULL if that is lost. */
+static struct lm_profile_site *this_site(struct lm_profile_window *window) {
+  uintptr_t callers[LM_UNWIND_DEPTH];
+  if (lm_os_unwind_again(&window->walked) && window->site != NULL) return window->site;
+  window->site = lm_profile_find_site(callers, lm_os_walked(&window->walked, callers));
+  return window->site;
+}
+
+static LM_NOINLINE struct lm_profile_sample *begin_sample(struct lm_profile_window *window,
                                                           size_t bytes) {
-  uintptr_t callers[LM_PROFILE_DEPTH];
-  size_t depth = lm_os_unwind(callers, LM_PROFILE_DEPTH);
-  struct lm_profile_sample *sample = lm_profile_new_sample(callers, depth);
+  struct lm_profile_sample *sample = lm_profile_new_sample(this_site(window));
   if (sample == NULL) return NULL;
   double weight = lm_chance_weight((double)bytes / window->bytes);
   sample->bytes = bytes;

@@ -264,7 +264,8 @@ static const struct slot *slot_near(const char *address) {
   size_t in_page = (uintptr_t)address & (lm_os.page_bytes - 1);
   if (address < slot_start(slot) + slot_bytes() || slot == &slots[SLOT_COUNT - 1]) return slot;
   const struct slot *next = slot + 1;
-  bool has_next = lm_load_relaxed(&next->state) == SLOT_HELD && first_page(next) == slot_start(next);
+  bool has_next = lm_load_relaxed(&next->state) == SLOT_HELD &&
+                  first_page(next) == slot_start(next);
   bool has_this = lm_load_relaxed(&slot->state) == SLOT_HELD &&
                   first_page(slot) + page_bytes(slot) == slot_start(slot) + slot_bytes();
   return has_next && (!has_this || in_page >= lm_os.page_bytes / 2) ? next : slot;

@@ -160,8 +160,10 @@ static void tick_and_drain(struct lm_heap *heap, const struct effort *effort) {
   lm_spares_give_surplus(heap, effort->spare_count);
   if (heap->ends_kept || heap->turns_pools || heap->visits_others) go_on(heap, now_ms, effort);
   lm_holes_tick_heap(heap, now_ms - heap->watch.seen_ms);
-  if (effort->lets_watch || now_ms != heap->watch.seen_ms) lm_watch_clock(heap, now_ms);
-  plan_guard(heap, now_ms);
+  if (effort->lets_watch || now_ms != heap->watch.seen_ms) {
+    lm_watch_clock(heap, now_ms);
+    plan_guard(heap, now_ms);
+  }
   heap->ticks = false;
   lm_heap_leave(heap);
 }

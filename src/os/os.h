@@ -278,6 +278,35 @@ size_t lm_os_unwind_interrupted(const void *context, uintptr_t *callers, size_t 
  * it returns false, what would have come without it comes. Once; false if it cannot be. */
 typedef bool lm_os_access_reporter(void *address, const void *context);
 bool lm_os_on_access(lm_os_access_reporter *report);
+
+#define LM_UNWIND_DEPTH 64
+
+/* A function on a stack, with its registers when what it has called returns; `frame` only if it is
+ * used. */
+struct lm_stack_step {
+  uintptr_t pc, stack, frame;
+  /* Where `pc` and `frame` were read, from `stack`; or LM_FRAME_SAME: of `pc`, that it takes the
+   * callee's row to tell; of `frame`, that it is the callee's own. */
+  int16_t return_offset, frame_offset;
+  bool frame_used; /* its caller, or one further out, was found by `frame` */
+};
+
+/* Where a thread was when it was last asked, and room for the next time. Zero at first. */
+struct lm_walked_stacks {
+  struct lm_walked_stack {
+    struct lm_stack_step steps[1 + LM_UNWIND_DEPTH]; /* the first: lm_os_unwind_again */
+    size_t count;
+    bool whole; /* the last step has no caller */
+  } stacks[2];
+  uint32_t newest; /* which of them was the last one */
+};
+
+/* The same, where what the thread's last walk has found, and is still there, is only compared. True
+ * if all of it is the same again. */
+bool lm_os_unwind_again(struct lm_walked_stacks *walked);
+/* The return addresses that it found, the innermost first, which are loam's own: LM_UNWIND_DEPTH of
+ * them at most. Returns how many. */
+size_t lm_os_walked(const struct lm_walked_stacks *walked, uintptr_t *callers);
 /* For fork. */
 extern struct lm_lock lm_unwind_lock;
 #endif

@@ -2,6 +2,7 @@
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE
 #endif
+#include <string.h>
 #include <ucontext.h>
 
 #include "base/atomic.h"
@@ -57,6 +58,8 @@ struct walk {
   uintptr_t lowest;           /* of the stack */
   uintptr_t page;             /* the last one found readable */
   uintptr_t last_offset;      /* of a word in a page */
+  bool went_by_frame;         /* in the last step */
+  bool has_ended;             /* there is no further one */
 };
 
 static LM_NOINLINE bool find_page(struct walk *walk, uintptr_t address) {
@@ -67,11 +70,14 @@ static LM_NOINLINE bool find_page(struct walk *walk, uintptr_t address) {
   return true;
 }
 
+/* Whether a word can be read there. */
+LM_INLINE bool is_on_stack(struct walk *walk, uintptr_t address) {
+  return LM_LIKELY(address - walk->page <= walk->last_offset) || find_page(walk, address);
+}
+
 /* A word of the stack; false if there is none at that address. */
 LM_INLINE bool read_word(struct walk *walk, uintptr_t address, uintptr_t *word) {
-  if (LM_UNLIKELY(address % WORD_BYTES != 0)) return false;
-  if (LM_UNLIKELY(address - walk->page > walk->last_offset) && !find_page(walk, address))
-    return false;
+  if (LM_UNLIKELY(address % WORD_BYTES != 0) || !is_on_stack(walk, address)) return false;
   *word = *(const uintptr_t *)address;
   return true;
 }
@@ -102,10 +108,13 @@ static uintptr_t without_signature(uintptr_t address) {
 }
 
 /* On to the caller. `place` is an instruction of the function: the one that calls. */
-static bool step_out(struct walk *walk, uintptr_t place) {
+static bool step_out(struct walk *walk, uintptr_t place, struct lm_stack_step *step) {
   struct lm_frame_row row = row_at(place);
   uintptr_t end, from, pc = walk->link, frame = walk->frame;
-  if (!find_end(walk, &row, &end)) return false;
+  if (!find_end(walk, &row, &end)) {
+    walk->has_ended = row.kind == LM_FRAME_LAST;
+    return false;
+  }
   /* A frame has a size, but for one that has nothing on the stack as yet. */
   if (end < walk->stack || (end == walk->stack && walk->link == 0)) return false;
   from = row.kind == LM_FRAME_INDIRECT ? walk->frame : end;
@@ -119,21 +128,42 @@ static bool step_out(struct walk *walk, uintptr_t place) {
   walk->stack = end;
   walk->frame = frame;
   walk->link = 0;
+  walk->went_by_frame = row.kind != LM_FRAME_STACK;
+  bool by_stack = row.kind != LM_FRAME_INDIRECT;
+  *step = (struct lm_stack_step){walk->pc, end, frame, by_stack ? row.return_offset : LM_FRAME_SAME,
+                                 row.pointer_offset, false};
   return walk->pc > 1;
+}
+
+/* Where the calling function itself is. */
+LM_INLINE void begin_walk(struct walk *walk) {
+#if defined(__x86_64__)
+  __asm__ volatile("leaq 0(%%rip), %0\n\tmovq %%rsp, %1\n\tmovq %%rbp, %2"
+                   : "=&r"(walk->pc), "=&r"(walk->stack), "=r"(walk->frame));
+#elif defined(__aarch64__)
+  __asm__ volatile("adr %0, .\n\tmov %1, sp\n\tmov %2, x29\n\tmov %3, x30"
+                   : "=&r"(walk->pc), "=&r"(walk->stack), "=&r"(walk->frame), "=r"(walk->link));
+#else
+  walk->frame = walk->stack = (uintptr_t)__builtin_frame_address(0);
+  walk->pc = (uintptr_t)LM_CALLER();
+#endif
+  walk->lowest = walk->stack;
+  walk->page = walk->stack & ~(uintptr_t)(lm_os.page_bytes - 1); /* this call's */
+  walk->last_offset = lm_os.page_bytes - WORD_BYTES;
 }
 
 /* On from one function's frame, of which `place` is an instruction. */
 static size_t follow(struct walk *walk, uintptr_t place, uintptr_t *callers, size_t count) {
   size_t found = 0;
-  walk->lowest = walk->stack;
-  walk->last_offset = lm_os.page_bytes - WORD_BYTES;
-  for (; found < count && step_out(walk, place); place = walk->pc - 1) callers[found++] = walk->pc;
+  struct lm_stack_step step;
+  for (; found < count && step_out(walk, place, &step); place = walk->pc - 1)
+    callers[found++] = walk->pc;
   return found;
 }
 
 size_t lm_os_unwind_interrupted(const void *context, uintptr_t *callers, size_t count) {
   const mcontext_t *machine = &((const ucontext_t *)context)->uc_mcontext;
-  struct walk walk = {.link = 0};
+  struct walk walk = {.link = 0, .last_offset = lm_os.page_bytes - WORD_BYTES};
 #if defined(__x86_64__)
   walk.pc = (uintptr_t)machine->gregs[REG_RIP];
   walk.stack = (uintptr_t)machine->gregs[REG_RSP];
@@ -150,6 +180,7 @@ size_t lm_os_unwind_interrupted(const void *context, uintptr_t *callers, size_t 
 #else
   (void)machine;
 #endif
+  walk.lowest = walk.stack;
   if (count == 0 || walk.pc == 0) return 0;
   callers[0] = walk.pc;
   return 1 + follow(&walk, walk.pc, callers + 1, count - 1);
@@ -157,16 +188,104 @@ size_t lm_os_unwind_interrupted(const void *context, uintptr_t *callers, size_t 
 
 LM_NOINLINE size_t lm_os_unwind(uintptr_t *callers, size_t count) {
   struct walk walk = {.link = 0};
-#if defined(__x86_64__)
-  __asm__ volatile("leaq 0(%%rip), %0\n\tmovq %%rsp, %1\n\tmovq %%rbp, %2"
-                   : "=&r"(walk.pc), "=&r"(walk.stack), "=r"(walk.frame));
-#elif defined(__aarch64__)
-  __asm__ volatile("adr %0, .\n\tmov %1, sp\n\tmov %2, x29\n\tmov %3, x30"
-                   : "=&r"(walk.pc), "=&r"(walk.stack), "=&r"(walk.frame), "=r"(walk.link));
-#else
-  walk.frame = walk.stack = (uintptr_t)__builtin_frame_address(0);
-  walk.pc = (uintptr_t)LM_CALLER();
-#endif
-  walk.page = walk.stack & ~(uintptr_t)(lm_os.page_bytes - 1); /* this call's */
+  begin_walk(&walk);
   return follow(&walk, walk.pc, callers, count);
+}
+
+/* ---- What the thread's last walk has found ---- */
+
+/* A further step goes by the frame pointer that steps[index] has found. */
+static void note_frame_used(struct lm_stack_step *steps, size_t index, uintptr_t frame) {
+  for (;; index--) {
+    steps[index].frame = frame;
+    steps[index].frame_used = true;
+    if (index == 0 || steps[index].frame_offset != LM_FRAME_SAME) return;
+  }
+}
+
+/* Whether the registers are what they were at a step of the last walk, and at which one. Frames are
+ * in the order of their addresses: those before `*index` are below. */
+LM_INLINE bool find_again(const struct walk *walk, const struct lm_walked_stack *last,
+                          size_t *index) {
+  while (*index < last->count && last->steps[*index].stack < walk->stack) ++*index;
+  if (*index == last->count) return false;
+  const struct lm_stack_step *step = &last->steps[*index];
+  return step->stack == walk->stack && step->pc == walk->pc &&
+         (!step->frame_used || step->frame == walk->frame);
+}
+
+LM_INLINE uintptr_t frame_place(const struct lm_stack_step *step) {
+  return step->stack + (uintptr_t)(intptr_t)step->frame_offset;
+}
+
+/* Whether all that was read for the step is there again. */
+LM_INLINE bool can_repeat(struct walk *walk, const struct lm_stack_step *step) {
+  uintptr_t place = step->stack + (uintptr_t)(intptr_t)step->return_offset;
+  if (step->return_offset == LM_FRAME_SAME || !is_on_stack(walk, place)) return false;
+  if (without_signature(*(const uintptr_t *)place) != step->pc) return false;
+  if (LM_LIKELY(!step->frame_used) || step->frame_offset == LM_FRAME_SAME) return true;
+  place = frame_place(step);
+  return is_on_stack(walk, place) && *(const uintptr_t *)place == step->frame;
+}
+
+/* Makes steps that the last walk has made, from `then` on, as long as they are the same, without
+ * their rows. Returns how many. */
+static size_t walk_again(struct walk *walk, const struct lm_stack_step *then, size_t count) {
+  size_t i = 0, found = 0; /* found: the frame pointer, by the step before */
+  for (; i < count && can_repeat(walk, &then[i]); i++)
+    if (then[i].frame_offset != LM_FRAME_SAME) found = i + 1;
+  if (found != 0 && !read_word(walk, frame_place(&then[found - 1]), &walk->frame)) return 0;
+  if (i == 0) return 0;
+  walk->pc = then[i - 1].pc;
+  walk->stack = then[i - 1].stack;
+  return i;
+}
+
+/* Makes the steps of the last walk that can be made again; `*index` is one that it may go on with.
+ * Returns how many there are. */
+LM_INLINE size_t repeat(struct walk *walk, const struct lm_walked_stack *last, size_t *index,
+                        struct lm_walked_stack *stack) {
+  if (!find_again(walk, last, index)) return 0;
+  if (last->steps[*index].frame_used) note_frame_used(stack->steps, stack->count - 1, walk->frame);
+  const struct lm_stack_step *then = &last->steps[++*index];
+  size_t most = lm_min(last->count - *index, LM_UNWIND_DEPTH + 1 - stack->count);
+  size_t count = walk_again(walk, then, most);
+  memcpy(&stack->steps[stack->count], then, count * sizeof *then);
+  *index += count;
+  stack->count += count;
+  walk->has_ended = *index == last->count && last->whole;
+  return count;
+}
+
+/* Fills the rest of `stack`, which begins as the walk does. True if it is the last one again. */
+static bool walk_up(struct walk *walk, const struct lm_walked_stack *last,
+                    struct lm_walked_stack *stack) {
+  size_t index = 0, count = 1 + repeat(walk, last, &index, stack);
+  while (!walk->has_ended && stack->count <= LM_UNWIND_DEPTH) {
+    uintptr_t place = stack->count == 1 ? walk->pc : walk->pc - 1, frame = walk->frame;
+    if (!step_out(walk, place, &stack->steps[stack->count])) break;
+    if (walk->went_by_frame) note_frame_used(stack->steps, stack->count - 1, frame);
+    stack->count++;
+    repeat(walk, last, &index, stack);
+  }
+  stack->whole = walk->has_ended;
+  return count == last->count && count == stack->count;
+}
+
+LM_NOINLINE bool lm_os_unwind_again(struct lm_walked_stacks *walked) {
+  const struct lm_walked_stack *last = &walked->stacks[walked->newest];
+  struct lm_walked_stack *stack = &walked->stacks[1 - walked->newest];
+  struct walk walk = {.link = 0};
+  begin_walk(&walk);
+  stack->steps[0] = (struct lm_stack_step){walk.pc,       walk.stack,    walk.frame,
+                                           LM_FRAME_SAME, LM_FRAME_SAME, false};
+  stack->count = 1;
+  walked->newest = 1 - walked->newest;
+  return walk_up(&walk, last, stack);
+}
+
+size_t lm_os_walked(const struct lm_walked_stacks *walked, uintptr_t *callers) {
+  const struct lm_walked_stack *stack = &walked->stacks[walked->newest];
+  for (size_t i = 1; i < stack->count; i++) callers[i - 1] = stack->steps[i].pc;
+  return stack->count - 1;
 }

@@ -12,8 +12,9 @@ static double logarithm(double number) {
   bits = (bits & (((uint64_t)1 << 52) - 1)) | (uint64_t)1023 << 52;
   memcpy(&number, &bits, sizeof bits);
   if (number > 1.41421356) number /= 2, power++;
-  double t = (number - 1) / (number + 1), square = t * t, sum = 0;
-  for (int i = 15; i >= 1; i -= 2) sum = sum * square + 1.0 / i;
+  double t = (number - 1) / (number + 1), square = t * t, sum = 1.0 / 15;
+  static const double others[] = {1.0 / 13, 1.0 / 11, 1.0 / 9, 1.0 / 7, 1.0 / 5, 1.0 / 3, 1};
+  for (int i = 0; i < 7; i++) sum = sum * square + others[i];
   return power * of_2 + 2 * t * sum;
 }
 
@@ -24,7 +25,8 @@ static double one_less_exponential(double x) {
   if (x > 64) return 1;
   for (; x > 0.5; x /= 2) doublings++;
   double sum = 0;
-  for (int i = 14; i >= 1; i--) sum = (1 - sum) * x / i;
+  /* Of most blocks, which are small, the first terms are all that counts. */
+  for (int i = x < 1.0 / 64 ? 5 : 14; i >= 1; i--) sum = (1 - sum) * x / i;
   for (; doublings > 0; doublings--) sum *= 2 - sum;
   return sum;
 }

@@ -8,7 +8,7 @@
 
 #define PART_BYTES 4096
 #define LINE_MAX_BYTES 2048 /* of any line: the longest are those of sites */
-_Static_assert(LINE_MAX_BYTES > 64 + LM_PROFILE_DEPTH * 19, "a line has room for its addresses");
+_Static_assert(LINE_MAX_BYTES > 64 + LM_UNWIND_DEPTH * 19, "a line has room for its addresses");
 
 struct profile_output {
   struct lm_text text;

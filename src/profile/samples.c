@@ -52,6 +52,13 @@ static struct lm_profile_site *find_site(const uintptr_t *callers, size_t depth)
   return make_site(bucket, callers, depth);
 }
 
+struct lm_profile_site *lm_profile_find_site(const uintptr_t *callers, size_t depth) {
+  lm_lock_take(&lm_profile_lock);
+  struct lm_profile_site *site = find_site(callers, depth);
+  lm_lock_free(&lm_profile_lock);
+  return site;
+}
+
 /* ---- Sums ---- */
 
 static void add_sample(struct lm_profile_sum *sum, const struct lm_profile_sample *sample) {
@@ -115,9 +122,8 @@ static void make_samples(void) {
   if (made != NULL) made_sample_count += SAMPLES_AT_ONCE;
 }
 
-struct lm_profile_sample *lm_profile_new_sample(const uintptr_t *callers, size_t depth) {
+struct lm_profile_sample *lm_profile_new_sample(struct lm_profile_site *site) {
   lm_lock_take(&lm_profile_lock);
-  struct lm_profile_site *site = find_site(callers, depth);
   if (unused_samples == NULL) make_samples();
   struct lm_profile_sample *sample = site != NULL ? unused_samples : NULL;
   if (sample != NULL) {

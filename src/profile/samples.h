@@ -7,7 +7,6 @@
 #include "base/compiler.h"
 #include "os/lock.h"
 
-#define LM_PROFILE_DEPTH 64
 #define LM_PROFILE_SITES_MAX 65536
 #define LM_PROFILE_SAMPLES_MAX 1048576 /* that the program has */
 
@@ -70,9 +69,10 @@ extern struct lm_lock lm_profile_lock;
  * read without it by whoever has such a block, and was told of it since. */
 extern _Atomic(size_t) lm_profile_large_count;
 
-/* A sample, of a place that is known by its callers; NULL if it is lost. Then to be put in or
- * dropped. */
-struct lm_profile_sample *lm_profile_new_sample(const uintptr_t *callers, size_t depth);
+/* A place, by its callers. It stays for good. NULL if there is no memory for it. */
+struct lm_profile_site *lm_profile_find_site(const uintptr_t *callers, size_t depth);
+/* A sample of that place; NULL if it is lost, as if there is none. Then to be put in or dropped. */
+struct lm_profile_sample *lm_profile_new_sample(struct lm_profile_site *site);
 void lm_profile_drop_sample(struct lm_profile_sample *sample);
 /* What it stands for, and where it is, has been filled in. */
 void lm_profile_insert(struct lm_profile_sample *sample);

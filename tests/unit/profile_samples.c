@@ -4,7 +4,7 @@
 static char blocks[8];
 
 static void put_in(const uintptr_t *callers, size_t depth, void *block, uint64_t bytes) {
-  struct lm_profile_sample *sample = lm_profile_new_sample(callers, depth);
+  struct lm_profile_sample *sample = lm_profile_new_sample(lm_profile_find_site(callers, depth));
   CHECK(sample != NULL);
   sample->block = block;
   sample->shadow = NULL;
@@ -91,7 +91,7 @@ static void the_last_that_were_freed_are_remembered(void) {
 
 static void without_memory_a_sample_is_lost(void) {
   made_sample_count = LM_PROFILE_SAMPLES_MAX;
-  CHECK(lm_profile_new_sample(one, 2) == NULL);
+  CHECK(lm_profile_new_sample(lm_profile_find_site(one, 2)) == NULL);
   CHECK_EQ(lm_profile_totals.lost_count, 1);
 }
 
