@@ -1,16 +1,18 @@
 #!/bin/sh
 # Applies loam's patch to LLVM's sources as Debian has them, and configures LLVM with it:
 #
-#   integrations/llvm/check-patch.sh 14|19 FOLDER
+#   integrations/llvm/check-patch.sh 14|19|22 FOLDER
 #
-# FOLDER gets 100 to 160 MB of sources, packed, and up to 1 GB unpacked. Ends with 0 if LLVMSupport
+# FOLDER gets 100 to 200 MB of sources, packed, and up to 1 GB unpacked. Ends with 0 if LLVMSupport
 # is built with loam, and if what cannot work is refused.
 set -eu
-usage="usage: $0 14|19 FOLDER"
+usage="usage: $0 14|19|22 FOLDER"
 [ $# = 2 ] || { echo "$usage" >&2; exit 2; }
+archive=debian suite=bookworm
 case $1 in
     14) version=14.0.6 ;;
     19) version=19.1.7 ;;
+    22) version=22.1.8 archive=debian-security suite=bookworm-security ;;
     *) echo "$usage" >&2; exit 2 ;;
 esac
 major=$1
@@ -22,8 +24,8 @@ folder=$(cd "$2" && pwd)
 # Its own list of sources: the machine's stays as it is.
 cat >"$folder/sources/llvm.sources" <<END
 Types: deb-src
-URIs: http://deb.debian.org/debian
-Suites: bookworm
+URIs: http://deb.debian.org/$archive
+Suites: $suite
 Components: main
 Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
 END
