@@ -21,6 +21,7 @@ mod record; // verb: record what a program takes and frees
 mod recording; // recordings of what programs allocate
 mod replace; // files that take the place of others
 mod run; // verb: run a program on loam
+mod spelling; // what was meant by a mistyped word
 mod stats; // verb: figures of a process
 mod top; // verb: the same, live
 mod trace; // verb: say what a recording holds

@@ -129,6 +129,58 @@ fn the_memory_over_time_of_one_run_is_kept() {
 }
 
 #[test]
+fn a_mistyped_row_gets_a_suggestion() {
+    let workshop = Workshop::new();
+    let bench = checkout(&workshop, ROWS);
+    let named = |name: &str, said: &str| {
+        let mut suite = loam();
+        suite.args(["bench", "suite", "--suite"]).arg(&bench).arg(name);
+        suite.assert().code(2).stderr(format!("loam: no row {name}{said}\n"));
+    };
+    named("plian", "; did you mean 'plain'?");
+    named("secnd", "; did you mean 'second'?");
+    named("another", ": there are plain, prepared, unprepared, missing");
+}
+
+#[test]
+fn a_suite_can_be_measured_in_parts() {
+    let workshop = Workshop::new();
+    let [first, second, whole] = ["1.json", "2.json", "whole.json"].map(|name| workshop.path(name));
+    suite(&workshop, &["plain"]);
+    std::fs::copy(workshop.path("results.json"), &first).expect("a copy");
+    suite(&workshop, &["second"]);
+    std::fs::copy(workshop.path("results.json"), &second).expect("a copy");
+    let page = workshop.path("page.html");
+    let merge = |files: [&PathBuf; 2]| {
+        let mut report = loam();
+        report.args(["bench", "report", "--merge"]).arg(&whole).arg("--html").arg(&page);
+        report.args(files);
+        report
+    };
+    merge([&first, &second])
+        .assert()
+        .success()
+        .stdout(contains("suite plain").or(contains(" plain\n")).and(contains(" second\n")));
+    let text = std::fs::read_to_string(&whole).expect("results");
+    let merged: Value = serde_json::from_str(&text).expect("JSON");
+    let names: Vec<_> =
+        merged["rows"].as_array().expect("rows").iter().map(|row| &row["name"]).collect();
+    assert_eq!(names, ["plain", "prepared", "unprepared", "missing"]);
+    assert_eq!(merged["parts"].as_array().expect("parts").len(), 2);
+    assert!(page.exists());
+    let other = std::fs::read_to_string(&second)
+        .expect("results")
+        .replace("\"processor\":\"", "\"processor\":\"Other ");
+    std::fs::write(&second, other).expect("a file");
+    std::fs::remove_file(&whole).expect("a file");
+    merge([&first, &second]).assert().code(2).stderr(
+        predicate::str::is_match(r"^loam: cannot merge [^\n]+: another processor: Other [^\n]+\n$")
+            .expect("valid"),
+    );
+    assert!(!whole.exists());
+}
+
+#[test]
 fn a_suite_with_a_mistake_is_one_line() {
     let refused = |rows: &str, text: &str| {
         let workshop = Workshop::new();

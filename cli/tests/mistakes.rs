@@ -29,6 +29,7 @@ fn mistyped_verbs_flags_and_values_get_a_suggestion() {
         (&["run", "--stat", "true"], "did you mean '--stats'?"),
         (&["verify", "--jsn", "true"], "did you mean '--json'?"),
         (&["bench", "--run", "3", "--", "true"], "did you mean '--runs'?"),
+        (&["verify", "--rnu", "true"], "did you mean '--run'?"),
         (&["graft", "--dry_run", "x"], "did you mean '--dry-run'?"),
         (&["completions", "bsh"], "did you mean 'bash'?"),
         (&["true", "-x"], "did you mean 'loam run true -x'?"),
@@ -89,6 +90,8 @@ fn a_shared_library_is_not_called_a_program() {
     complains(&["verify", library], &["is a shared library, not a program"]);
     let run = loam().args(["run", library]).assert().code(125);
     run.stderr(one_line().and(contains("is a shared library")));
+    let own = loam().arg("run").arg(common::library()).assert().code(125);
+    own.stderr(one_line().and(contains("is a shared library")));
 }
 
 #[test]

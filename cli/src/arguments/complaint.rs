@@ -1,5 +1,6 @@
 //! What was mistyped, in one line that says what to type instead.
 
+use crate::spelling::meant;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::ffi::OsString;
 
@@ -23,7 +24,7 @@ fn way_out(error: &clap::Error, words: &[OsString], definition: &clap::Command) 
     if is_program(error, &words) {
         return format!("did you mean 'loam run {}'?", words.join(" "));
     }
-    match (similar(error, definition), dashes_missing(error, &words)) {
+    match (similar(error, &words, definition), dashes_missing(error, &words)) {
         (Some(similar), Some(dashes)) => format!("did you mean '{similar}'? Or {dashes}"),
         (Some(similar), None) => format!("did you mean '{similar}'?"),
         (None, Some(dashes)) => dashes,
@@ -32,11 +33,10 @@ fn way_out(error: &clap::Error, words: &[OsString], definition: &clap::Command) 
 }
 
 /// What may have been meant.
-fn similar(error: &clap::Error, definition: &clap::Command) -> Option<String> {
+fn similar(error: &clap::Error, words: &[String], definition: &clap::Command) -> Option<String> {
     let verb_of = |command: &clap::Command, kind| {
         let ContextValue::String(typed) = error.get(kind)? else { return None };
-        let mut names = command.get_subcommands().map(|verb| verb.get_name());
-        names.find(|name| is_like(name, typed)).map(str::to_owned)
+        meant(typed, command.get_subcommands().map(|verb| verb.get_name())).map(str::to_owned)
     };
     [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg, ContextKind::SuggestedValue]
         .into_iter()
@@ -44,12 +44,15 @@ fn similar(error: &clap::Error, definition: &clap::Command) -> Option<String> {
         .or_else(|| verb_of(definition, ContextKind::InvalidSubcommand))
         // A mistyped verb of bench is taken for an argument.
         .or_else(|| verb_of(definition.find_subcommand("bench")?, ContextKind::InvalidArg))
+        .or_else(|| similar_flag(error, definition.find_subcommand(words.first()?)?))
 }
 
-/// Whether so few letters are wrong that it was mistyped.
-fn is_like(name: &str, typed: &str) -> bool {
-    const LETTERS_TO_A_MISTAKE: usize = 3;
-    strsim::osa_distance(name, typed) <= (name.len() / LETTERS_TO_A_MISTAKE).max(1)
+/// Of the verb's flags. Clap does not see two letters that have changed places in a short one.
+fn similar_flag(error: &clap::Error, verb: &clap::Command) -> Option<String> {
+    let ContextValue::String(typed) = error.get(ContextKind::InvalidArg)? else { return None };
+    let typed = typed.strip_prefix("--")?;
+    let flags = verb.get_arguments().filter_map(|argument| argument.get_long());
+    meant(typed, flags).map(|flag| format!("--{flag}"))
 }
 
 /// The first of what clap has found to be like what was typed.
@@ -80,19 +83,4 @@ fn dashes_missing(error: &clap::Error, words: &[String]) -> Option<String> {
 fn is_program(error: &clap::Error, words: &[String]) -> bool {
     error.kind() == ErrorKind::InvalidSubcommand
         && words.first().is_some_and(|word| crate::process::launch::find(word.as_ref()).is_ok())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn few_wrong_letters_are_a_mistake_and_other_words_are_not() {
-        for (name, typed) in [("run", "rnu"), ("verify", "verfiy"), ("suite", "suit")] {
-            assert!(is_like(name, typed), "{typed}");
-        }
-        for (name, typed) in [("man", "make"), ("run", "ls"), ("graft", "git")] {
-            assert!(!is_like(name, typed), "{typed}");
-        }
-    }
 }

@@ -217,6 +217,11 @@ pub struct BenchReportArguments {
     #[command(flatten)]
     pub export: ExportArguments,
 
+    /// Take the files as parts of one measurement, and write it to MERGED: a row that several of
+    /// them hold is the last one's
+    #[arg(long, value_name = "MERGED", value_hint = ValueHint::FilePath)]
+    pub merge: Option<PathBuf>,
+
     /// Compare the verdicts with those of another run of the same rows
     #[arg(long, value_name = "OTHER", value_hint = ValueHint::FilePath)]
     pub agree: Option<PathBuf>,

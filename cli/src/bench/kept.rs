@@ -3,12 +3,14 @@
 use crate::arguments::ExportArguments;
 use crate::bench::judge::baseline::baseline_of;
 use crate::bench::judge::comparison::Comparison;
+use crate::bench::judge::merge::merge;
 use crate::bench::judge::results::{Results, SCHEMA};
 use crate::bench::show::agreement;
 use crate::bench::show::export::{self, export};
 use crate::bench::show::form::Form;
 use crate::bench::show::markdown;
 use crate::bench::show::table::Style;
+use crate::replace;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use std::io::Write;
@@ -17,7 +19,7 @@ use std::path::{Path, PathBuf};
 /// What `report` does beside printing the table.
 #[derive(Debug, Default)]
 pub struct Request<'a> {
-    /// One or more; the table is printed of each.
+    /// One or more; the table is printed of each, unless they are merged.
     pub files: &'a [PathBuf],
     /// What else to write; for exactly one file.
     pub export: ExportArguments,
@@ -25,18 +27,28 @@ pub struct Request<'a> {
     pub baseline: Option<&'a str>,
     /// The checkout whose README and docs are to show these results.
     pub docs: Option<&'a Path>,
+    /// Where the files, put together as parts of one measurement, are written to.
+    pub merge: Option<&'a Path>,
     /// Another measurement of the same suite, to be held against the one file.
     pub agree: Option<&'a Path>,
 }
 
 /// Reads before it writes: if a file is wrong, nothing is printed or replaced.
 pub fn report(request: &Request) -> Result<()> {
-    let all = request.files.iter().map(|file| read(file)).collect::<Result<Vec<Results>>>()?;
+    let mut all = request.files.iter().map(|file| read(file)).collect::<Result<Vec<Results>>>()?;
+    if request.merge.is_some() {
+        let named = request.files.iter().map(PathBuf::as_path).zip(all);
+        all = vec![merge(named.collect())?];
+    }
     let other = request.agree.map(read).transpose()?;
     let needs_one = !export::files(&request.export).is_empty() || other.is_some();
     if needs_one && all.len() != 1 {
         let count = all.len();
         bail!("--html, --export-... and --agree take exactly one file of results, not {count}");
+    }
+    if let (Some(path), Some(whole)) = (request.merge, all.first()) {
+        let text = serde_json::to_string(whole).context("cannot write JSON")?;
+        replace::file(path, &text)?;
     }
     let mut out = std::io::stdout().lock();
     let style = Style::of_stdout();

@@ -55,6 +55,7 @@ impl<'a> Session<'a> {
             machine: machine::describe(),
             allocators: allocators.iter().map(Allocator::row).collect(),
             rows: Vec::new(),
+            parts: Vec::new(),
         };
         Ok(Session {
             arguments,

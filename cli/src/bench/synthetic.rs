@@ -62,6 +62,7 @@ pub fn suite(seed: u64) -> Results {
         machine: machine(),
         allocators,
         rows,
+        parts: Vec::new(),
     }
 }
 

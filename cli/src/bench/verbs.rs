@@ -50,6 +50,7 @@ fn of_kept(arguments: &BenchReportArguments) -> Result<ExitCode> {
         baseline: arguments.baseline.as_deref(),
         docs: arguments.update_docs.as_deref(),
         agree: arguments.agree.as_deref(),
+        merge: arguments.merge.as_deref(),
     })?;
     Ok(ExitCode::SUCCESS)
 }

@@ -4,7 +4,7 @@ mod summary; // what processes said at their ends, on one screen
 
 use crate::arguments::{RunArguments, StatsFormat};
 use crate::binary::library::Library;
-use crate::binary::reach;
+use crate::binary::reach::{self, Obstacle};
 use crate::failure::{Failure, REFUSED, complain};
 use crate::process::launch::Target;
 use crate::process::{execute, inherited, launch, supervise, tree};
@@ -32,6 +32,7 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     let target = launch::resolve(&path, command)?;
     let carries_loam = target.image.as_ref().is_some_and(|image| image.is_loam());
     let mut environment: Vec<(&str, OsString)> = Vec::new();
+    refuse_library(&target)?;
     if !carries_loam {
         let library = Library::locate(arguments.library.library.as_deref()).map_err(refused)?;
         refuse_unreachable(&target, &library)?;
@@ -137,6 +138,16 @@ fn show(text: &str) {
         if is_terminal && !is_refused { ("\u{1b}[2m", "\u{1b}[0m") } else { ("", "") };
     // Where standard error is closed there is nobody to tell.
     let _ = write!(std::io::stderr(), "\n{faint}{text}{plain}");
+}
+
+/// Also loam's own: it begins nowhere.
+fn refuse_library(target: &Target) -> Result<(), Failure> {
+    match &target.image {
+        Some(image) if image.is_library => {
+            Err(Failure::new(REFUSED, Obstacle::Library(target.path.clone())))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn refuse_unreachable(target: &Target, library: &Library) -> Result<(), Failure> {

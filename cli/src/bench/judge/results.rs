@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// Raised when a field changes its meaning or goes; new fields do not raise it.
 pub const SCHEMA: u32 = 1;
 
-/// One call of `loam bench` or `loam bench suite`.
+/// One call of `loam bench` or `loam bench suite`, or several that were merged.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Results {
     pub schema: u32,
@@ -26,6 +26,19 @@ pub struct Results {
     /// In the order of the tables.
     pub allocators: Vec<AllocatorRow>,
     pub rows: Vec<Row>,
+    /// What was merged, in this order; empty if it was measured in one call.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
+}
+
+/// One call of several that a measurement was made in.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Part {
+    pub command: Vec<String>,
+    pub started: String,
+    pub seconds: f64,
+    pub seed: u64,
+    pub taken_by_others: Option<f64>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -43,7 +56,7 @@ pub struct Machine {
     pub taken_by_others: Option<f64>,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AllocatorRow {
     pub name: String,
     pub version: Option<String>,

@@ -5,9 +5,19 @@ use crate::binary::elf::Image;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The shell's loader, which is a part of its C library.
+/// The shell's loader, which is a part of its C library; where there is no shell, musl's if it is
+/// there.
 pub fn loader() -> Option<PathBuf> {
-    Image::read(Path::new("/bin/sh")).ok()??.interpreter
+    let shell = Image::read(Path::new("/bin/sh")).ok().flatten();
+    shell.and_then(|image| image.interpreter).or_else(|| loader_of_musl_in(Path::new("/lib")))
+}
+
+fn loader_of_musl_in(folder: &Path) -> Option<PathBuf> {
+    let files = folder.read_dir().ok()?.flatten();
+    files.map(|file| file.path()).find(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("ld-musl-") && name.ends_with(".so.1")
+    })
 }
 
 /// As `glibc 2.36` or `musl 1.2.3`.
@@ -32,7 +42,20 @@ fn version_in(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::version_in;
+    use super::{loader_of_musl_in, version_in};
+
+    #[test]
+    fn without_a_shell_the_loader_of_musl_is_found() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let put = |name: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, "").map(|()| path).expect("a file")
+        };
+        put("ld-linux-x86-64.so.2");
+        assert_eq!(loader_of_musl_in(folder.path()), None);
+        let loader = put("ld-musl-x86_64.so.1");
+        assert_eq!(loader_of_musl_in(folder.path()), Some(loader));
+    }
 
     #[test]
     fn loaders_say_what_they_belong_to() {

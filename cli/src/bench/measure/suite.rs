@@ -3,6 +3,7 @@
 use crate::bench::judge::results::{Better, Metric};
 use crate::bench::measure::command_line::{self, Placeholders, is_there};
 use crate::bench::measure::workload::{Figure, Kind, Server, Workload};
+use crate::spelling::meant;
 use anyhow::{Context, Result, anyhow, bail};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -131,8 +132,14 @@ pub fn read(bench: &Path) -> Result<Vec<RowDefinition>> {
 pub fn choose(rows: Vec<RowDefinition>, names: &[String]) -> Result<Vec<RowDefinition>> {
     for name in names {
         if !rows.iter().any(|row| row.name == *name || row.group == *name) {
-            let known: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
-            bail!("no row {name}: there are {}", known.join(", "));
+            let groups = rows.iter().map(|row| row.group.as_str());
+            let known = || rows.iter().map(|row| row.name.as_str());
+            match meant(name, known().chain(groups)) {
+                Some(meant) => bail!("no row {name}; did you mean '{meant}'?"),
+                None => {
+                    bail!("no row {name}: there are {}", known().collect::<Vec<_>>().join(", "))
+                }
+            }
         }
     }
     let is_wanted = |row: &RowDefinition| {

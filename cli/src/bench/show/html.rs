@@ -162,7 +162,7 @@ impl<'a> Content<'a> {
             is_suite,
             allocator_count: comparison.allocators.len(),
             baseline: comparison.baseline,
-            command: wording::command_line(&comparison.results.command),
+            command: wording::measured_by(comparison.results).join(" && "),
             direction: wording::direction(comparison),
             facts: wording::machine_facts(comparison.results),
             notes,

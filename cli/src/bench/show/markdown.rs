@@ -43,6 +43,9 @@ const MAIN_ROWS: [&str; 13] = [
     "probe-holes",
 ];
 
+/// Of a line in the page of all figures.
+const COLUMNS_MAX: usize = 120;
+
 /// The documents of a checkout.
 pub fn update_checkout(results: &[Results], root: &Path) -> Result<()> {
     let docs = root.join("docs");
@@ -70,7 +73,7 @@ pub fn update(results: &[Results], readme: &Path, page: &Path, plots: &Path) -> 
         plots_from_page: relative(page, plots),
     };
     let readme_text = with_block(&old, &block(main, &links)).with_context(name)?;
-    let page_text = whole_page(&comparisons, &links);
+    let page_text = wrapped(&whole_page(&comparisons, &links));
     let names = main_peers(main);
     let mut pictures = vec![(MEANS_PLOT, dots::standalone(&means::show(main, &names)?))];
     for (aspect, file) in [(Aspect::Time, TIME_PLOT), (Aspect::Memory, MEMORY_PLOT)] {
@@ -179,7 +182,11 @@ fn how_measured(comparison: &Comparison) -> String {
         cell(&machine.libc),
         cell(huge_pages),
         cell(commit),
-        code(&wording::command_line(&results.command)),
+        wording::measured_by(results)
+            .iter()
+            .map(|command| code(command))
+            .collect::<Vec<_>>()
+            .join(", "),
     )
 }
 
@@ -262,11 +269,41 @@ fn whole_page(comparisons: &[Comparison], links: &Links) -> String {
     for (at, comparison) in comparisons.iter().enumerate() {
         if comparisons.len() > 1 {
             let started = cell(&comparison.results.started);
-            let command = code(&wording::command_line(&comparison.results.command));
+            let command = code(&wording::measured_by(comparison.results).join(" && "));
             let _ = writeln!(out, "# {}. {command}, {started}\n", at + 1);
         }
         // Writing to a String cannot fail.
         let _ = page_of(&mut out, comparison, links, at == 0);
+    }
+    out
+}
+
+/// Sentences in lines that an editor shows whole; tables, headings and pictures as they are.
+fn wrapped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for line in text.lines() {
+        let mut column = 0;
+        let indent = if line.starts_with("- ") { "  " } else { "" };
+        let is_sentence = !line.starts_with(['|', '#', '!', '<', ' ']);
+        for (at, word) in line.split(' ').enumerate() {
+            let length = word.chars().count();
+            let is_full = is_sentence && at > 0 && column + 1 + length > COLUMNS_MAX;
+            match (at, is_full) {
+                (0, _) => {}
+                (_, true) => {
+                    out.push('\n');
+                    out += indent;
+                    column = indent.len();
+                }
+                (_, false) => {
+                    out.push(' ');
+                    column += 1;
+                }
+            }
+            out += word;
+            column += length;
+        }
+        out += "\n";
     }
     out
 }

@@ -97,3 +97,14 @@ fn several_results_are_on_the_page_one_after_another() {
     let [_, page, ..] = updated(README, &both).expect("documents");
     assert!(page.contains("# 1. ") && page.contains("# 2. "));
 }
+
+#[test]
+fn sentences_of_the_page_are_wrapped_and_tables_are_not() {
+    let word = "word ".repeat(40);
+    let text = wrapped(&format!("{word}\n- {word}\n| {word}|\n"));
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 5, "{text}");
+    assert!(lines[..4].iter().all(|line| line.len() <= 120), "{text}");
+    assert!(lines[3].starts_with("  word"), "{text}");
+    assert_eq!(lines[4], format!("| {word}|"));
+}

@@ -76,8 +76,9 @@ fn write(out: &mut String, comparison: &Comparison, style: Style) -> std::fmt::R
 }
 
 fn heading(out: &mut String, comparison: &Comparison) -> std::fmt::Result {
-    let command = wording::command_line(&comparison.results.command);
-    writeln!(out, "{}", printable(&command))?;
+    for command in wording::measured_by(comparison.results) {
+        writeln!(out, "{}", printable(&command))?;
+    }
     for (name, fact) in wording::machine_facts(comparison.results) {
         writeln!(out, "  {name:<16} {}", printable(&fact))?;
     }

@@ -158,8 +158,24 @@ pub fn machine_facts(results: &Results) -> Vec<(&'static str, String)> {
     facts.push(("measured by", format!("loam {}{}", results.loam, commit.unwrap_or_default())));
     facts.push(("started", results.started.clone()));
     facts.push(("took", numbers::duration(results.seconds)));
-    facts.push(("seed", results.seed.to_string()));
+    facts.push(("seed", seeds(results)));
     facts
+}
+
+/// Those of all parts, in their order.
+fn seeds(results: &Results) -> String {
+    if results.parts.is_empty() {
+        return results.seed.to_string();
+    }
+    results.parts.iter().map(|part| part.seed.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// What was called to measure this: a command line, or one of each part.
+pub fn measured_by(results: &Results) -> Vec<String> {
+    match results.parts.as_slice() {
+        [] => vec![command_line(&results.command)],
+        parts => parts.iter().map(|part| command_line(&part.command)).collect(),
+    }
 }
 
 /// The command line as a shell would take it.
