@@ -3,10 +3,10 @@
 
 mod common;
 
-use common::libc::{MUSL, copy_of, graft, text};
+use common::libc::{MUSL, copy_of, graft, objects, text};
 use common::{Workshop, library, loam};
 use regex::Regex;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A command of an example, and what stands below it.
 struct Example {
@@ -31,6 +31,45 @@ fn examples(document: &str) -> Vec<Example> {
         }
     }
     examples
+}
+
+/// The results that the documents show, as `make report` takes them.
+fn newest_results() -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../bench/results");
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    files.filter(|path| path.to_string_lossy().contains("-full")).max().expect("results")
+}
+
+#[test]
+fn readme_shows_what_the_commands_print() {
+    let workshop = Workshop::new();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let script = root.join("scripts/readme_samples.py");
+    let output = std::process::Command::new(script)
+        .arg(assert_cmd::cargo::cargo_bin!("loam"))
+        .arg(newest_results())
+        .arg("--check")
+        .arg("--objects")
+        .arg(objects(&workshop))
+        .env("LOAM_LIBRARY", library())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn readme_and_the_page_of_all_figures_are_of_the_newest_results() {
+    let workshop = Workshop::new();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    std::fs::create_dir(workshop.path("docs")).unwrap();
+    std::fs::copy(root.join("README.md"), workshop.path("README.md")).unwrap();
+    let mut report = loam();
+    report.args(["bench", "report"]).arg(newest_results()).arg("--update-docs");
+    report.arg(workshop.path(".")).assert().success();
+    for name in ["README.md", "docs/benchmarks.md", "docs/benchmarks/means.svg"] {
+        let read = |path: PathBuf| std::fs::read_to_string(path).unwrap();
+        assert!(read(workshop.path(name)) == read(root.join(name)), "{name}: run `make report`");
+    }
 }
 
 /// Without numbers, breaks of lines and the library's place.
