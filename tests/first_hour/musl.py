@@ -22,6 +22,9 @@ def main(release, folder):
     expect(said.startswith("hello\n"), said)
     expect_statistics(said, "hello")
 
+    said = root.run("/opt/loam/bin/loam", "bench", "--runs", "1", "--", "hello")
+    expect("compared with musl" in said and "glibc" not in said, said)
+
     root.put(root.path("/opt/loam/bin/loam"), "/usr/bin/loam")
     run("rm", "-r", root.path("/opt/loam"))
     root.put_empty("/var") # in the place of the cache's folder

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""Someone packages LLVM and takes from the release a patch and the allocator's two files. In the place
+of LLVM's 200 MB of sources stand build files of a few lines with what the patch looks for; a tool
+made by them is on loam, and what cannot work is refused in LLVM's words. (The whole sources:
+integrations/llvm/check-patch.sh.)"""
+import glob
+import os
+import re
+import shutil
+
+from support import expect, released, run, walk, write
+
+BOTH = ("llvm/CMakeLists.txt", "llvm/lib/Support/CMakeLists.txt")
+# Before and behind what a patch looks for in the build file; it begins within two conditions.
+HEAD = {BOTH[0]: "cmake_minimum_required(VERSION 3.20)\nproject(LLVM LANGUAGES C CXX)\n"
+                 "string(TOUPPER \"${CMAKE_BUILD_TYPE}\" uppercase_CMAKE_BUILD_TYPE)\n",
+        BOTH[1]: ""}
+TAIL = {BOTH[0]: "add_subdirectory(lib/Support)\nadd_executable(llvm-tool tool.cpp)\n"
+                 "target_link_libraries(llvm-tool LLVMSupport)\n",
+        BOTH[1]: "add_library(LLVMSupport support.cpp ${ALLOCATOR_FILES})\n"}
+TOOL = """#include <cstdio>
+#include <string>
+std::string support();
+int main() { std::puts(support().c_str()); }
+"""
+SUPPORT = """#include <string>
+std::string support() { return std::string(100, 'x'); }
+"""
+REFUSED = {"-DLLVM_USE_SANITIZER=Address": "along with LLVM_USE_SANITIZER!",
+           "-DLLVM_INTEGRATED_CRT_ALLOC=/x": "along with LLVM_ENABLE_RPMALLOC or",
+           "-DBUILD_SHARED_LIBS=ON": "along with BUILD_SHARED_LIBS,",
+           "-DLLVM_LINK_LLVM_DYLIB=ON": "along with BUILD_SHARED_LIBS,"}
+
+
+def looked_for(text, name):
+    """The lines that the patch does not add, of its one place in the file."""
+    part = text.split(f"+++ b/{name}\n")[1].split("\n--- ")[0]
+    lines = part.splitlines()[1:]
+    expect(lines[:3] == ["   endif()", " endif()", " "], lines[:3])
+    return "".join(line[1:] + "\n" for line in lines if line.startswith(" "))
+
+
+def stand_in(folder, patch):
+    with open(patch, encoding="utf-8") as file:
+        text = file.read()
+    for name in re.findall(r"^\+\+\+ b/(.*)$", text, re.M):
+        os.makedirs(os.path.dirname(f"{folder}/{name}"), exist_ok=True)
+        if name in BOTH:
+            write(f"{folder}/{name}",
+                  HEAD[name] + "if(TRUE)\n  if(TRUE)\n" + looked_for(text, name) + TAIL[name])
+        else:
+            part = text.split(f"+++ b/{name}\n")[1].split("\n--- ")[0]
+            write(f"{folder}/{name}", "".join(
+                line[1:] + "\n" for line in part.splitlines()[1:] if line.startswith(" ")))
+    write(f"{folder}/llvm/tool.cpp", TOOL)
+    write(f"{folder}/llvm/lib/Support/support.cpp", SUPPORT)
+
+
+def check_configured(release, folder, patch):
+    stand_in(folder, patch)
+    run("patch", "-p1", "--input", patch, folder=folder)
+    configure = ["cmake", "-S", "llvm", "-B", "build", "-G", "Ninja", "-DLLVM_ENABLE_LOAM=ON"]
+    release_build = [*configure, "-DCMAKE_BUILD_TYPE=Release"]
+    said = run(*release_build, folder=folder, status=1)
+    expect("Copy loam.c and loam.h" in said, said)
+    os.mkdir(f"{folder}/llvm/lib/Support/loam")
+    for name in ("loam.c", "loam.h"):
+        shutil.copy(f"{release}/{name}", f"{folder}/llvm/lib/Support/loam")
+    for option, words in REFUSED.items():
+        said = run(*release_build, option, folder=folder, status=1)
+        expect(words in " ".join(said.split()), said)
+        run("rm", "-r", "build", folder=folder)
+    run(*release_build, folder=folder)
+
+
+def check_built(folder, command):
+    run("cmake", "--build", "build", folder=folder)
+    said = run("build/llvm-tool", folder=folder)
+    expect(said == "x" * 100 + "\n", said)
+    said = run(command, "verify", "build/llvm-tool", folder=folder)
+    expect("all of it is loam's" in said, said)
+    expect(said.splitlines()[-1] == f"loam: {folder}/build/llvm-tool", said)
+
+
+def main(release, folder):
+    for name in ("loam-*-ARCH-linux.tar.gz", "loam-*[0-9].tar.gz"):
+        run("tar", "-xf", released(release, name), folder=folder)
+    command = released(folder, "loam-*-ARCH-linux") + "/bin/loam"
+    patches = glob.glob(folder + "/loam-*/integrations/llvm/*.patch")
+    booleans = [patch for patch in patches if "-14." not in patch]
+    expect(len(booleans) >= 2, patches)
+    for patch in booleans:
+        tree = folder + "/" + os.path.basename(patch)
+        os.mkdir(tree)
+        check_configured(release, tree, patch)
+    # All add the same to LLVMSupport.
+    check_built(folder + "/loam-llvm-main.patch", command)
+
+
+if __name__ == "__main__":
+    walk(main)
