@@ -1,8 +1,6 @@
 //! `loam bench`: what is measured, what is reported as failed, and what is refused.
 
-mod common;
-
-use common::{Workshop, loam, loam_process};
+use crate::common::{Workshop, loam, loam_process};
 use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::Value;
@@ -77,7 +75,8 @@ fn a_run_takes_as_long_as_it_takes_and_no_starter_counts() {
     let wall_s = least(&results, "glibc", "wall");
     assert!((0.1..0.3).contains(&wall_s), "{wall_s}");
     let peak_kib = least(&results, "glibc", "peak");
-    assert!((100.0..4096.0).contains(&peak_kib), "{peak_kib}");
+    // What starts a program is this command, and counts until it has done so.
+    assert!((100.0..8192.0).contains(&peak_kib), "{peak_kib}");
 }
 
 #[test]

@@ -1,8 +1,6 @@
 //! `loam bench suite`: rows of a small suite of the test's own, and what becomes of bad ones.
 
-mod common;
-
-use common::{Workshop, loam};
+use crate::common::{Workshop, loam};
 use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::Value;

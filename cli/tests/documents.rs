@@ -1,10 +1,8 @@
 //! The examples in the documents: what stands below a command is what it prints, but for numbers
 //! and the places of files.
 
-mod common;
-
-use common::libc::{MUSL, copy_of, graft, objects, text};
-use common::{Workshop, library, loam};
+use crate::common::libc::{MUSL, copy_of, graft, objects, text};
+use crate::common::{Workshop, library, loam};
 use regex::Regex;
 use std::path::{Path, PathBuf};
 

@@ -1,10 +1,8 @@
 //! `loam explain` and `loam stats`: the sum is what the kernel says, each planted fault is named as
 //! what it is, and bad input is one line.
 
-mod common;
-
-use common::heaps::{Linked, Running, program};
-use common::{Workshop, loam};
+use crate::common::heaps::{Linked, Running, program};
+use crate::common::{Workshop, loam};
 use predicates::str::{contains, diff};
 use serde_json::Value;
 use std::os::unix::process::CommandExt;
@@ -153,7 +151,7 @@ fn who_may_not_read_it_is_told_the_way() {
         return;
     }
     let running = Running::of(Linked::Dynamic, "");
-    let mut command = common::loam_process();
+    let mut command = crate::common::loam_process();
     let output = command.args(["explain", &running.pid()]).uid(65534).gid(65534).output();
     let Ok(output) = output else {
         eprintln!("not tested: others may not run the command where it is");

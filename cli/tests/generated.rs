@@ -1,8 +1,6 @@
 //! Help, man pages and completions, which derive from one definition.
 
-mod common;
-
-use common::{Workshop, loam};
+use crate::common::{Workshop, loam};
 use predicates::str::contains;
 
 const VERBS: [&str; 12] = [

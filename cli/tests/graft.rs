@@ -1,9 +1,7 @@
 //! `loam graft` of one C library: what it takes out, that programs run on the result, and back.
 
-mod common;
-
-use common::libc::{GLIBC, MUSL, copy_of, graft, link, objects, run, symbols, text};
-use common::{Workshop, loam};
+use crate::common::libc::{GLIBC, MUSL, copy_of, graft, link, objects, run, symbols, text};
+use crate::common::{Workshop, loam};
 use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::Value;

@@ -1,10 +1,8 @@
 //! `loam graft` of a bundle in the layout of a Swift SDK, for two architectures: grafted,
 //! unpacked, linked against, run, verified, and undone.
 
-mod common;
-
-use common::libc::{MUSL, graft, link_with, run, text};
-use common::{Workshop, loam};
+use crate::common::libc::{MUSL, graft, link_with, run, text};
+use crate::common::{Workshop, loam};
 use predicates::prelude::*;
 use predicates::str::contains;
 use std::path::{Path, PathBuf};

@@ -1,9 +1,7 @@
 //! `loam graft` of folders and packed folders.
 
-mod common;
-
-use common::Workshop;
-use common::libc::{GLIBC, MUSL, copy_of, graft, link, run, text};
+use crate::common::Workshop;
+use crate::common::libc::{GLIBC, MUSL, copy_of, graft, link, run, text};
 use predicates::prelude::*;
 use predicates::str::contains;
 use std::path::{Path, PathBuf};

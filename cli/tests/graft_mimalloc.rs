@@ -1,9 +1,7 @@
 //! `loam graft` of a C library into which mimalloc has been put, as newer SDKs of Swift's have it.
 
-mod common;
-
-use common::libc::{MUSL, copy_of, graft, link, run, symbols, text};
-use common::{Workshop, loam};
+use crate::common::libc::{MUSL, copy_of, graft, link, run, symbols, text};
+use crate::common::{Workshop, loam};
 use predicates::prelude::*;
 use predicates::str::contains;
 use std::path::{Path, PathBuf};

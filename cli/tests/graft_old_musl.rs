@@ -1,10 +1,8 @@
 //! `loam graft` of musl before 1.2.1, whose malloc stood in other members: an archive of their
 //! shapes, made from the installed musl.
 
-mod common;
-
-use common::libc::{MUSL, copy_of, graft, link, run, text};
-use common::{Workshop, fixture, loam};
+use crate::common::libc::{MUSL, copy_of, graft, link, run, text};
+use crate::common::{Workshop, fixture, loam};
 use predicates::str::contains;
 use std::path::{Path, PathBuf};
 

@@ -1,10 +1,8 @@
 //! `loam graft` of glibc for other processors: a threaded program is linked with each, run in an
 //! emulator where it must be, and verified.
 
-mod common;
-
-use common::libc::{copy_of, graft, link_with, run, text};
-use common::{Workshop, loam};
+use crate::common::libc::{copy_of, graft, link_with, run, text};
+use crate::common::{Workshop, loam};
 use predicates::prelude::*;
 use predicates::str::contains;
 

@@ -1,9 +1,7 @@
 //! `loam graft` of what it cannot graft: one line, status 2, and everything is as it was.
 
-mod common;
-
-use common::libc::{MUSL, copy_of, graft, objects, run, text};
-use common::{Workshop, fixture, loam_process};
+use crate::common::libc::{MUSL, copy_of, graft, objects, run, text};
+use crate::common::{Workshop, fixture, loam_process};
 use predicates::prelude::*;
 use predicates::str::{contains, ends_with, starts_with};
 use std::os::unix::fs::PermissionsExt;

@@ -1,9 +1,7 @@
 //! `loam graft` of a folder packed as .zip, and what it says of files that it does not look into.
 
-mod common;
-
-use common::libc::{MUSL, copy_of, graft, link, run, text};
-use common::{Workshop, loam, loam_process};
+use crate::common::libc::{MUSL, copy_of, graft, link, run, text};
+use crate::common::{Workshop, loam, loam_process};
 use predicates::prelude::*;
 use predicates::str::contains;
 use std::fs::File;

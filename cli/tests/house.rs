@@ -3,6 +3,7 @@
 use regex::Regex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::LazyLock;
 
 /// A file's place in the tree of modules: `bench::show::table`.
 type Module = Vec<String>;
@@ -42,11 +43,13 @@ fn read_folder(folder: &Path, above: &Module, files: &mut BTreeMap<Module, Strin
 
 /// Without comments, texts and tests.
 fn code_of(text: &str) -> String {
-    let tests = Regex::new(r"#\[cfg\(test\)\]\s*mod \w+ \{").unwrap();
-    let text = tests.find(text).map_or(text, |found| &text[..found.start()]);
-    let left_out = r##"//[^\n]*|'(?:[^'\\]|\\.)'|r#"(?s:.*?)"#|"(?:[^"\\]|\\.)*""##;
-    let left_out = Regex::new(left_out).unwrap();
-    left_out.replace_all(text, "").into_owned()
+    static TESTS: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"#\[cfg\(test\)\]\s*mod \w+ \{").unwrap());
+    static LEFT_OUT: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r##"//[^\n]*|'(?:[^'\\]|\\.)'|r#"(?s:.*?)"#|"(?:[^"\\]|\\.)*""##).unwrap()
+    });
+    let text = TESTS.find(text).map_or(text, |found| &text[..found.start()]);
+    LEFT_OUT.replace_all(text, "").into_owned()
 }
 
 /// `a::{b, c::d}` as `a::b` and `a::c::d`.
@@ -71,11 +74,12 @@ fn expanded(tree: &str) -> Vec<String> {
 
 /// Every path that a file names.
 fn paths(code: &str) -> Vec<String> {
-    let uses = Regex::new(r"\buse\s+([^;]+);").unwrap();
-    let inline = Regex::new(r"\b[a-z_]\w*(?:::\w+)+").unwrap();
-    let trees = uses.captures_iter(code).flat_map(|found| expanded(&found[1]));
-    let rest = uses.replace_all(code, "");
-    trees.chain(inline.find_iter(&rest).map(|found| found.as_str().to_owned())).collect()
+    static USES: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\buse\s+([^;]+);").unwrap());
+    static INLINE: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"\b[a-z_]\w*(?:::\w+)+").unwrap());
+    let trees = USES.captures_iter(code).flat_map(|found| expanded(&found[1]));
+    let rest = USES.replace_all(code, "");
+    trees.chain(INLINE.find_iter(&rest).map(|found| found.as_str().to_owned())).collect()
 }
 
 /// The module that a path in a module leads to, if it is one of the command's.
@@ -204,4 +208,17 @@ fn a_circle_is_found() {
     let straight =
         BTreeMap::from([(module("a"), "use crate::b;".to_owned()), (module("b"), String::new())]);
     assert_eq!(circle(&self::graph(&straight)), None);
+}
+
+#[test]
+fn every_file_of_tests_is_in_their_program() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let program = std::fs::read_to_string(folder.join("main.rs")).unwrap();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        let is_module = path.extension().is_some_and(|extension| extension == "rs")
+            && !["main", "damaged"].contains(&name);
+        assert!(!is_module || program.contains(&format!("\nmod {name};\n")), "mod {name};");
+    }
 }

@@ -1,8 +1,6 @@
 //! What was mistyped or is not there: one line that says what to do, in one style.
 
-mod common;
-
-use common::{Workshop, library, loam, loam_process};
+use crate::common::{Workshop, library, loam, loam_process};
 use predicates::prelude::*;
 use predicates::str::{contains, is_match};
 

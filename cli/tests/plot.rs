@@ -1,12 +1,10 @@
 //! `loam plot` and `loam explain --html`: a page stands for itself, shows a planted pin as that, and
 //! what a recording has over time.
 
-mod common;
-
+use crate::common::heaps::{Linked, Running, places};
+use crate::common::{Background, Workshop, fixture, loam};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use common::heaps::{Linked, Running, places};
-use common::{Background, Workshop, fixture, loam};
 use flate2::read::ZlibDecoder;
 use predicates::str::{contains, diff, is_match};
 use serde_json::Value;

@@ -1,8 +1,6 @@
 //! `loam plot` of a recording with stacks names the line of the program that keeps pages.
 
-mod common;
-
-use common::{Workshop, fixture, loam};
+use crate::common::{Workshop, fixture, loam};
 use predicates::str::is_match;
 use std::path::{Path, PathBuf};
 

@@ -1,9 +1,7 @@
 //! `loam plot --svg` and `--png`: the pictures of the page as one file, or one line and no file.
 
-mod common;
-
-use common::heaps::{Linked, Running};
-use common::{Workshop, fixture, loam};
+use crate::common::heaps::{Linked, Running};
+use crate::common::{Workshop, fixture, loam};
 use predicates::str::diff;
 use std::path::{Path, PathBuf};
 

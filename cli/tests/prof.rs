@@ -1,10 +1,8 @@
 //! `loam prof`: a planted leak is named with its file and line, what is freed is not, and every
 //! format is what others read.
 
-mod common;
-
+use crate::common::{Workshop, fixture, loam};
 use assert_cmd::Command;
-use common::{Workshop, fixture, loam};
 use flate2::read::GzDecoder;
 use predicates::prelude::PredicateBooleanExt;
 use predicates::str::{contains, is_match};

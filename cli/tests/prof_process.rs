@@ -1,9 +1,7 @@
 //! `loam prof` of a process that runs: the planted leak, retention and pin are each named as that,
 //! with file and line, the columns are those of `loam explain`, and it works without preparation.
 
-mod common;
-
-use common::{Workshop, fixture, loam};
+use crate::common::{Workshop, fixture, loam};
 use flate2::read::GzDecoder;
 use predicates::str::{contains, diff};
 use serde_json::Value;

@@ -1,9 +1,7 @@
 //! `loam record`: what a program takes and frees is in the file, in an order that can be, whatever
 //! becomes of the program.
 
-mod common;
-
-use common::{Workshop, fixture, loam};
+use crate::common::{Workshop, fixture, loam};
 use predicates::prelude::PredicateBooleanExt;
 use predicates::str::{contains, is_match};
 use serde_json::Value;

@@ -1,8 +1,6 @@
 //! `loam run`: what passes through, and what is refused.
 
-mod common;
-
-use common::{Background, Workshop, library, loam, loam_process, standin};
+use crate::common::{Background, Workshop, library, loam, loam_process, standin};
 use predicates::prelude::*;
 use predicates::str::contains;
 use std::os::unix::process::ExitStatusExt;

@@ -1,8 +1,6 @@
 //! `loam run --stats`: the program's output apart from one summary, and all else as without it.
 
-mod common;
-
-use common::{Background, Workshop, loam, loam_process};
+use crate::common::{Background, Workshop, loam, loam_process};
 use predicates::prelude::*;
 use predicates::str::contains;
 use std::os::unix::process::ExitStatusExt;

@@ -1,9 +1,7 @@
 //! `loam trace`: recordings of other tools are read, what they add up to is right, and what is no
 //! recording is refused in one line.
 
-mod common;
-
-use common::{Workshop, loam};
+use crate::common::{Workshop, loam};
 use predicates::str::{contains, is_match};
 use serde_json::Value;
 use std::path::{Path, PathBuf};

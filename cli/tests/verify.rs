@@ -1,8 +1,6 @@
 //! `loam verify`: what is proven, and what is detected.
 
-mod common;
-
-use common::{Background, Workshop, library, loam, loam_process, standin};
+use crate::common::{Background, Workshop, library, loam, loam_process, standin};
 use predicates::prelude::*;
 use predicates::str::{contains, starts_with};
 use serde_json::Value;

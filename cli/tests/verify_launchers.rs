@@ -1,9 +1,7 @@
 //! `loam verify` on programs that start others: what is run in the end is verified, or the first
 //! line says that it was not.
 
-mod common;
-
-use common::{Workshop, loam};
+use crate::common::{Workshop, loam};
 use predicates::prelude::*;
 use predicates::str::{contains, is_match};
 

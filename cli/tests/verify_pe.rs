@@ -1,8 +1,6 @@
 //! `loam verify` on programs for Windows: what their imports say.
 
-mod common;
-
-use common::{Workshop, fixture, loam};
+use crate::common::{Workshop, fixture, loam};
 use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::Value;

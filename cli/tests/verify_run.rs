@@ -1,10 +1,8 @@
 //! `loam verify --run`: calls counted by entry point and caller, dynamic and static.
 
-mod common;
-
+use crate::common::libc::{MUSL, copy_of, graft, run, text};
+use crate::common::{Workshop, fixture, loam};
 use assert_cmd::Command;
-use common::libc::{MUSL, copy_of, graft, run, text};
-use common::{Workshop, fixture, loam};
 use predicates::prelude::*;
 use predicates::str::{contains, starts_with};
 use serde_json::Value;

@@ -138,9 +138,8 @@ static LM_NOINLINE void go_on(struct lm_heap *heap, uint64_t now_ms, const struc
 
 /* One of the next calls of malloc, not always the first one after a look at the clock. */
 #define GUARD_SKIP_BITS 4
-static void plan_guard(struct lm_heap *heap, uint64_t now_ms) {
-  size_t interval_ms = LM_OPTION(guard_ms);
-  if (LM_LIKELY(interval_ms == 0) || now_ms - heap->guarded_ms < interval_ms) return;
+static LM_COLD void plan_guard(struct lm_heap *heap, uint64_t now_ms) {
+  if (now_ms - heap->guarded_ms < LM_OPTION(guard_ms)) return;
   heap->guarded_ms = now_ms;
   heap->guard_skips = (uint8_t)lm_hash((uintptr_t)now_ms ^ heap->tag, GUARD_SKIP_BITS);
   heap->guards_soon = true;
@@ -162,7 +161,7 @@ static void tick_and_drain(struct lm_heap *heap, const struct effort *effort) {
   lm_holes_tick_heap(heap, now_ms - heap->watch.seen_ms);
   if (effort->lets_watch || now_ms != heap->watch.seen_ms) {
     lm_watch_clock(heap, now_ms);
-    plan_guard(heap, now_ms);
+    if (LM_UNLIKELY(LM_OPTION(guard_ms) != 0)) plan_guard(heap, now_ms);
   }
   heap->ticks = false;
   lm_heap_leave(heap);

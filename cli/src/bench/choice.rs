@@ -37,7 +37,7 @@ pub fn with_baseline(
 /// Prints them.
 pub fn list_allocators(all: &[Allocator]) -> Result<ExitCode> {
     for allocator in all {
-        let version = allocator.version.as_deref().unwrap_or("");
+        let version = allocator.known_version().unwrap_or_default();
         let library = allocator.library.as_ref().map(|path| path.display().to_string());
         let settings: Vec<String> =
             allocator.environment.iter().map(|(name, value)| format!("{name}={value}")).collect();

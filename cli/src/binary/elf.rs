@@ -22,6 +22,30 @@ pub struct Architecture {
 }
 
 impl Architecture {
+    /// Of a file, by its header alone. `None` if it is not ELF.
+    pub fn of_file(path: &Path) -> Result<Option<Architecture>> {
+        let shown = || format!("cannot read {}", path.display());
+        let mut file = File::open(path).with_context(shown)?;
+        if !is_elf(&mut file).with_context(shown)? {
+            return Ok(None);
+        }
+        let cache = ReadCache::new(file);
+        match FileKind::parse(&cache).map_err(damaged)? {
+            FileKind::Elf32 => header_of::<elf::FileHeader32<Endianness>, _>(&cache),
+            FileKind::Elf64 => header_of::<elf::FileHeader64<Endianness>, _>(&cache),
+            _ => return Ok(None),
+        }
+        .map(Some)
+    }
+
+    fn in_header<Elf: FileHeader<Endian = Endianness>>(header: &Elf, endian: Endianness) -> Self {
+        Architecture {
+            machine: header.e_machine(endian),
+            is_64: header.is_class_64(),
+            is_little_endian: header.is_little_endian(),
+        }
+    }
+
     pub fn pointer_bytes(&self) -> u64 {
         if self.is_64 { 8 } else { 4 }
     }
@@ -102,17 +126,10 @@ impl Image {
     }
 
     pub fn read_from(mut file: File) -> Result<Option<Image>> {
-        let mut magic = [0; 4];
-        match file.read_exact(&mut magic) {
-            Err(cause) if cause.kind() == ErrorKind::UnexpectedEof => return Ok(None),
-            outcome => outcome?,
-        }
-        if magic != elf::ELFMAG {
+        if !is_elf(&mut file)? {
             return Ok(None);
         }
-        file.seek(SeekFrom::Start(0))?;
         let cache = ReadCache::new(file);
-        let damaged = |cause: object::Error| anyhow!("damaged ELF file: {cause}");
         match FileKind::parse(&cache).map_err(damaged)? {
             FileKind::Elf32 => parse::<elf::FileHeader32<Endianness>, _>(&cache),
             FileKind::Elf64 => parse::<elf::FileHeader64<Endianness>, _>(&cache),
@@ -183,6 +200,31 @@ impl Image {
     }
 }
 
+fn damaged(cause: object::Error) -> anyhow::Error {
+    anyhow!("damaged ELF file: {cause}")
+}
+
+fn header_of<'data, Elf, R>(data: R) -> Result<Architecture>
+where
+    Elf: FileHeader<Endian = Endianness>,
+    R: ReadRef<'data>,
+{
+    let header = Elf::parse(data).map_err(damaged)?;
+    let endian = header.endian().map_err(damaged)?;
+    Ok(Architecture::in_header(header, endian))
+}
+
+/// Leaves the file at its beginning.
+fn is_elf(file: &mut File) -> std::io::Result<bool> {
+    let mut magic = [0; 4];
+    match file.read_exact(&mut magic) {
+        Err(cause) if cause.kind() == ErrorKind::UnexpectedEof => return Ok(false),
+        outcome => outcome?,
+    }
+    file.seek(SeekFrom::Start(0))?;
+    Ok(magic == elf::ELFMAG)
+}
+
 /// The sanitizer that a runtime library's name stands for.
 pub fn sanitizer_library(name: &str) -> Option<&'static str> {
     let stems = [
@@ -214,16 +256,11 @@ where
     Elf: FileHeader<Endian = Endianness>,
     R: ReadRef<'data>,
 {
-    let damaged = |cause: object::Error| anyhow!("damaged ELF file: {cause}");
     let file = ElfFile::<Elf, R>::parse(data).map_err(damaged)?;
     let endian = file.endian();
     let header = file.elf_header();
     let mut image = Image {
-        architecture: Architecture {
-            machine: header.e_machine(endian),
-            is_64: file.is_64(),
-            is_little_endian: file.is_little_endian(),
-        },
+        architecture: Architecture::in_header(header, endian),
         is_library: false,
         is_loadable: [elf::ET_EXEC, elf::ET_DYN].contains(&header.e_type(endian)),
         entry_address: header.e_entry(endian).into(),

@@ -1,10 +1,9 @@
 //! Programs whose heaps are in a state that can be told.
 
-use super::fixture;
+use super::{built_once, fixture};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
 
 /// How a program has loam in it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -40,12 +39,9 @@ fn build(linked: Linked, source: &str, path: &Path) {
 
 /// A program of the fixture, compiled once.
 pub fn program(linked: Linked) -> PathBuf {
-    static BUILT: [OnceLock<()>; 3] = [OnceLock::new(), OnceLock::new(), OnceLock::new()];
-    // Test files run one after another, the tests of one file in one process.
+    let sources = [fixture("heaps.c"), checkout("src"), checkout("include")];
     let name = format!("heaps-{}", linked as usize);
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    BUILT[linked as usize].get_or_init(|| build(linked, "heaps.c", &path));
-    path
+    built_once(&name, &sources, |path| build(linked, "heaps.c", path))
 }
 
 /// Plants what its first word says in lines that comments name; compiled at once.

@@ -11,6 +11,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::sync::OnceLock;
+use std::time::UNIX_EPOCH;
 use tempfile::TempDir;
 
 pub fn fixture(name: &str) -> PathBuf {
@@ -70,15 +71,32 @@ fn compile(source: &str, flags: &[&str], path: &Path) {
     assert!(status.success(), "{compiler} {source} {flags:?}");
 }
 
-/// The stand-in for libloam.so, compiled once.
+/// A file that is built once for all processes that run tests. Its folder says how old the newest of
+/// its sources (files, or folders of them) is, and it is never replaced: one of them may run it.
+pub fn built_once(name: &str, sources: &[PathBuf], build: impl FnOnce(&Path)) -> PathBuf {
+    let files = sources.iter().flat_map(walkdir::WalkDir::new);
+    let times = files.map(|file| file.unwrap().metadata().unwrap().modified().unwrap());
+    let newest = times.max().expect("sources").duration_since(UNIX_EPOCH).unwrap();
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(newest.as_nanos().to_string());
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let path = folder.join(name);
+    if !path.exists() {
+        let own = tempfile::tempdir_in(&folder).expect("a folder");
+        let built = own.path().join("built");
+        build(&built);
+        let is_there = std::fs::hard_link(&built, &path).is_ok() || path.exists();
+        assert!(is_there, "{} cannot be written", path.display());
+    }
+    path
+}
+
+/// The stand-in for libloam.so.
 pub fn standin() -> &'static Path {
     static STANDIN: OnceLock<PathBuf> = OnceLock::new();
     STANDIN.get_or_init(|| {
-        // Test files run one after another, the tests of one file in one process.
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
-            .join(format!("libloam-standin-{}.so", env!("CARGO_CRATE_NAME")));
-        compile("standin.c", &["-shared", "-fPIC"], &path);
-        path
+        built_once("libloam-standin.so", &[fixture("standin.c")], |path| {
+            compile("standin.c", &["-shared", "-fPIC"], path);
+        })
     })
 }
 

@@ -77,13 +77,23 @@ fn shares(machine: Machine, rounds: usize, truth: f64, measurements: usize) -> S
 
 #[test]
 fn intervals_hold_the_truth_and_equals_are_not_told_apart() {
+    hold_the_truth(&[(3, 2000), (8, 300)], 0.91);
+}
+
+#[test]
+#[ignore = "long: more measurements, and more rounds"]
+fn intervals_hold_the_truth_in_many_measurements() {
+    // 300 measurements of 95 % leave a standard error of 1.3 %.
+    hold_the_truth(&[(3, 2000), (5, 2000), (8, 300), (10, 300), (20, 300)], 0.91);
+}
+
+/// For each number of rounds, of that many measurements.
+fn hold_the_truth(sizes: &[(usize, usize)], covered_min: f64) {
     for machine in MACHINES {
-        for rounds in [3, 5, 8, 10, 20] {
-            let measurements = if rounds < BOOTSTRAP_ROUNDS_MIN { 2000 } else { 300 };
+        for &(rounds, measurements) in sizes {
             let equal = shares(machine, rounds, 1.0, measurements);
             eprintln!("{machine:?} {rounds}: {:.3} {:.3}", equal.covered, equal.claimed);
-            // 300 measurements of 95 % leave a standard error of 1.3 %.
-            assert!(equal.covered >= 0.91, "{machine:?} {rounds}: covers {}", equal.covered);
+            assert!(equal.covered >= covered_min, "{machine:?} {rounds}: covers {}", equal.covered);
             assert!(equal.claimed <= 0.05, "{machine:?} {rounds}: claims {}", equal.claimed);
         }
     }
@@ -181,16 +191,26 @@ fn the_geometric_mean_is_that_of_the_rows() {
     assert!((inverse.value * mean.value - 1.0).abs() < 1e-9);
 }
 
-/// Rows whose true ratios lie about a true mean, as widely as in a real suite.
 #[test]
 fn the_interval_of_the_mean_holds_what_other_rows_would_give() {
+    mean_holds_the_truth(&[(4, 200), (8, 200)]);
+}
+
+#[test]
+#[ignore = "long: more measurements, and more rows"]
+fn intervals_of_the_mean_hold_the_truth_in_many_measurements() {
+    mean_holds_the_truth(&[(4, 200), (8, 200), (20, 200), (40, 200)]);
+}
+
+/// Rows whose true ratios lie about a true mean, as widely as in a real suite: for each number of
+/// rows, of that many measurements.
+fn mean_holds_the_truth(sizes: &[(usize, usize)]) {
     const MEAN: f64 = 1.2;
-    const MEASUREMENTS: usize = 200;
     let machine = Machine { run: 0.02, round: 0.05, outliers: 0.05 };
-    for rows in [4, 8, 20, 40] {
+    for &(rows, measurements) in sizes {
         let mut noise = Noise::new(rows as u64);
         let mut covered = 0;
-        for seed in 0..MEASUREMENTS {
+        for seed in 0..measurements {
             let measured: Vec<Vec<Pair>> = (0..rows)
                 .map(|_| {
                     let truth = MEAN * (0.3 * noise.normal()).exp();
@@ -201,7 +221,7 @@ fn the_interval_of_the_mean_holds_what_other_rows_would_give() {
             let interval = mean.interval.expect("enough rows");
             covered += usize::from(interval.low <= MEAN && MEAN <= interval.high);
         }
-        let share = covered as f64 / MEASUREMENTS as f64;
+        let share = covered as f64 / measurements as f64;
         eprintln!("mean of {rows} rows: {share:.3}");
         assert!(share >= 0.90, "{rows} rows: covers {share}");
     }

@@ -48,7 +48,7 @@ impl Allocator {
     pub fn row(&self) -> AllocatorRow {
         AllocatorRow {
             name: self.name.clone(),
-            version: self.version.clone(),
+            version: self.known_version(),
             flags: self.flags.clone(),
             library: self.library.as_deref().map(shown),
             environment: self.environment.clone(),
@@ -69,6 +69,12 @@ impl Allocator {
             problem,
             ..Allocator::default()
         }
+    }
+
+    /// If it is not noted, what the system's package manager knows; which takes a while.
+    pub fn known_version(&self) -> Option<String> {
+        let ask = || peers::package_version(self.library.as_ref().filter(|_| !self.is_limit)?);
+        self.version.clone().or_else(ask)
     }
 }
 
@@ -182,7 +188,7 @@ fn untaken_tunable(environment: &BTreeMap<String, String>) -> Option<anyhow::Err
 
 fn of_user(name: &str, path: &Path) -> Allocator {
     match path.canonicalize() {
-        Ok(library) => Allocator::preloaded(name, peers::found(library)),
+        Ok(library) => Allocator::preloaded(name, peers::noted(library.clone(), &library)),
         Err(cause) => Allocator {
             name: name.into(),
             library: Some(path.into()),

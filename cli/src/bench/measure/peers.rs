@@ -1,6 +1,6 @@
 //! Where the libraries of other allocators are, and which version and flags they have.
 
-use crate::binary::elf::Image;
+use crate::binary::elf::{Architecture, Image};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use std::fs;
@@ -41,11 +41,11 @@ pub fn find(folder: Option<&Path>) -> Vec<(String, Found)> {
         if let Some((path, library)) = built {
             all.push((name.into(), noted(library, &path)));
         } else if let Some(path) = files.iter().find_map(|file| installed(&cache, file)) {
-            all.push((name.into(), found(path)));
+            all.push((name.into(), noted(path.clone(), &path)));
         } else if name == "scudo"
             && let Some(path) = installed_scudo()
         {
-            all.push((name.into(), found(path)));
+            all.push((name.into(), noted(path.clone(), &path)));
         }
     }
     for (name, path) in others(folder) {
@@ -70,13 +70,6 @@ fn others(folder: Option<&Path>) -> Vec<(String, PathBuf)> {
         .collect();
     others.sort();
     others
-}
-
-/// A library by path, with what the system's package manager knows about it.
-pub fn found(library: PathBuf) -> Found {
-    let noted = noted(library.clone(), &library);
-    let version = noted.version.or_else(|| package_version(&library));
-    Found { version, ..noted }
 }
 
 /// A library with what is noted in files beside it: NAME.version, NAME.flags, NAME.environment.
@@ -105,9 +98,8 @@ pub fn obstacle(library: &Path) -> Result<()> {
     let shown = library.display();
     let image = Image::read(library)?.filter(|image| image.is_loadable);
     let image = image.with_context(|| format!("cannot be preloaded: {shown} is no library"))?;
-    let itself =
-        Image::read(&crate::binary::itself::path()?)?.context("this command is no ELF file")?;
-    if image.architecture != itself.architecture {
+    let own = Architecture::of_file(&crate::binary::itself::path()?)?;
+    if image.architecture != own.context("this command is no ELF file")? {
         bail!("cannot be preloaded: {shown} is for {}", image.architecture);
     }
     if image.export("malloc").is_none() {
@@ -160,7 +152,7 @@ fn subfolders(folder: &Path) -> impl Iterator<Item = PathBuf> {
 }
 
 /// What dpkg(1) or rpm(8) say, where there is one.
-fn package_version(library: &Path) -> Option<String> {
+pub fn package_version(library: &Path) -> Option<String> {
     let run = |command: &str, arguments: &[&str]| {
         let output = Command::new(command).args(arguments).output().ok()?;
         let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
