@@ -88,7 +88,7 @@ fn a_shared_library_is_not_called_a_program() {
     complains(&["verify", library], &["is a shared library, not a program"]);
     let run = loam().args(["run", library]).assert().code(125);
     run.stderr(one_line().and(contains("is a shared library")));
-    let own = loam().arg("run").arg(common::library()).assert().code(125);
+    let own = loam().arg("run").arg(crate::common::library()).assert().code(125);
     own.stderr(one_line().and(contains("is a shared library")));
 }
 
