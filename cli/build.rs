@@ -31,33 +31,51 @@ const FLAGS: [&str; 16] = [
 ];
 
 const TOOLS_NAMED: &str = "LOAM_EMBED_TOOLS";
-/// Name, source, and what it is compiled and linked with.
-const TOOLS: [(&str, &str, &[&[&str]]); 2] = [
-    ("recorder.so", "src/record/recorder.c", &[&FLAGS, &["-fno-omit-frame-pointer"]]),
-    ("replayer", "src/bench/replay_run/replayer.c", &[&["-pthread", "-fno-builtin"]]),
+/// Name, sources, and what it is compiled and linked with.
+const TOOLS: [(&str, &[&str], &[&[&str]]); 2] = [
+    (
+        "recorder.so",
+        &["src/record/recorder.c", "src/record/unwind.c"],
+        &[&FLAGS, &["-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections"]],
+    ),
+    ("replayer", &["src/bench/replay_run/replayer.c"], &[&["-pthread", "-fno-builtin"]]),
 ];
+/// Of what the recorder has from the allocator.
+const ALLOCATORS_PARTS: [&str; 2] = ["../src/base", "../src/os"];
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed=src/record/layout.h");
+    println!("cargo::rerun-if-changed=src/record");
     println!("cargo::rerun-if-env-changed={TOOLS_NAMED}");
     println!("cargo::rerun-if-env-changed={NAMED}");
     let folder = |name| PathBuf::from(std::env::var_os(name).expect("cargo sets it"));
     let carried = folder("OUT_DIR").join("libloam.so");
     let package = folder("CARGO_MANIFEST_DIR");
     let is_in_repository = package.join("../src/loam.c").exists();
-    let source = package.join("vendor/loam.c");
+    let vendored = package.join("vendor");
+    let source = vendored.join("loam.c");
     let outcome = match std::env::var_os(NAMED).filter(|path| !path.is_empty()) {
         Some(path) => copy(Path::new(&path), &carried),
-        None if !is_in_repository && source.exists() => compile(&source, &carried, &FLAGS),
+        None if !is_in_repository && source.exists() => compile(&[source], &carried, &FLAGS, &[]),
         None => std::fs::write(&carried, "").map_err(|error| about(&carried, &error)),
     };
     stop_unless(outcome, "libloam.so");
-    for (name, source, flags) in TOOLS {
+    let folders = if is_in_repository {
+        for part in ALLOCATORS_PARTS {
+            println!("cargo::rerun-if-changed={part}");
+        }
+        vec![package.join("../src"), package.join("../include")]
+    } else {
+        vec![vendored]
+    };
+    for (name, sources, flags) in TOOLS {
         let carried = folder("OUT_DIR").join(name);
         let outcome = match std::env::var_os(TOOLS_NAMED).filter(|path| !path.is_empty()) {
             Some(path) => copy(&Path::new(&path).join(name), &carried),
-            None => compile(&package.join(source), &carried, &flags.concat()),
+            None => {
+                let sources: Vec<_> = sources.iter().map(|source| package.join(source)).collect();
+                compile(&sources, &carried, &flags.concat(), &folders)
+            }
         };
         stop_unless(outcome, name);
     }
@@ -83,13 +101,21 @@ fn copy(library: &Path, carried: &Path) -> Result<(), String> {
     std::fs::write(carried, bytes).map_err(|error| about(carried, &error))
 }
 
-fn compile(source: &Path, carried: &Path, flags: &[&str]) -> Result<(), String> {
-    println!("cargo::rerun-if-changed={}", source.display());
+fn compile(
+    sources: &[PathBuf],
+    carried: &Path,
+    flags: &[&str],
+    folders: &[PathBuf],
+) -> Result<(), String> {
+    for source in sources {
+        println!("cargo::rerun-if-changed={}", source.display());
+    }
     let mut build = cc::Build::new();
     build.std("gnu11").opt_level(2).debug(false).define("NDEBUG", None).define("LM_SHARED", "1");
     let compiler = build.try_get_compiler().map_err(|error| error.to_string())?;
     let mut command = compiler.to_command();
-    command.args(flags).arg(source).arg("-o").arg(carried).arg("-lgcc");
+    command.args(flags).args(folders.iter().map(|folder| format!("-I{}", folder.display())));
+    command.args(sources).arg("-o").arg(carried).arg("-lgcc");
     succeed(&mut command)
 }
 

@@ -1,4 +1,5 @@
-/* The whole allocator as one compilation unit, layer by layer. Each file also compiles alone. */
+/* The whole allocator as one compilation unit, layer by layer. Each file also compiles alone. With
+ * LM_SYSTEM_ALONE only what knows the system, for tools that need that of it. */
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE
 #endif
@@ -22,6 +23,8 @@
 #endif
 #include "os/misuse.c"
 #include "os/panic.c"
+
+#if !defined(LM_SYSTEM_ALONE)
 
 #include "config/options.c"
 #include "config/sources.c"
@@ -98,3 +101,5 @@
 #include "api/profile.c"
 #include "api/sampled.c"
 #include "api/statistics.c"
+
+#endif

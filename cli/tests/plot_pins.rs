@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// The recording of a program whose few survivors keep nearly all pages.
 fn recorded(workshop: &Workshop, flags: &[&str]) -> PathBuf {
-    let program = workshop.compile("survivors.c", &["-g", "-fno-omit-frame-pointer"]);
+    let program = workshop.compile("survivors.c", &["-g", "-fomit-frame-pointer"]);
     let trace = workshop.path("trace");
     let mut command = loam();
     command.arg("record").args(flags).arg("--output").arg(&trace).arg("--").arg(program);

@@ -56,6 +56,18 @@ fn what_the_program_has_in_memory_of_files_is_in_the_peak() {
 }
 
 #[test]
+fn what_the_program_maps_itself_and_what_it_writes_to_its_data_is_in_the_peak() {
+    let workshop = Workshop::new();
+    let program = workshop.compile("maps.c", &["-O1"]);
+    let trace = workshop.path("trace");
+    let recorded = loam().args(["record", "--output"]).arg(&trace).arg("--").arg(&program).assert();
+    recorded.success();
+    let own = peak_kib(&measured(&workshop, &["bench"], "1", &[&program]));
+    let replayed = peak_kib(&replay(&workshop, &trace, "1"));
+    assert!(own > 48.0 * 1024.0 && (replayed / own - 1.0).abs() < 0.05, "{replayed}, not {own}");
+}
+
+#[test]
 fn blocks_pass_between_threads_in_the_recorded_order() {
     let workshop = Workshop::new();
     // Every block of each thread is resized by the next one and freed by the one after that.

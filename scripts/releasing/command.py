@@ -18,12 +18,14 @@ exec {zig} {arguments} "$@"
 
 # As cli/build.rs has them.
 TOOLS = [
-    ("recorder.so", "record/recorder.c", [
+    ("recorder.so", ["record/recorder.c", "record/unwind.c"], [
         "-shared", "-fPIC", "-ftls-model=initial-exec", "-fvisibility=hidden", "-fno-plt",
         "-fno-builtin-malloc", "-fexceptions", "-fno-stack-protector", "-fno-lto", "-nostdlib",
         "-Wl,-z,now", "-Wl,-z,nodelete", "-Wl,-z,noexecstack", "-Wl,--hash-style=gnu",
-        "-Wl,--as-needed", "-fno-omit-frame-pointer", f"-ffile-prefix-map={ROOT}=."]),
-    ("replayer", "bench/replay_run/replayer.c", [
+        "-Wl,--as-needed", "-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections",
+        "-DNDEBUG", "-DLM_SHARED=1", f"-I{ROOT}/src", f"-I{ROOT}/include",
+        f"-ffile-prefix-map={ROOT}=."]),
+    ("replayer", ["bench/replay_run/replayer.c"], [
         "-pthread", "-fno-builtin", f"-ffile-prefix-map={ROOT}=."]),
 ]
 
@@ -83,8 +85,9 @@ def compile_tools(processor, build):
     other C libraries than the command's, so that their own compiler makes them."""
     folder = f"{build}/tools-{processor.name}"
     os.makedirs(folder, exist_ok=True)
-    for name, source, flags in TOOLS:
-        output_of(processor.c_compiler(), "-std=gnu11", "-O2", *flags, f"{ROOT}/cli/src/{source}",
+    for name, sources, flags in TOOLS:
+        output_of(processor.c_compiler(), "-std=gnu11", "-O2", *flags,
+                  *(f"{ROOT}/cli/src/{source}" for source in sources),
                   "-o", f"{folder}/{name}", "-lgcc", what=f"{name} for {processor.name}")
     return folder
 

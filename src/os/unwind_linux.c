@@ -20,8 +20,10 @@ struct lm_lock lm_unwind_lock = LM_LOCK_INIT(LM_RANK_UNWIND);
 struct remembered {
   _Atomic(uint64_t) row, mixed;
 };
-#define REMEMBERED_BITS 12
-static struct remembered remembered[1 << REMEMBERED_BITS];
+#if !defined(LM_REMEMBERED_ROWS_BITS)
+#define LM_REMEMBERED_ROWS_BITS 12
+#endif
+static struct remembered remembered[1 << LM_REMEMBERED_ROWS_BITS];
 
 static uint64_t row_to_word(const struct lm_frame_row *row) {
   return (uint64_t)(uint32_t)(row->end_offset * 8 + row->kind) << 32 |
@@ -35,7 +37,7 @@ static struct lm_frame_row word_to_row(uint64_t word) {
 }
 
 static struct lm_frame_row row_at(uintptr_t pc) {
-  struct remembered *entry = &remembered[lm_hash(pc, REMEMBERED_BITS)];
+  struct remembered *entry = &remembered[lm_hash(pc, LM_REMEMBERED_ROWS_BITS)];
   uint64_t word = lm_load_relaxed(&entry->row);
   if (LM_LIKELY((word ^ lm_load_relaxed(&entry->mixed)) == pc)) return word_to_row(word);
   lm_lock_take(&lm_unwind_lock);
@@ -62,10 +64,25 @@ struct walk {
   bool has_ended;             /* there is no further one */
 };
 
+#if defined(LM_REMEMBERS_STACKS)
+/* Pages of the thread's stack that were found readable. */
+static LM_THREAD_LOCAL uintptr_t known_from, known_to;
+
+static bool is_stack_page(uintptr_t page) {
+  if (page >= known_from && page < known_to) return true;
+  if (!lm_os_is_readable((const void *)page)) return false;
+  if (page != known_to) known_from = page;
+  known_to = page + lm_os.page_bytes;
+  return true;
+}
+#else
+static bool is_stack_page(uintptr_t page) { return lm_os_is_readable((const void *)page); }
+#endif
+
 static LM_NOINLINE bool find_page(struct walk *walk, uintptr_t address) {
   if (address - walk->lowest > STACK_MAX_BYTES) return false;
   uintptr_t page = address & ~(uintptr_t)(lm_os.page_bytes - 1);
-  if (!lm_os_is_readable((const void *)page)) return false;
+  if (!is_stack_page(page)) return false;
   walk->page = page;
   return true;
 }

@@ -50,7 +50,7 @@ pub struct RecordArguments {
     #[arg(long)]
     pub children: bool,
 
-    /// Record who calls, too, by frame pointers: build with -fno-omit-frame-pointer
+    /// Record who calls, too, up to 64 calls: `loam plot` names lines of what is built with -g
     #[arg(long)]
     pub stacks: bool,
 

@@ -7,7 +7,7 @@
 //! ordered by time.
 
 use crate::record::memory;
-use crate::record::recorded::{Call, Recorded};
+use crate::record::recorded::{Call, LastStack, Recorded};
 use crate::record::ring::{
     IS_LOOKED_AT, RING_BYTES, RING_COUNT, RING_FREE, RING_USED, Shared, WAITS_TO_BE_LOOKED_AT,
 };
@@ -75,6 +75,7 @@ struct Slot {
     time_us: u64,
     /// Of the last event's stack.
     frames: Vec<u64>,
+    last_stack: LastStack,
     /// The latest time that the first look has seen.
     seen: u64,
     /// How much of the ring the program has ever written.
@@ -317,7 +318,7 @@ impl<'a> Drain<'a> {
         if resident.bytes == 0 {
             return;
         }
-        if let Err(cause) = recorded.resident(self.time.now_us(), resident) {
+        if let Err(cause) = recorded.resident(self.time.now_us(), *number, resident) {
             self.fail(cause);
         }
     }
@@ -424,7 +425,7 @@ impl Slot {
             (self.time_us, self.counter) = (time.us(at), at);
         }
         let raw = self.stream.event(shared, &mut self.frames);
-        let stack = recorded.stack(&self.frames);
+        let stack = recorded.stack(&self.frames, &mut self.last_stack);
         self.frames.clear();
         Call { time_us: self.time_us, thread: self.number, raw, stack }
     }

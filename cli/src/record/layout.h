@@ -16,6 +16,7 @@
 #define RING_WORDS (RING_BYTES / sizeof(uint64_t))
 #define HEADERS_OFFSET 4096
 #define HEADER_BYTES 256
+#define FRAMES_MAX 64
 /* Ring I is at RING_BYTES * (I + 1). */
 #define SHARED_BYTES ((uint64_t)RING_BYTES * (RING_COUNT + 1))
 
@@ -59,6 +60,8 @@ enum record_kind {
   RECORD_DETACH,   /* of a block that is being resized */
   RECORD_ATTACH,   /* address 0: it stays as it was; size, stack */
   RECORD_TOUCHED,  /* bytes */
+  RECORD_MAP,      /* by the program itself, private and anonymous; bytes */
+  RECORD_UNMAP,    /* or mapped to something else; bytes */
 };
 /* A stack, where there are any: the number of its calls, and their addresses. */
 

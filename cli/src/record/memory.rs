@@ -30,7 +30,8 @@ pub fn elsewhere_bytes(process: u32) -> Option<u64> {
             let rss: u64 = rss.trim().trim_end_matches(" kB").parse().ok()?;
             kib += if is_elsewhere { rss } else { 0 };
         } else if let Some((_, path)) = mapping(line) {
-            let is_file = path.starts_with('/') && !path.starts_with("/memfd:loam-record");
+            let is_recorders = path.contains("loam-record");
+            let is_file = path.starts_with('/') && !is_recorders;
             is_elsewhere = is_file || path == "[stack]";
         }
     }
@@ -81,6 +82,7 @@ fn mapping(line: &str) -> Option<([&str; 3], &str)> {
 }
 
 /// How much of a block has pages.
+#[derive(Debug)]
 pub struct PageMap {
     file: File,
 }

@@ -1,6 +1,7 @@
 //! `loam record`: what a program takes and frees, in a file.
 
 mod drain; // from the rings into the file
+mod mappings; // what the program maps itself
 mod memory; // the program's memory, as the system sees it
 mod recorded; // what one process has done, as a recording
 mod ring; // the memory that is shared with the program

@@ -1,9 +1,11 @@
 //! The recording of one process: what its threads do, in the order of their times.
 
+use crate::record::mappings::Mappings;
 use crate::record::memory::{self, PageMap, Resident};
-use crate::record::stream::{ATTACH, DETACH, GIVE, Raw, TAKE, TOUCHED};
+use crate::record::stream::{ATTACH, DETACH, GIVE, MAP, Raw, TAKE, TOUCHED, UNMAP};
 use crate::recording::about::{Header, Module, Summary};
 use crate::recording::event::{Block, Entry};
+use crate::recording::numbered::SpreadNumbers;
 use crate::recording::place::Place;
 use crate::recording::stacks::Node;
 use crate::recording::writer::Writer;
@@ -14,11 +16,14 @@ use std::path::Path;
 pub struct Recorded {
     place: Place,
     writer: Writer,
-    nodes: HashMap<Node, u32>,
+    nodes: HashMap<Node, u32, SpreadNumbers>,
     thread_count: u32,
     peak_resident: Option<u64>,
     elsewhere: Option<u64>,
     modules: Vec<Module>,
+    mappings: Mappings,
+    /// What of them was in memory, as it was written last.
+    mapped_bytes: u64,
 }
 
 /// What a thread has called.
@@ -31,6 +36,24 @@ pub struct Call {
     pub stack: u32,
 }
 
+/// The last stack of a thread in one recording, from above.
+#[derive(Debug, Default)]
+pub struct LastStack {
+    steps: Vec<Step>,
+}
+
+#[derive(Debug)]
+struct Step {
+    address: u64,
+    number: u32,
+}
+
+impl LastStack {
+    fn number(&self) -> u32 {
+        self.steps.last().map_or(0, |step| step.number)
+    }
+}
+
 impl Recorded {
     pub fn new(place: &Path, header: &Header) -> Result<Recorded> {
         let (place, file) = Place::new(place)?;
@@ -38,11 +61,13 @@ impl Recorded {
         Ok(Recorded {
             place,
             writer,
-            nodes: HashMap::new(),
+            nodes: HashMap::default(),
             thread_count: 0,
             peak_resident: None,
             elsewhere: None,
             modules: Vec::new(),
+            mappings: Mappings::default(),
+            mapped_bytes: 0,
         })
     }
 
@@ -59,26 +84,54 @@ impl Recorded {
 
     pub fn add(&mut self, calls: &[Call]) -> Result<()> {
         self.writer.look_ahead(calls.iter().map(|call| call.raw.address));
-        let written = calls.iter().try_for_each(|call| write(&mut self.writer, call));
+        let written = calls.iter().try_for_each(|call| match (call.raw.kind, call.raw) {
+            (MAP, Raw { address, second, .. }) => {
+                self.mappings.add(address, second);
+                Ok(())
+            }
+            (UNMAP, Raw { address, second, .. }) => {
+                self.mappings.remove(address, second);
+                Ok(())
+            }
+            _ => write(&mut self.writer, call),
+        });
         written.with_context(|| self.place.cannot_write())
     }
 
-    /// The number of a stack, the caller first.
-    pub fn stack(&mut self, frames: &[u64]) -> u32 {
-        let mut above = 0;
-        for &address in frames.iter().rev() {
-            let node = Node { above, address };
-            above = *self.nodes.entry(node).or_insert_with(|| {
-                self.writer.add_node(node);
-                self.writer.next_node() - 1
-            });
+    /// The number of a stack, the caller first. `last` is the thread's last one: the calls that it
+    /// shares with this one have their numbers already.
+    pub fn stack(&mut self, frames: &[u64], last: &mut LastStack) -> u32 {
+        if frames.is_empty() {
+            return 0;
         }
-        above
+        let from_above = || frames.iter().rev();
+        let is_shared = |(step, address): &(&Step, &u64)| step.address == **address;
+        let shared = last.steps.iter().zip(from_above()).take_while(is_shared).count();
+        last.steps.truncate(shared);
+        for &address in from_above().skip(shared) {
+            let above = last.number();
+            let number = self.node(Node { above, address });
+            last.steps.push(Step { address, number });
+        }
+        last.number()
     }
 
-    pub fn resident(&mut self, time_us: u64, resident: Resident) -> Result<()> {
+    fn node(&mut self, node: Node) -> u32 {
+        *self.nodes.entry(node).or_insert_with(|| {
+            self.writer.add_node(node);
+            self.writer.next_node() - 1
+        })
+    }
+
+    pub fn resident(&mut self, time_us: u64, process: u32, resident: Resident) -> Result<()> {
         self.peak_resident = self.peak_resident.max(Some(resident.bytes));
         self.elsewhere = self.elsewhere.max(Some(resident.file_bytes));
+        let mapped_bytes = self.mappings.resident_bytes(process);
+        if mapped_bytes != self.mapped_bytes {
+            self.mapped_bytes = mapped_bytes;
+            let written = self.writer.mapped(time_us, 0, mapped_bytes);
+            written.with_context(|| self.place.cannot_write())?;
+        }
         self.writer.resident(time_us, 0, resident.bytes).with_context(|| self.place.cannot_write())
     }
 

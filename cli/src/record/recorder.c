@@ -2,6 +2,7 @@
  * allocates, and nothing waits but for room in the thread's ring. */
 #define _GNU_SOURCE
 #include "layout.h"
+#include "unwind.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -194,6 +195,7 @@ static bool begin_image(void) {
 static SLOW void begin_child(void) {
   ring = NULL;
   has_no_ring = false;
+  if (common->frames != 0) record_unwind_begin();
   atomic_store(&claims, 0);
   atomic_store(&has_threads, false);
   if (!begin_image()) atomic_store(&is_recording, false);
@@ -301,40 +303,21 @@ static inline void look_at_large(void *block) {
 
 /* ---- Events ---- */
 
+#define OWN_FRAMES_MAX 8 /* of this library, between the program's call and the unwinder */
+
 extern char __ehdr_start[], etext[] __attribute__((visibility("hidden"))); /* of this library */
 
 static bool is_own(uintptr_t address) {
   return address >= (uintptr_t)__ehdr_start && address < (uintptr_t)etext;
 }
 
-THREAD_LOCAL uintptr_t mapped_from, mapped_to; /* pages of the stack that were looked at */
-
-/* What is in a frame pointer may be anything, in code that has none. */
-static bool is_mapped(uintptr_t address) {
-  unsigned char ignored;
-  uintptr_t page = address & ~(uintptr_t)(PAGE_BYTES - 1);
-  if (page >= mapped_from && page < mapped_to) return true;
-  if (call(SYS_mincore, (long)page, PAGE_BYTES, (long)&ignored, 0, 0, 0) != 0) return false;
-  if (page != mapped_to) mapped_from = page;
-  mapped_to = page + PAGE_BYTES;
-  return true;
-}
-
-/* By frame pointers: where code has none, the calls above it are missing. */
 static SLOW void put_stack(void) {
-  uintptr_t frame = (uintptr_t)__builtin_frame_address(0), above = frame + (8u << 20);
-  uint64_t *count = &words[head++ % RING_WORDS];
-  *count = 0;
-  while (*count < common->frames && is_mapped(frame + sizeof(uintptr_t))) {
-    uintptr_t next = ((uintptr_t *)frame)[0], caller = ((uintptr_t *)frame)[1];
-    if (caller == 0) break;
-    if (!is_own(caller)) {
-      put(caller);
-      ++*count;
-    }
-    if (next <= frame || next >= above || next % (2 * sizeof(uintptr_t)) != 0) break;
-    frame = next;
-  }
+  uintptr_t callers[FRAMES_MAX + OWN_FRAMES_MAX];
+  size_t found = record_unwind(callers, common->frames + OWN_FRAMES_MAX), own = 0;
+  while (own < found && is_own(callers[own])) own++;
+  size_t count = found - own < common->frames ? found - own : common->frames;
+  put(count);
+  for (size_t at = 0; at < count; at++) put(callers[own + at]);
 }
 
 static inline void put_any_stack(void) {
@@ -398,6 +381,7 @@ static void *(*real_calloc)(size_t, size_t);
 static void *(*real_realloc)(void *, size_t);
 static void (*real_free)(void *);
 static _Atomic(uint32_t) is_resolved; /* 1: by a thread that is at it, 2: done */
+static const void *allocators_module;
 
 static void begin_recording(void) {
   const char *path = getenv(RECORD_VARIABLE);
@@ -409,8 +393,15 @@ static void begin_recording(void) {
   if (memory == NULL) return;
   call(SYS_madvise, (long)memory, SHARED_BYTES, MADV_DONTDUMP, 0, 0, 0);
   common = memory;
+  if (common->frames != 0) record_unwind_begin();
   in_parent = &nowhere;
   atomic_store(&is_recording, common->magic == RECORD_MAGIC && begin_image());
+}
+
+/* The begin of the module that something stands in. */
+static const void *module_of(const void *place) {
+  Dl_info found;
+  return dladdr(place, &found) != 0 ? found.dli_fbase : NULL;
 }
 
 static void *next(const char *name) { return dlsym(RTLD_NEXT, name); }
@@ -422,6 +413,7 @@ static SLOW void resolve(void) {
   real_realloc = (void *(*)(void *, size_t))next("realloc");
   real_free = (void (*)(void *))next("free");
   real_usable_size = (size_t (*)(void *))next("malloc_usable_size");
+  allocators_module = module_of((const void *)real_malloc);
   begin_recording();
   atomic_store(&is_resolved, 2);
 }
@@ -435,9 +427,11 @@ static inline bool is_ready(void) {
 
 __attribute__((constructor)) static void begin(void) { (void)is_ready(); }
 
-/* Lets the command look at what is in memory before it goes. */
+/* Lets the command look at what is in memory before it goes. In the child of a vfork all memory is
+ * the parent's. */
 __attribute__((destructor)) static void end(void) {
   if (!is_on() || !has_room(0)) return;
+  if (ring->process != (uint32_t)call(SYS_getpid, 0, 0, 0, 0, 0, 0)) return;
   atomic_store(&ring->ending, WAITS_TO_BE_LOOKED_AT);
   for (unsigned pauses = 0; pauses < 2000 && !is_stopped(); pauses++) {
     if (atomic_load(&ring->ending) == IS_LOOKED_AT) return;
@@ -445,6 +439,54 @@ __attribute__((destructor)) static void end(void) {
     pause_ns(500000);
   }
 }
+
+EXPORT __attribute__((noreturn)) void _exit(int status) {
+  end();
+  for (;;) call(SYS_exit_group, status, 0, 0, 0, 0, 0);
+}
+
+EXPORT __attribute__((noreturn)) void _Exit(int status) { _exit(status); }
+
+/* ---- What the program maps itself ----
+ *
+ * What of it is in memory is no allocator's. The C library calls its own functions otherwise, and
+ * other allocators' calls are told by their module. */
+
+#if defined(__LP64__)
+static void put_mapping(enum record_kind kind, void *start, size_t bytes, const void *caller) {
+  if (!is_on() || module_of(caller) == allocators_module || !has_room(2)) return;
+  put_first(kind, 0, start);
+  put(bytes);
+  publish();
+}
+
+static void *map_as_told(void *place, size_t bytes, int protection, int flags, int file,
+                         off_t offset, const void *caller) {
+  long result = syscall(SYS_mmap, place, bytes, protection, flags, file, offset);
+  if (result == -1) return MAP_FAILED;
+  bool is_own_memory = (flags & MAP_ANONYMOUS) != 0 && (flags & MAP_TYPE) == MAP_PRIVATE;
+  put_mapping(is_own_memory ? RECORD_MAP : RECORD_UNMAP, (void *)result, bytes, caller);
+  return (void *)result;
+}
+
+EXPORT void *mmap(void *place, size_t bytes, int protection, int flags, int file, off_t offset) {
+  const void *caller = __builtin_return_address(0);
+  return map_as_told(place, bytes, protection, flags, file, offset, caller);
+}
+
+/* Musl's headers have one name for both. */
+void *map_far(void *, size_t, int, int, int, off_t) __asm__("mmap64") EXPORT;
+void *map_far(void *place, size_t bytes, int protection, int flags, int file, off_t offset) {
+  const void *caller = __builtin_return_address(0);
+  return map_as_told(place, bytes, protection, flags, file, offset, caller);
+}
+
+/* Before it is done: whoever maps something there next says so later. */
+EXPORT int munmap(void *place, size_t bytes) {
+  put_mapping(RECORD_UNMAP, place, bytes, __builtin_return_address(0));
+  return (int)syscall(SYS_munmap, place, bytes);
+}
+#endif
 
 /* ---- C ---- */
 

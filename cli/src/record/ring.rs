@@ -168,5 +168,6 @@ mod tests {
         defines("RING_COUNT", &RING_COUNT.to_string());
         defines("HEADERS_OFFSET", &HEADERS_OFFSET.to_string());
         defines("HEADER_BYTES", &HEADER_BYTES.to_string());
+        defines("FRAMES_MAX", &FRAMES_MAX.to_string());
     }
 }

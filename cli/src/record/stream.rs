@@ -31,6 +31,8 @@ pub const GIVE: u8 = 3;
 pub const DETACH: u8 = 4;
 pub const ATTACH: u8 = 5;
 pub const TOUCHED: u8 = 6;
+pub const MAP: u8 = 7;
+pub const UNMAP: u8 = 8;
 const FRAMES_MAX: u64 = 64;
 
 impl Stream {
@@ -72,7 +74,8 @@ impl Stream {
     pub fn event(&mut self, shared: &Shared, frames: &mut Vec<u64>) -> Raw {
         let word = self.word(shared);
         let kind = (word & 15) as u8;
-        let second = if matches!(kind, TAKE | ATTACH | TOUCHED) { self.word(shared) } else { 0 };
+        let has_second = matches!(kind, TAKE | ATTACH | TOUCHED | MAP | UNMAP);
+        let second = if has_second { self.word(shared) } else { 0 };
         if shared.has_stacks() && matches!(kind, TAKE | ATTACH) {
             let count = self.word(shared).min(FRAMES_MAX);
             frames.extend((0..count).map(|_| self.word(shared)));

@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 pub const FORMAT: &str = "loam trace";
-/// Raised when what is written means something else; fields that are new do not raise it.
-pub const VERSION: u32 = 1;
+/// Raised when what is written means something else, or there are other events; fields that are new
+/// do not raise it. Earlier versions are read, too.
+pub const VERSION: u32 = 2;
 
 /// Known when a recording begins.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

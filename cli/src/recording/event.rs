@@ -22,6 +22,8 @@ pub enum What {
     Touched { object: u64, bytes: u64 },
     /// The program's resident memory, without what the recording took.
     Resident { bytes: u64 },
+    /// What of the memory that the program has mapped itself is resident.
+    Mapped { bytes: u64 },
     /// The thread makes no further calls.
     ThreadEnd,
 }

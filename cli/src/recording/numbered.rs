@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-pub type NumberMap<T> = HashMap<u64, T, BuildHasherDefault<ByNumber>>;
+pub type NumberMap<T> = HashMap<u64, T, SpreadNumbers>;
+pub type SpreadNumbers = BuildHasherDefault<ByNumber>;
 
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ByNumber(u64);
@@ -15,6 +16,10 @@ impl Hasher for ByNumber {
 
     fn write(&mut self, bytes: &[u8]) {
         bytes.iter().for_each(|&byte| self.write_u64(u64::from(byte)));
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.write_u64(u64::from(number));
     }
 
     fn write_u64(&mut self, number: u64) {

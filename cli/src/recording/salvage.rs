@@ -83,6 +83,7 @@ impl Salvage {
                 None => Ok(()),
             },
             What::Resident { bytes } => writer.resident(time_us, thread, bytes),
+            What::Mapped { bytes } => writer.mapped(time_us, thread, bytes),
             What::ThreadEnd => writer.thread_end(time_us, thread),
         }
     }

@@ -17,6 +17,7 @@ const CLASS: u8 = 0xc0;
 const TOUCHED: u8 = OTHER;
 const RESIDENT: u8 = OTHER + 1;
 const THREAD_END: u8 = OTHER + 2;
+const MAPPED: u8 = OTHER + 3;
 
 /// What the columns of a recording hold beside what all have.
 #[derive(Debug, Clone, Copy, Default)]
@@ -123,6 +124,7 @@ impl Encoder {
                 self.put_value(TOUCHED, bytes);
             }
             What::Resident { bytes } => self.put_value(RESIDENT, bytes),
+            What::Mapped { bytes } => self.put_value(MAPPED, bytes),
             What::ThreadEnd => self.columns.operations.push(THREAD_END),
         }
     }
@@ -297,6 +299,7 @@ impl Decoder<'_> {
                     Ok(What::Touched { object: self.object()?, bytes: self.values.number()? })
                 }
                 RESIDENT => Ok(What::Resident { bytes: self.values.number()? }),
+                MAPPED => Ok(What::Mapped { bytes: self.values.number()? }),
                 THREAD_END => Ok(What::ThreadEnd),
                 _ => bail!("an unknown event, {operation}"),
             },

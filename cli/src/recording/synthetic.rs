@@ -22,6 +22,7 @@ pub fn events(count: usize) -> Vec<Event> {
         }
         if object.is_multiple_of(50) {
             add(What::Resident { bytes: object * 4096 });
+            add(What::Mapped { bytes: object * 1000 });
         }
         if let Some(old) = object.checked_sub(20) {
             if old.is_multiple_of(10) {
@@ -48,6 +49,7 @@ pub fn write(events: &[Event], writer: &mut Writer) {
                 writer.touched(time_us, thread, address(object), bytes)
             }
             What::Resident { bytes } => writer.resident(time_us, thread, bytes),
+            What::Mapped { bytes } => writer.mapped(time_us, thread, bytes),
             What::ThreadEnd => writer.thread_end(time_us, thread),
         }
         .unwrap();

@@ -31,7 +31,10 @@ impl Touches {
                         touches.known.insert(ordinal, bytes);
                     }
                 }
-                What::Give { .. } | What::Resident { .. } | What::ThreadEnd => {}
+                What::Give { .. }
+                | What::Resident { .. }
+                | What::Mapped { .. }
+                | What::ThreadEnd => {}
             }
         }
         Ok(touches)

@@ -182,6 +182,10 @@ impl Writer {
         self.add(time_us, thread, What::Resident { bytes })
     }
 
+    pub fn mapped(&mut self, time_us: u64, thread: u32, bytes: u64) -> Result<()> {
+        self.add(time_us, thread, What::Mapped { bytes })
+    }
+
     pub fn thread_end(&mut self, time_us: u64, thread: u32) -> Result<()> {
         self.add(time_us, thread, What::ThreadEnd)
     }

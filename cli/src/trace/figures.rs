@@ -152,7 +152,10 @@ impl Count {
                 let row = LIFETIMES_US.iter().position(|&limit| lifetime <= limit);
                 self.lived(row.unwrap_or(LIFETIMES_US.len()), old.size);
             }
-            What::Touched { .. } | What::Resident { .. } | What::ThreadEnd => {}
+            What::Touched { .. }
+            | What::Resident { .. }
+            | What::Mapped { .. }
+            | What::ThreadEnd => {}
         }
     }
 

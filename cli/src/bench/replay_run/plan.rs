@@ -48,7 +48,10 @@ impl Plan {
                 let before = self.last.remove(&object);
                 self.pass(before, thread);
             }
-            What::Touched { .. } | What::Resident { .. } | What::ThreadEnd => return,
+            What::Touched { .. }
+            | What::Resident { .. }
+            | What::Mapped { .. }
+            | What::ThreadEnd => return,
         }
         self.last_of_thread.insert(u64::from(thread), at);
         if at % PACE_EVENTS == PACE_EVENTS - 1 {

@@ -17,7 +17,7 @@ pub struct Prepared {
 }
 
 const MAGIC: u64 = 0x3179_6c70_6572;
-const HEAD_BYTES: u64 = 32;
+const HEAD_BYTES: u64 = 40;
 const STREAM_BYTES: u64 = 16;
 const PAGE_BYTES: u64 = 4096;
 const ACTOR_BYTES: u64 = 64;
@@ -31,9 +31,11 @@ const GIVE: u64 = 4;
 const START: u64 = 5;
 const MARK: u64 = 6;
 const WAIT: u64 = 7;
-const WITH_PAGES: u64 = 8;
+const HOLD: u64 = 8;
+const WITH_PAGES: u64 = 16;
+const NUMBER_SHIFT: u32 = 5;
 const SIZE_FOLLOWS: u64 = 0xffff_ffff;
-const NUMBER_MAX: u64 = (1 << 28) - 1;
+const NUMBER_MAX: u64 = (1 << 27) - 1;
 
 pub fn prepare(reader: &Reader) -> Result<Prepared> {
     let mut script = Script::new(Plan::read(reader)?, Touches::read(reader)?);
@@ -77,6 +79,8 @@ struct Script {
     left_slots: Vec<(u32, usize, u64)>,
     event: u64,
     last_actor: usize,
+    /// The most that is held.
+    mapped_max: u64,
     running: u64,
     running_max: u64,
     /// By actor, its marks at the end of the last stretch and of the one before.
@@ -95,6 +99,7 @@ impl Script {
             left_slots: Vec::new(),
             event: 0,
             last_actor: 0,
+            mapped_max: 0,
             running: 0,
             running_max: 0,
             stretch_ends: [Vec::new(), Vec::new()],
@@ -111,6 +116,10 @@ impl Script {
         }
         match event.what {
             What::Touched { .. } | What::Resident { .. } => return Ok(()),
+            What::Mapped { bytes } => {
+                self.hold(bytes);
+                return Ok(());
+            }
             What::ThreadEnd => {
                 self.end_actor(event.thread);
                 return Ok(());
@@ -132,6 +141,14 @@ impl Script {
         Ok(())
     }
 
+    /// By whoever did something last, if somebody did.
+    fn hold(&mut self, bytes: u64) {
+        if let Some(actor) = self.actors.get_mut(self.last_actor) {
+            actor.words.extend([HOLD, bytes]);
+            self.mapped_max = self.mapped_max.max(bytes);
+        }
+    }
+
     /// The actor of a thread, started by whoever did something last.
     fn actor(&mut self, thread: u32) -> Result<usize> {
         if let Some(&actor) = self.actor_of.get(&u64::from(thread)) {
@@ -142,7 +159,7 @@ impl Script {
             bail!("the recording has too many threads");
         }
         if actor > 0 {
-            self.actors[self.last_actor].words.push(START | (actor as u64) << 4);
+            self.actors[self.last_actor].words.push(START | (actor as u64) << NUMBER_SHIFT);
         }
         self.actors.push(Actor::default());
         self.actor_of.insert(u64::from(thread), actor);
@@ -178,7 +195,7 @@ impl Script {
         let known = waiting.known.entry(other as u64).or_default();
         if other != actor && *known < marks {
             *known = marks;
-            waiting.words.extend([WAIT | (other as u64) << 4, marks]);
+            waiting.words.extend([WAIT | (other as u64) << NUMBER_SHIFT, marks]);
         }
     }
 
@@ -231,7 +248,7 @@ impl Script {
     fn give(&mut self, actor: usize, object: u64) {
         let Some(old) = self.objects.remove(&object) else { return };
         self.wait(actor, old.actor, old.marks);
-        self.actors[actor].words.push(GIVE | u64::from(old.slot) << 4);
+        self.actors[actor].words.push(GIVE | u64::from(old.slot) << NUMBER_SHIFT);
         self.actors[actor].free_slots.push(old.slot);
     }
 
@@ -253,7 +270,7 @@ impl Script {
         let flag = if is_all { 0 } else { WITH_PAGES };
         let short = block.size.min(SIZE_FOLLOWS);
         let words = &mut self.actors[actor].words;
-        words.push(what | flag | u64::from(slot) << 4 | short << 32);
+        words.push(what | flag | u64::from(slot) << NUMBER_SHIFT | short << 32);
         if short == SIZE_FOLLOWS {
             words.push(block.size);
         }
@@ -272,7 +289,7 @@ impl Script {
         let (threads, slots) = (self.actors.len() as u64, u64::from(self.slot_count));
         let mut put =
             |words: &[u64]| words.iter().try_for_each(|word| out.write_all(&word.to_ne_bytes()));
-        put(&[MAGIC, threads, slots, elsewhere_bytes]).context(cannot_write)?;
+        put(&[MAGIC, threads, slots, elsewhere_bytes, self.mapped_max]).context(cannot_write)?;
         let mut offset = HEAD_BYTES + threads * STREAM_BYTES;
         for actor in &self.actors {
             let count = actor.words.len() as u64;

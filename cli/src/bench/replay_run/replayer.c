@@ -2,8 +2,8 @@
  *
  * The file: struct head, a struct stream for each thread, and their words. A word is an operation:
  *
- *   bits 0-3 what, bit 3 of these: the pages to touch stand in a word behind it
- *   bits 4-31 the slot that the block is in
+ *   bits 0-4 what, bit 4 of these: the pages to touch stand in a word behind it
+ *   bits 5-31 the slot that the block is in
  *   bits 32-63 the size; all set: in a word behind it
  *
  * Its own memory is not the allocator's: from mmap, as much as prepare.rs says, all of it touched
@@ -13,6 +13,7 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,9 +30,12 @@ enum what {
   GIVE,    /* free */
   START,   /* the thread of that number */
   MARK,    /* others may wait for what is done so far */
-  WAIT,    /* until the thread of that number has made as many marks as the size says */
+  WAIT,    /* until the thread of that number has made as many marks as a word behind it says */
+  HOLD,    /* so many bytes beside the allocator, as a word behind it says */
 };
-#define WITH_PAGES 8
+#define WITH_PAGES 16
+#define WHAT_MASK 15
+#define NUMBER(word) ((word) >> 5 & 0x7ffffff)
 #define SIZE_FOLLOWS 0xffffffffu
 #define PAGE_BYTES 4096
 #define BUFFER_WORDS 4096
@@ -39,7 +43,8 @@ enum what {
 
 struct head {
   uint64_t magic, threads, slots;
-  uint64_t elsewhere_bytes; /* in the program's memory that are no allocator's */
+  uint64_t elsewhere_bytes; /* in the program's memory, of files and stacks */
+  uint64_t mapped_bytes;    /* the most that it holds beside these */
 };
 #define MAGIC 0x31796c706572u
 
@@ -64,6 +69,10 @@ static _Atomic(uint64_t) running;
 static void fail(const char *what) {
   perror(what);
   _exit(2);
+}
+
+static size_t whole_pages(size_t bytes) {
+  return (bytes + PAGE_BYTES) / PAGE_BYTES * PAGE_BYTES;
 }
 
 static void *own_memory(size_t bytes) {
@@ -117,6 +126,61 @@ static void touch(char *block, size_t from, size_t to) {
   block[to - 1] = 1;
 }
 
+/* ---- What is in the program's memory and no allocator's ---- */
+
+static char *held;
+static size_t held_bytes;
+
+/* No two threads hold at once: the recording has these in an order, too. */
+static void hold(size_t bytes) {
+  bytes = whole_pages(bytes);
+  if (bytes < held_bytes) madvise(held + bytes, held_bytes - bytes, MADV_DONTNEED);
+  else touch(held, held_bytes, bytes);
+  held_bytes = bytes;
+}
+
+/* The resident bytes that a line of /proc/self/smaps adds: of what is a file's or the stack. */
+static size_t resident_in(const char *line, bool *is_elsewhere) {
+  if (strncmp(line, "Rss:", 4) == 0)
+    return *is_elsewhere ? strtoul(line + 4, NULL, 10) * 1024 : 0;
+  size_t word = strcspn(line, " ");
+  if (memchr(line, '-', word) != NULL)
+    *is_elsewhere = strchr(line, '/') != NULL || strstr(line, "[stack]") != NULL;
+  return 0;
+}
+
+/* What it has of these itself. */
+static size_t own_elsewhere(void) {
+  static char text[1 << 16];
+  size_t filled = 0, bytes = 0;
+  bool is_elsewhere = false;
+  int smaps = open("/proc/self/smaps", O_RDONLY | O_CLOEXEC);
+  if (smaps < 0) return 0;
+  for (ssize_t got; (got = read(smaps, text + filled, sizeof text - 1 - filled)) > 0;) {
+    filled += (size_t)got;
+    text[filled] = 0;
+    char *line = text;
+    for (char *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+      *end = 0;
+      bytes += resident_in(line, &is_elsewhere);
+    }
+    filled = strlen(line);
+    memmove(text, line, filled);
+  }
+  close(smaps);
+  return bytes;
+}
+
+/* As much as the program had, so that the peak is a program's. */
+static void begin_to_hold(const struct head *head) {
+  size_t bytes = whole_pages(head->mapped_bytes);
+  held = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+              0);
+  if (held == MAP_FAILED) fail("mmap");
+  size_t own = own_elsewhere();
+  if (head->elsewhere_bytes > own) (void)own_memory(whole_pages(head->elsewhere_bytes - own));
+}
+
 static void *act(void *argument);
 
 static void start(struct actor *actor) {
@@ -131,7 +195,7 @@ static void start(struct actor *actor) {
 }
 
 static void take(struct actor *actor, uint64_t word, unsigned what) {
-  char **slot = &slots[word >> 4 & 0xfffffff];
+  char **slot = &slots[NUMBER(word)];
   size_t size = word >> 32;
   if (size == SIZE_FOLLOWS) size = take_word(actor);
   size_t from = 0, to = size;
@@ -160,12 +224,13 @@ static void give(char **slot) {
 
 static void operate(struct actor *actor) {
   uint64_t word = take_word(actor);
-  unsigned what = word & 7, number = word >> 4 & 0xfffffff;
+  unsigned what = word & WHAT_MASK, number = NUMBER(word);
   switch (what) {
   case GIVE: give(&slots[number]); break;
   case START: start(&actors[number]); break;
   case MARK: mark(actor); break;
   case WAIT: wait_for(&actors[number], take_word(actor)); break;
+  case HOLD: hold(take_word(actor)); break;
   default: take(actor, word, what);
   }
 }
@@ -179,10 +244,6 @@ static void *act(void *argument) {
   return NULL;
 }
 
-static size_t whole_pages(size_t bytes) {
-  return (bytes + PAGE_BYTES) / PAGE_BYTES * PAGE_BYTES;
-}
-
 static void read_streams(uint64_t threads) {
   size_t bytes = whole_pages(threads * sizeof(struct stream));
   struct stream *streams = own_memory(bytes);
@@ -194,25 +255,6 @@ static void read_streams(uint64_t threads) {
   munmap(streams, bytes);
 }
 
-/* What it has in memory of files itself. */
-static size_t file_bytes(void) {
-  char text[128];
-  int statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-  ssize_t length = statm < 0 ? 0 : read(statm, text, sizeof text - 1);
-  if (statm >= 0) close(statm);
-  text[length < 0 ? 0 : length] = 0;
-  size_t pages = 0;
-  char *word = text;
-  for (int at = 0; at < 3; at++) pages = strtoul(word, &word, 10);
-  return pages * PAGE_BYTES;
-}
-
-/* As much as the program had in memory beside its blocks, so that the peak is a program's. */
-static void hold(size_t bytes) {
-  size_t own = file_bytes();
-  if (bytes > own) (void)own_memory(whole_pages(bytes - own));
-}
-
 int main(int count, char **words) {
   struct head head;
   file = count == 2 ? open(words[1], O_RDONLY | O_CLOEXEC) : -1;
@@ -222,7 +264,7 @@ int main(int count, char **words) {
   actors = own_memory(whole_pages(head.threads * sizeof *actors));
   slots = own_memory(whole_pages(head.slots * sizeof *slots));
   read_streams(head.threads);
-  hold(head.elsewhere_bytes);
+  begin_to_hold(&head);
   if (head.threads > 0) {
     atomic_store(&running, 1);
     act(&actors[0]);

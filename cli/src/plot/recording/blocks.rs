@@ -42,7 +42,10 @@ impl Blocks {
                 Change { came: Some(came), went }
             }
             What::Give { object, .. } => Change { came: None, went: self.take_away(*object) },
-            What::Touched { .. } | What::Resident { .. } | What::ThreadEnd => Change::default(),
+            What::Touched { .. }
+            | What::Resident { .. }
+            | What::Mapped { .. }
+            | What::ThreadEnd => Change::default(),
         }
     }
 

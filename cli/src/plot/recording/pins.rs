@@ -79,7 +79,10 @@ impl Live {
             What::Give { object, .. } => {
                 self.stacks.replace(*object, None);
             }
-            What::Touched { .. } | What::Resident { .. } | What::ThreadEnd => {}
+            What::Touched { .. }
+            | What::Resident { .. }
+            | What::Mapped { .. }
+            | What::ThreadEnd => {}
         }
     }
 
