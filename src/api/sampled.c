@@ -124,7 +124,7 @@ static bool make_area(void) LM_REQUIRES(lm_sampled_lock) {
 static char *first_page(const struct slot *slot) {
   return (char *)lm_align_down((uintptr_t)slot->block, lm_os.page_bytes);
 }
-static size_t page_bytes(const struct slot *slot) {
+static size_t opened_bytes(const struct slot *slot) {
   return lm_align_up((size_t)(slot->block + slot->size - first_page(slot)), lm_os.page_bytes);
 }
 
@@ -169,7 +169,7 @@ static void let_wait(const struct slot *slot) {
 static void fill_around(const struct slot *slot) {
   char *start = first_page(slot), *end = slot->block + slot->size;
   memset(start, AROUND_PATTERN, (size_t)(slot->block - start));
-  memset(end, AROUND_PATTERN, page_bytes(slot) - (size_t)(end - start));
+  memset(end, AROUND_PATTERN, opened_bytes(slot) - (size_t)(end - start));
 }
 
 void *lm_sampled_take(size_t size, bool clear) {
@@ -211,7 +211,7 @@ static size_t first_other(const char *bytes, size_t count) {
 static void check_around(const struct slot *slot) {
   const char *start = first_page(slot), *end = slot->block + slot->size;
   size_t before = (size_t)(slot->block - start);
-  size_t behind = page_bytes(slot) - (size_t)(end - start);
+  size_t behind = opened_bytes(slot) - (size_t)(end - start);
   bool whole_before = first_other(start, before) == before;
   if (LM_LIKELY(whole_before && first_other(end, behind) == behind)) return;
   print_history_at_call(slot, "what was written around it was found");
@@ -241,17 +241,17 @@ void lm_sampled_end(void *address, void *caller) {
   uint32_t held = SLOT_HELD;
   if (!lm_cas_release(&slot->state, &held, SLOT_WAITS)) lm_misuse_double_free(address, caller);
   note_stack(&slot->freed);
-  close_pages(slot, first_page(slot), page_bytes(slot));
+  close_pages(slot, first_page(slot), opened_bytes(slot));
   let_wait(slot);
 }
 
 void lm_sampled_shorten(void *block, size_t size) {
   struct slot *slot = slot_of(block);
-  size_t bytes = page_bytes(slot);
+  size_t bytes = opened_bytes(slot);
   slot->size = (uint32_t)lm_max(size, 1);
   /* Pages that the block has no more are guarded from here on. */
-  if (page_bytes(slot) < bytes)
-    close_pages(slot, first_page(slot) + page_bytes(slot), bytes - page_bytes(slot));
+  if (opened_bytes(slot) < bytes)
+    close_pages(slot, first_page(slot) + opened_bytes(slot), bytes - opened_bytes(slot));
   fill_around(slot);
 }
 
@@ -267,7 +267,7 @@ static const struct slot *slot_near(const char *address) {
   bool has_next = lm_load_relaxed(&next->state) == SLOT_HELD &&
                   first_page(next) == slot_start(next);
   bool has_this = lm_load_relaxed(&slot->state) == SLOT_HELD &&
-                  first_page(slot) + page_bytes(slot) == slot_start(slot) + slot_bytes();
+                  first_page(slot) + opened_bytes(slot) == slot_start(slot) + slot_bytes();
   return has_next && (!has_this || in_page >= lm_os.page_bytes / 2) ? next : slot;
 }
 
