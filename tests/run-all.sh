@@ -53,10 +53,14 @@ install_python_packages() {
 # Tests use small time limits: nothing of the caller's may change what malloc does.
 unset LD_PRELOAD LOAM_OPTIONS LOAM_TEST_ANY PYTHONMALLOC MALLOC_ARENA_MAX
 
-# What of the command the tests need, as one compilation: its own tests, and the command.
+# What of the command the tests need, as one compilation: its own tests, which build/cli-tests names,
+# and the command.
 compile_command() {
-  cargo test --profile tests --locked --quiet --no-run > build/cargo-tests.log 2>&1 || return 1
-  mkdir -p build/bin
+  cargo test --profile tests --locked --quiet --no-run --message-format=json-render-diagnostics \
+    > build/cargo-tests.json 2> build/cargo-tests.log || return 1
+  rm -rf build/cli-tests
+  mkdir -p build/bin build/cli-tests
+  python3 tests/cargo_programs.py build/cli-tests < build/cargo-tests.json
   install -m 755 "${CARGO_TARGET_DIR:-target}/tests/loam" build/bin/loam
 }
 

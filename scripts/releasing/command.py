@@ -70,14 +70,11 @@ def remapped():
     return [f"--remap-path-prefix={ROOT}=.", f"--remap-path-prefix={cargo_home}=/cargo"]
 
 
-def profile_of(is_soon):
-    """Cargo's profile, the folder of what it makes, and what else it needs."""
+def cargo_folder(build, is_soon):
+    """Where cargo works. What the tests compile for themselves serves a release for them, too."""
     if is_soon:
-        return "dev", "debug", {"CARGO_PROFILE_DEV_DEBUG": "0", "CARGO_PROFILE_DEV_PANIC": "abort",
-                                "CARGO_PROFILE_DEV_STRIP": "symbols", "CARGO_INCREMENTAL": "0",
-                                "CARGO_PROFILE_DEV_DEBUG_ASSERTIONS": "false",
-                                "CARGO_PROFILE_DEV_OVERFLOW_CHECKS": "false"}
-    return "release", "release", {}
+        return os.path.join(ROOT, os.environ.get("CARGO_TARGET_DIR", "target"))
+    return build + "/cargo"
 
 
 def compile_tools(processor, build):
@@ -94,7 +91,7 @@ def compile_tools(processor, build):
 
 def compile_command(processor, library, build, is_soon):
     """The path of the command. Cargo's folder serves all processors."""
-    profile, folder, settings = profile_of(is_soon)
+    profile, folder = "tests" if is_soon else "release", cargo_folder(build, is_soon)
     target = processor.rust_target
     rustc, arguments = rust_for(target)
     zig_arguments = f"cc -target {processor.zig_target}"
@@ -106,13 +103,15 @@ def compile_command(processor, library, build, is_soon):
     archiver = wrapper(f"{build}/zig/ar", "ar")
     name = target.replace("-", "_")
     flags = ["-Clink-self-contained=no", "-Ctarget-feature=+crt-static", *remapped()]
+    if is_soon:
+        flags.append("-Clink-arg=-s")
     output_of("cargo", "build", "--locked", "--package", "loam", "--profile", profile,
-              "--target", target, "--target-dir", build + "/cargo", *arguments, environment={
-                  **settings, "RUSTC": rustc, **({"RUSTC_BOOTSTRAP": "1"} if arguments else {}),
+              "--target", target, "--target-dir", folder, *arguments, environment={
+                  "CARGO_PROFILE_TESTS_PANIC": "abort", "RUSTC": rustc, **({"RUSTC_BOOTSTRAP": "1"} if arguments else {}),
                   "LOAM_EMBED_LIBRARY": library,
                   "LOAM_EMBED_TOOLS": compile_tools(processor, build),
                   "CC_" + name: compiler, "AR_" + name: archiver,
                   f"CARGO_TARGET_{name.upper()}_LINKER": compiler,
                   f"CARGO_TARGET_{name.upper()}_RUSTFLAGS": " ".join(flags),
               }, what=f"the command for {processor.name}")
-    return f"{build}/cargo/{target}/{folder}/loam"
+    return f"{folder}/{target}/{profile}/loam"
