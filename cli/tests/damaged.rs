@@ -19,6 +19,7 @@ mod binary {
 #[path = "../src/heap"]
 mod heap {
     pub mod core;
+    pub mod core_notes;
     pub mod source;
 }
 

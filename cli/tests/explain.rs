@@ -3,6 +3,7 @@
 
 use crate::common::heaps::{Linked, Running, program};
 use crate::common::{Workshop, loam};
+use predicates::prelude::PredicateBooleanExt;
 use predicates::str::{contains, diff};
 use serde_json::Value;
 use std::os::unix::process::CommandExt;
@@ -116,6 +117,39 @@ fn a_core_says_the_same_and_a_damaged_one_is_one_line() {
     let file = std::fs::OpenOptions::new().write(true).open(&core).unwrap();
     file.set_len(length / 2).unwrap();
     refused("it is cut short");
+}
+
+/// What the kernel counts of pages that a process has written to.
+fn written_bytes(pid: &str) -> u64 {
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/smaps")).unwrap();
+    let kib = maps.lines().filter_map(|line| line.strip_prefix("Anonymous:"));
+    kib.map(|kib| kib.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024).sum()
+}
+
+#[test]
+fn a_core_adds_up_to_what_the_process_had_written() {
+    let workshop = Workshop::new();
+    let running = Running::of(Linked::Dynamic, "threads");
+    let (live, written) = (explained(&running.pid()), written_bytes(&running.pid()));
+    let Some(core) = workshop.core_of(&running.pid()) else { return };
+    let report = explained(core.to_str().unwrap());
+    check_sum(&report);
+    let resident = report["resident_bytes"].as_u64().unwrap();
+    assert!(resident.abs_diff(written) * 50 <= written, "{resident}, not {written}: {report:#}");
+    for part in ["libc_heap_bytes", "stack_bytes", "mapping_bytes"] {
+        let of = |report: &Value| report["others"][part].as_u64().unwrap();
+        assert!(of(&report).abs_diff(of(&live)) <= 128 << 10, "{part}: {report:#}, not {live:#}");
+    }
+    assert!(report["others"]["libc_heap_bytes"].as_u64().unwrap() >= 3 << 20, "{report:#}");
+    assert!(report["others"]["mapping_bytes"].as_u64().unwrap() >= 3 << 20, "{report:#}");
+    assert!(report["others"]["file_bytes"].as_u64() < live["others"]["file_bytes"].as_u64());
+    assert!(report["left_out_bytes"].as_u64().unwrap() > 1 << 20, "{report:#}");
+    loam()
+        .arg("explain")
+        .arg(&core)
+        .assert()
+        .success()
+        .stdout(contains("  the C library's own heap ").and(contains("  not in the core: ")));
 }
 
 fn refuses(target: &str, why: &str) {

@@ -9,13 +9,15 @@ use serde::Serialize;
 pub struct Report {
     pub schema: u32,
     pub process: String,
-    /// Else it is a core, of which only loam's pages are counted that hold anything.
+    /// Else it is a core, of which those pages are counted that hold anything.
     pub is_live: bool,
     pub resident_bytes: u64,
     pub peak_resident_bytes: Option<u64>,
     pub loam: Loam,
     pub others: Others,
     pub unexplained_bytes: i64,
+    /// Of a core: what it has not of the files that were mapped.
+    pub left_out_bytes: Option<u64>,
     pub blocks: Kinds,
     pub sizes: Vec<Size>,
     pub heaps: Vec<HeapLine>,
@@ -154,6 +156,7 @@ impl Report {
                 mapping_bytes: others.mappings,
             },
             unexplained_bytes: account.unexplained_bytes,
+            left_out_bytes: account.left_out_bytes,
             blocks: Kinds {
                 small: figures.small.into(),
                 middle: figures.middle.into(),

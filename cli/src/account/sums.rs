@@ -28,6 +28,8 @@ pub struct Account {
     pub others: Others,
     /// What the kernel counts and nothing here does; below 0 if the other way round.
     pub unexplained_bytes: i64,
+    /// Of a core: what it has not of the files that were mapped.
+    pub left_out_bytes: Option<u64>,
 }
 
 impl Account {
@@ -48,7 +50,6 @@ impl Account {
             }
         }
         let explained = loam.sum() + others.sum();
-        // What a core keeps has no other count.
         let resident_bytes = process.resident_bytes.unwrap_or(explained);
         Account {
             title: process.title.clone(),
@@ -58,8 +59,18 @@ impl Account {
             loam,
             others,
             unexplained_bytes: resident_bytes.cast_signed() - explained.cast_signed(),
+            left_out_bytes: (!process.is_live).then(|| left_out(process)),
         }
     }
+}
+
+fn left_out(process: &Process) -> u64 {
+    let files = process.mappings.iter().filter(|mapping| matches!(mapping.name, Name::File(_)));
+    files
+        .map(|file| {
+            file.end.saturating_sub(file.start).saturating_sub(file.resident_bytes.unwrap_or(0))
+        })
+        .sum()
 }
 
 /// Of each mapping, the resident bytes that are loam's.

@@ -19,7 +19,7 @@ fn write(out: &mut String, report: &Report) -> std::fmt::Result {
     match (report.is_live, report.peak_resident_bytes) {
         (true, Some(peak)) => writeln!(out, "in memory, at most {}", numbers::bytes(peak))?,
         (true, None) => writeln!(out, "in memory")?,
-        (false, _) => writeln!(out, "of loam's pages are in it")?,
+        (false, _) => writeln!(out, "in it")?,
     }
     writeln!(out)?;
     let loam = &report.loam;
@@ -44,6 +44,10 @@ fn write(out: &mut String, report: &Report) -> std::fmt::Result {
     let sign = if unexplained < 0 { "-" } else { "" };
     let size = sign.to_owned() + &numbers::bytes(unexplained.unsigned_abs());
     write_row(out, "unexplained", &size, unexplained as f64, report)?;
+    if let Some(left_out) = report.left_out_bytes {
+        let left_out = numbers::bytes(left_out);
+        writeln!(out, "  not in the core: {left_out} of mapped files that nobody has written to")?;
+    }
     write_sizes(out, &report.sizes)?;
     write_heaps(out, &report.heaps)?;
     for text in &report.advice {

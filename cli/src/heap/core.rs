@@ -2,15 +2,14 @@
 //! not in it, as code and constants, is read from the files that the process had mapped, if they
 //! are still the same.
 
-use crate::heap::source::{Mapping, Name, Process, Source, Thread};
+use crate::heap::core_notes::Notes;
+use crate::heap::source::{Mapping, Name, Process, Source};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use object::LittleEndian;
 use object::elf::{self, FileHeader64};
+use object::read::ReadCache;
 use object::read::elf::{FileHeader, ProgramHeader};
-use object::read::{ReadCache, ReadRef};
-use std::ffi::OsString;
 use std::fs::File;
-use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -27,6 +26,7 @@ struct Segment {
     kept_bytes: u64,
     end: u64,
     offset: u64,
+    is_accessible: bool,
 }
 
 type Header = FileHeader64<LittleEndian>;
@@ -43,46 +43,91 @@ impl Core {
         ensure!(header.e_type(LittleEndian) == elf::ET_CORE, no_core());
         let cut = || anyhow!("cannot read {name}: it is cut short");
         let headers = header.program_headers(LittleEndian, &cache).map_err(|_| cut())?;
-        let (mut segments, mut files, mut threads) = (Vec::new(), Vec::new(), Vec::new());
+        let machine = header.e_machine(LittleEndian);
+        let (mut segments, mut notes) = (Vec::new(), Notes::default());
         for one in headers {
             let (offset, kept_bytes) = (one.p_offset(LittleEndian), one.p_filesz(LittleEndian));
             ensure!(offset.checked_add(kept_bytes).is_some_and(|end| end <= length), cut());
             if one.p_type(LittleEndian) == elf::PT_LOAD {
                 let start = one.p_vaddr(LittleEndian);
                 let end = start.saturating_add(one.p_memsz(LittleEndian));
-                segments.push(Segment { start, kept_bytes, end, offset });
+                let is_accessible = one.p_flags(LittleEndian).contains(elf::PF_R);
+                segments.push(Segment { start, kept_bytes, end, offset, is_accessible });
             } else if one.p_type(LittleEndian) == elf::PT_NOTE {
-                read_notes(one, &cache, &mut files, &mut threads).map_err(|_| cut())?;
+                notes.read(one, machine, &cache).map_err(|_| cut())?;
             }
         }
         ensure!(!segments.is_empty(), "cannot read {name}: there is no memory in it");
         segments.sort_by_key(|segment| segment.start);
-        let mut mappings: Vec<Mapping> =
-            segments.iter().map(|segment| mapping(segment, &files)).collect();
-        // What nobody has written to may be left out altogether.
-        let is_left_out = |file: &Mapping| !mappings.iter().any(|one| one.contains(file.start));
-        let left_out: Vec<Mapping> =
-            files.iter().filter(|file| is_left_out(file)).cloned().collect();
-        mappings.extend(left_out);
-        mappings.sort_by_key(|mapping| mapping.start);
+        let (mappings, page_bytes) = (mappings(&segments, &notes), notes.page_bytes());
         let process = Process {
             title: format!("core {name}"),
             name: name.to_string(),
-            pid: threads.first().map(|thread| thread.id.into()),
+            pid: notes.threads.first().map(|thread| thread.id.into()),
             is_live: false,
             mappings,
-            threads,
+            threads: notes.threads,
             resident_bytes: None,
             peak_bytes: None,
         };
-        Ok(Core { path: path.to_owned(), file, process, segments })
+        let mut core = Core { path: path.to_owned(), file, process, segments };
+        core.count(page_bytes)?;
+        Ok(core)
+    }
+
+    /// Counts what was in memory, as far as a core tells: pages that hold anything, and of files
+    /// those that are not as in the file.
+    fn count(&mut self, page_bytes: u64) -> Result<()> {
+        let counts = self.process.mappings.iter().map(|mapping| self.held(mapping, page_bytes));
+        let counts: Vec<u64> = counts.collect::<Result<_>>()?;
+        for (mapping, count) in self.process.mappings.iter_mut().zip(&counts) {
+            mapping.resident_bytes = Some(*count);
+        }
+        self.process.resident_bytes =
+            Some(counts.iter().fold(0, |sum, count| sum.saturating_add(*count)));
+        Ok(())
+    }
+
+    fn held(&self, mapping: &Mapping, page_bytes: u64) -> Result<u64> {
+        const PAGES: u64 = 256;
+        let Some((segment, at)) = self.kept(mapping.start) else { return Ok(0) };
+        let end = mapping.end.min(segment.start.saturating_add(segment.kept_bytes));
+        let file = self.present_file(mapping);
+        let (mut kept, mut present) = (Vec::new(), Vec::new());
+        let (mut offset, mut held) = (0, 0);
+        while mapping.start + offset < end {
+            let count = (end - mapping.start - offset).min(PAGES * page_bytes);
+            kept.resize(count as usize, 0);
+            self.file
+                .read_exact_at(&mut kept, segment.offset + at + offset)
+                .with_context(|| format!("cannot read {}", self.path.display()))?;
+            present.clear();
+            present.resize(count as usize, 0);
+            if let Some(file) = &file {
+                read_what_is_there(file, &mut present, mapping.offset.saturating_add(offset));
+            }
+            let pages = kept.chunks(page_bytes as usize).zip(present.chunks(page_bytes as usize));
+            held += pages.filter(|(kept, present)| kept != present).count() as u64 * page_bytes;
+            offset += count;
+        }
+        Ok(held)
+    }
+
+    /// The file that is mapped, if it is the one that ran.
+    fn present_file(&self, mapping: &Mapping) -> Option<File> {
+        let Name::File(path) = &mapping.name else { return None };
+        let is_file = std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
+        let file = is_file.then(|| File::open(path).ok())??;
+        self.check_build(path, &file).ok()?;
+        Some(file)
     }
 
     /// The bytes of a segment that are in the core.
     fn kept(&self, address: u64) -> Option<(&Segment, u64)> {
         let next = self.segments.partition_point(|segment| segment.start <= address);
         let segment = &self.segments[next.checked_sub(1)?];
-        (address < segment.start + segment.kept_bytes).then_some((segment, address - segment.start))
+        (address < segment.start.saturating_add(segment.kept_bytes))
+            .then_some((segment, address - segment.start))
     }
 
     fn read_of_file(&self, address: u64, buffer: &mut [u8]) -> Result<()> {
@@ -122,57 +167,36 @@ impl Core {
     }
 }
 
+fn mappings(segments: &[Segment], notes: &Notes) -> Vec<Mapping> {
+    let mut mappings: Vec<Mapping> =
+        segments.iter().map(|segment| mapping(segment, &notes.files)).collect();
+    // What nobody has written to may be left out altogether.
+    let is_left_out = |file: &&Mapping| !mappings.iter().any(|one| one.contains(file.start));
+    let left_out: Vec<Mapping> = notes.files.iter().filter(is_left_out).cloned().collect();
+    mappings.extend(left_out);
+    mappings.sort_by_key(|mapping| mapping.start);
+    notes.name_the_kernels(&mut mappings);
+    mappings
+}
+
 fn mapping(segment: &Segment, files: &[Mapping]) -> Mapping {
     let file = files.iter().find(|file| file.contains(segment.start));
     Mapping {
         start: segment.start,
         end: segment.end,
-        offset: file.map_or(0, |file| file.offset + (segment.start - file.start)),
+        offset: file.map_or(0, |file| file.offset.saturating_add(segment.start - file.start)),
         name: file.map_or(Name::Anonymous, |file| file.name.clone()),
-        is_accessible: true,
+        is_accessible: segment.is_accessible,
         resident_bytes: None,
     }
 }
 
-fn read_notes<'data, R: ReadRef<'data>>(
-    header: &elf::ProgramHeader64<LittleEndian>,
-    data: R,
-    files: &mut Vec<Mapping>,
-    threads: &mut Vec<Thread>,
-) -> object::Result<()> {
-    let Some(mut notes) = header.notes(LittleEndian, data)? else { return Ok(()) };
-    while let Some(note) = notes.next()? {
-        if note.n_type(LittleEndian) == elf::NT_FILE {
-            files.extend(mapped_files(note.desc()));
-        } else if note.n_type(LittleEndian) == elf::NT_PRSTATUS && note.name() == b"CORE" {
-            // Behind the signal's numbers, as struct elf_prstatus has it.
-            const PID_AT: usize = 32;
-            let id = note.desc().get(PID_AT..PID_AT + 4).and_then(|word| word.try_into().ok());
-            let id = u32::from_le_bytes(id.unwrap_or_default());
-            threads.push(Thread { id, name: None, stack_pointer: None });
-        }
+/// What is behind a file's end is zero.
+fn read_what_is_there(file: &File, mut buffer: &mut [u8], mut offset: u64) {
+    while let Ok(count @ 1..) = file.read_at(buffer, offset) {
+        buffer = &mut buffer[count..];
+        offset = offset.saturating_add(count as u64);
     }
-    Ok(())
-}
-
-/// Count, page size; start, end and offset in pages of each; then their names.
-fn mapped_files(note: &[u8]) -> Vec<Mapping> {
-    let word = |index: usize| {
-        let bytes = note.get(index * 8..index * 8 + 8).and_then(|word| word.try_into().ok());
-        u64::from_le_bytes(bytes.unwrap_or_default())
-    };
-    let count = usize::try_from(word(0)).unwrap_or(0).min(note.len() / 24);
-    let names = note.get((2 + 3 * count) * 8..).unwrap_or_default();
-    let names = names.split(|byte| *byte == 0);
-    let mapped = |(index, name): (usize, &[u8])| Mapping {
-        start: word(2 + 3 * index),
-        end: word(3 + 3 * index),
-        offset: word(4 + 3 * index).saturating_mul(word(1)),
-        name: Name::File(PathBuf::from(OsString::from_vec(name.to_vec()))),
-        is_accessible: true,
-        resident_bytes: None,
-    };
-    names.take(count).enumerate().map(mapped).collect()
 }
 
 impl Source for Core {

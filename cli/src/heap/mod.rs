@@ -3,6 +3,7 @@
 
 pub mod chosen; // the process or file that was asked for
 mod core; // a core file
+mod core_notes; // what it says beside the memory
 pub mod figures; // what was found
 pub mod image; // where a file has been put, and its notes
 pub mod layout; // where the library says that its structures are

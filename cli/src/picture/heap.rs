@@ -125,7 +125,7 @@ impl<'a> Content<'a> {
 
 fn title(report: &Report) -> String {
     let size = numbers::bytes(report.resident_bytes);
-    let where_to = if report.is_live { "in memory" } else { "of loam's pages" };
+    let where_to = if report.is_live { "in memory" } else { "in it" };
     format!("{}: {size} {where_to}", report.process)
 }
 
