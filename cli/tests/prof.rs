@@ -38,6 +38,24 @@ fn program() -> PathBuf {
     path
 }
 
+/// The fixture without lines, on a library that may have them, by its debug files.
+#[test]
+fn a_program_without_lines_is_named_by_its_function() {
+    let workshop = Workshop::new();
+    let path = workshop.path("leaks-without-lines");
+    let object = program().with_file_name("loam-for-prof.o").display().to_string();
+    run("c++", &["-O1", "-fno-builtin", &object], &fixture("leaks.cc"), &path);
+    loam()
+        .args(["prof", "--leaks", "--every", "16", "--"])
+        .arg(path)
+        .assert()
+        .success()
+        .stderr(is_match(r"KiB +4\d % +500 .* keep_forever<char>").unwrap())
+        .stderr(is_match(r"from main\n").unwrap())
+        .stderr(contains("  fill(std::vector").or(contains("  std::vector")))
+        .stderr(is_match(r"B +\d* % .*__libc_start").unwrap().not());
+}
+
 /// The number of the fixture's line with that comment.
 fn line(comment: &str) -> String {
     let text = std::fs::read_to_string(fixture("leaks.cc")).expect("the fixture");

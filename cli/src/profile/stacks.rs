@@ -92,7 +92,7 @@ fn named_stack(site: &Site, symbols: &mut Symbols) -> Stack {
     let mut frames: Vec<Frame> =
         places.iter().flat_map(|place| symbols.frames(place).to_vec()).collect();
     if frames.is_empty() {
-        frames.push(Frame { function: NO_STACK.to_owned(), line: None });
+        frames.push(Frame::unnamed(NO_STACK));
     }
     Stack { frames, places: places.to_vec(), sums: site.sums, pins: site.pins.clone() }
 }
@@ -126,19 +126,28 @@ fn is_entry_point(function: &str) -> bool {
 }
 
 /// Containers and strings of languages' libraries take memory for whoever uses them.
-fn is_of_a_library(frame: &Frame) -> bool {
-    let Some((file, _)) = &frame.line else { return true };
+fn has_a_line_of_the_program(frame: &Frame) -> bool {
+    let Some((file, _)) = &frame.line else { return false };
     const FOLDERS: [&str; 4] = ["/include/c++/", "/rustc/", "/lib/rustlib/", "/library/alloc/"];
-    FOLDERS.iter().any(|folder| file.contains(folder))
+    !frame.is_systems && !FOLDERS.iter().any(|folder| file.contains(folder))
 }
 
-/// By the innermost frame that has a line of the program's own, or the innermost if none has.
+/// The innermost frame that has a line of the program's own; if none has, the innermost function
+/// that is not the system's, though its debug files may have lines.
+fn place_of(stack: &Stack) -> Option<usize> {
+    let frames = &stack.frames;
+    let with_line = frames.iter().position(has_a_line_of_the_program);
+    let without = || frames.iter().position(|frame| !frame.is_systems && frame.line.is_none());
+    with_line.or_else(without).or((!frames.is_empty()).then_some(0))
+}
+
+/// By the place in the program that each is about, the largest first.
 pub fn lines(stacks: &[Stack], by: ProfFigure) -> Vec<Line> {
     let mut all: Vec<(Line, i64)> = Vec::new();
     let mut known: HashMap<Frame, usize> = HashMap::new();
     for stack in stacks {
-        let at = stack.frames.iter().position(|frame| !is_of_a_library(frame)).unwrap_or(0);
-        let Some(frame) = stack.frames.get(at) else { continue };
+        let Some(at) = place_of(stack) else { continue };
+        let frame = &stack.frames[at];
         let callers = || stack.frames[at + 1..].to_vec();
         let size = chosen(&stack.sums, by).bytes.abs();
         let index = *known.entry(frame.clone()).or_insert_with(|| {
@@ -164,7 +173,7 @@ mod tests {
 
     fn frame(function: &str, file: &str) -> Frame {
         let line = (!file.is_empty()).then(|| (file.to_owned(), 7));
-        Frame { function: function.to_owned(), line }
+        Frame { line, ..Frame::unnamed(function) }
     }
 
     fn stack(frames: &[(&str, &str)], live: i64) -> Stack {
@@ -187,6 +196,16 @@ mod tests {
         assert_eq!(lines[0].sums.live.bytes, 40);
         assert_eq!(lines[0].callers[0].function, "other");
         assert_eq!(lines[1].frame.function, "strdup");
+    }
+
+    #[test]
+    fn a_function_without_a_line_goes_before_the_c_librarys_with_one() {
+        let start = ("__libc_start_call_main", "nptl/libc_start_call_main.h");
+        let mut stack = stack(&[("strdup", "string/strdup.c"), ("main", ""), start], 10);
+        for of_the_c_library in [0, 2] {
+            stack.frames[of_the_c_library].is_systems = true;
+        }
+        assert_eq!(lines(&[stack], ProfFigure::Live)[0].frame.function, "main");
     }
 
     #[test]

@@ -11,9 +11,15 @@ use std::sync::Arc;
 pub struct Frame {
     pub function: String,
     pub line: Option<(String, u32)>,
+    /// Of the C library, or of that of the language.
+    pub is_systems: bool,
 }
 
 impl Frame {
+    pub fn unnamed(text: &str) -> Frame {
+        Frame { function: text.to_owned(), line: None, is_systems: false }
+    }
+
     /// `session_open`, as long as a line has room for.
     pub fn short_function(&self) -> String {
         const LONGEST: usize = 60;
@@ -50,7 +56,7 @@ impl Symbols {
     /// The functions at a place, the innermost first: one, and those that it was compiled into.
     pub fn frames(&mut self, place: &Place) -> Arc<[Frame]> {
         let Some(module) = &place.module else {
-            return [unnamed(&format!("{:#x}", place.address))].into();
+            return [Frame::unnamed(&format!("{:#x}", place.address))].into();
         };
         let key = (module.path.clone(), place.address);
         if let Some(known) = self.frames.get(&key) {
@@ -60,17 +66,28 @@ impl Symbols {
             self.modules.entry(module.path.clone()).or_insert_with(|| load(module)).as_ref();
         // The call is before the address that it returns to.
         let frames = loader.and_then(|loader| find(loader, place.address.wrapping_sub(1)));
-        let frames: Arc<[Frame]> = match frames {
-            Some(frames) => frames.into(),
-            None => [unnamed(&in_file(module, place.address))].into(),
-        };
+        let frames =
+            frames.unwrap_or_else(|| vec![Frame::unnamed(&in_file(module, place.address))]);
+        let is_systems = is_systems(&module.path);
+        let frames: Arc<[Frame]> =
+            frames.into_iter().map(|frame| Frame { is_systems, ..frame }).collect();
         self.frames.insert(key, frames.clone());
         frames
     }
 }
 
-fn unnamed(text: &str) -> Frame {
-    Frame { function: text.to_owned(), line: None }
+/// `libc.so.6`, `ld-linux-x86-64.so.2`, `libstdc++.so.6.0.30`
+fn is_systems(path: &Path) -> bool {
+    const NAMES: [&str; 7] =
+        ["libc", "ld", "libpthread", "libstdc++", "libc++", "libc++abi", "libgcc_s"];
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let stem = name.split(".so").next().unwrap_or_default();
+    // With a processor, a C library or a version behind: `libc-2.31.so`, `ld-musl-x86_64.so.1`.
+    let is_named = |known: &&str| match stem.strip_prefix(*known) {
+        Some(rest) => rest.is_empty() || rest.starts_with('-') || rest.starts_with(".musl"),
+        None => false,
+    };
+    name.contains(".so") && NAMES.iter().any(|known| is_named(&known))
 }
 
 fn in_file(module: &Module, address: u64) -> String {
@@ -95,13 +112,13 @@ fn find(loader: &Loader, address: u64) -> Option<Vec<Frame>> {
             let Some(function) = frame.function else { continue };
             let line = frame.location.and_then(|place| Some((place.file?.to_owned(), place.line?)));
             let Ok(name) = function.demangle() else { continue };
-            found.push(Frame { function: name.into_owned(), line });
+            found.push(Frame { line, ..Frame::unnamed(&name) });
         }
     }
     if found.is_empty() {
         let symbol = loader.find_symbol(address)?;
         let name = demangle_auto(Cow::Borrowed(symbol), None);
-        found.push(Frame { function: name.into_owned(), line: None });
+        found.push(Frame::unnamed(&name));
     }
     Some(found)
 }
