@@ -59,12 +59,17 @@ impl Live {
         Ok(values.map_err(|cause| refused(pid, cause))?.get(&AT_SECURE).is_some_and(|is| *is != 0))
     }
 
-    fn lost(&self) -> anyhow::Error {
-        match Folder::new(self.pid).and_then(|folder| folder.stat()) {
-            Ok(stat) if stat.state != 'Z' && stat.state != 'X' => {
-                anyhow!("cannot read the memory of process {}", self.pid)
+    /// A file of memory that nobody has any longer ends at once. A process that ends is without
+    /// before it is a zombie.
+    fn lost(&self, cause: &std::io::Error) -> anyhow::Error {
+        let statistics = Folder::new(self.pid).and_then(|folder| folder.statm());
+        let has_memory = statistics.is_ok_and(|memory| memory.size != 0);
+        match cause.kind() {
+            _ if !has_memory => anyhow!("process {} has ended meanwhile", self.pid),
+            std::io::ErrorKind::UnexpectedEof => {
+                anyhow!("process {} executes another program meanwhile", self.pid)
             }
-            _ => anyhow!("process {} has ended meanwhile", self.pid),
+            _ => anyhow!(unreadable(self.pid, "")),
         }
     }
 }
@@ -143,13 +148,13 @@ impl Source for Live {
     }
 
     fn read(&self, address: u64, buffer: &mut [u8]) -> Result<()> {
-        self.memory.read_exact_at(buffer, address).map_err(|_| self.lost())
+        self.memory.read_exact_at(buffer, address).map_err(|cause| self.lost(&cause))
     }
 
     fn resident(&self, address: u64, count: usize, page_bytes: u64) -> Result<Vec<bool>> {
         let mut entries = vec![0; count * 8];
         let offset = address / page_bytes * 8;
-        self.pagemap.read_exact_at(&mut entries, offset).map_err(|_| self.lost())?;
+        self.pagemap.read_exact_at(&mut entries, offset).map_err(|cause| self.lost(&cause))?;
         let mut page = vec![0; page_bytes as usize];
         let mut is_resident = |(index, entry): (usize, &[u8])| {
             let entry = u64::from_le_bytes(entry.try_into().unwrap_or_default());
@@ -162,5 +167,47 @@ impl Source for Live {
             !(may_be_zeros && self.read(at, &mut page).is_ok() && page.iter().all(|&b| b == 0))
         };
         Ok(entries.chunks_exact(8).enumerate().map(&mut is_resident).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn memory_that_is_gone_is_told_from_memory_that_cannot_be_read() {
+        let mut shell = Command::new("sh");
+        let shell = shell.args(["-c", "read word; exec sleep 100"]).stdin(Stdio::piped());
+        let mut child = shell.spawn().expect("a process");
+        let pid = child.id().cast_signed();
+        let opened = || {
+            let live = Live::open(pid).expect("its memory");
+            let address = live.process.mappings[0].start;
+            (live, address)
+        };
+        let says = |(live, address): &(Live, u64)| {
+            live.read(*address, &mut [0]).err().map(|error| error.to_string())
+        };
+        let name = || std::fs::read_to_string(format!("/proc/{pid}/comm")).expect("its name");
+        while name() != "sh\n" {
+            std::thread::yield_now();
+        }
+        let before = opened();
+        let nowhere = (opened().0, 0);
+        assert_eq!(says(&nowhere), Some(unreadable(pid, "")));
+        child.stdin.take().expect("its input").write_all(b"word\n").expect("a line");
+        while name() != "sleep\n" {
+            std::thread::yield_now();
+        }
+        let executes = format!("process {pid} executes another program meanwhile");
+        assert_eq!(says(&before), Some(executes));
+        let after = opened();
+        assert_eq!(says(&after), None);
+        child.kill().expect("its end");
+        child.wait().expect("its status");
+        let ended = Some(format!("process {pid} has ended meanwhile"));
+        assert_eq!((says(&before), says(&after)), (ended.clone(), ended));
     }
 }
