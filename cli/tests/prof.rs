@@ -7,6 +7,7 @@ use flate2::read::GzDecoder;
 use predicates::prelude::PredicateBooleanExt;
 use predicates::str::{contains, is_match};
 use serde_json::Value;
+use std::ffi::OsStr;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -54,6 +55,38 @@ fn a_program_without_lines_is_named_by_its_function() {
         .stderr(is_match(r"from main\n").unwrap())
         .stderr(contains("  fill(std::vector").or(contains("  std::vector")))
         .stderr(is_match(r"B +\d* % .*__libc_start").unwrap().not());
+}
+
+fn objcopy(words: &[&OsStr]) {
+    let status = std::process::Command::new("objcopy").args(words).status();
+    assert!(status.expect("objcopy").success(), "{words:?}");
+}
+
+/// By the name in the file alone: it has no build id.
+#[test]
+fn lines_that_were_stripped_off_are_found_by_the_files_own_word() {
+    let workshop = Workshop::new();
+    let (path, debug) = (workshop.path("stripped"), workshop.path("stripped.debug"));
+    let object = program().with_file_name("loam-for-prof.o").display().to_string();
+    let flags = ["-O1", "-g", "-fno-builtin", "-Wl,--build-id=none", &object];
+    run("c++", &flags, &fixture("leaks.cc"), &path);
+    objcopy(&["--only-keep-debug".as_ref(), path.as_ref(), debug.as_ref()]);
+    let link = format!("--add-gnu-debuglink={}", debug.display());
+    objcopy(&["--strip-debug".as_ref(), link.as_ref(), path.as_ref()]);
+
+    let leaks = || {
+        let command = ["prof", "--leaks", "--every", "16", "--"];
+        loam().args(command).arg(&path).assert().success()
+    };
+    leaks().stderr(contains(line("leak")));
+    std::fs::create_dir(workshop.path(".debug")).expect("a folder");
+    let beside = workshop.path(".debug/stripped.debug");
+    std::fs::rename(&debug, &beside).expect("a moved file");
+    leaks().stderr(contains(line("leak")));
+    let mut other = std::fs::read(&beside).expect("the symbols");
+    other.push(0);
+    std::fs::write(&beside, other).expect("a file that is another one");
+    leaks().stderr(contains(line("leak")).not().and(contains("keep_forever<char>")));
 }
 
 /// The number of the fixture's line with that comment.

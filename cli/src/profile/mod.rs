@@ -1,5 +1,6 @@
 //! Heap profiles: which places in a program take memory, and which keep it.
 
+mod debug_link; // what was stripped off a file, by the file's own word
 pub mod living; // of a process that runs, or a core
 pub mod stacks; // with names, and by lines of the program
 pub mod symbols; // names for addresses

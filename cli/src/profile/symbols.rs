@@ -1,5 +1,6 @@
 //! Names for addresses: functions, also those compiled into others, with files and lines.
 
+use crate::profile::debug_link;
 use crate::profile::written::{Module, Place};
 use addr2line::{Loader, demangle_auto};
 use std::borrow::Cow;
@@ -101,6 +102,8 @@ fn load(module: &Module) -> Option<Loader> {
         let folder = &module.build_id[..2];
         PathBuf::from(format!("/usr/lib/debug/.build-id/{folder}/{rest}.debug"))
     });
+    let stripped_off = stripped_off.filter(|path| path.is_file());
+    let stripped_off = stripped_off.or_else(|| debug_link::file_of(&module.path));
     let candidates = stripped_off.iter().map(PathBuf::as_path).chain([module.path.as_path()]);
     candidates.filter(|path| path.is_file()).find_map(|path: &Path| Loader::new(path).ok())
 }
