@@ -63,9 +63,9 @@ bench: lib cli ## Compare with the other allocators: the quick suite
 
 # The results that README and docs/benchmarks.md are made from: the newest full measurement.
 RESULTS ?= $(lastword $(sort $(wildcard bench/results/*-full*.json)))
-report: lib cli objects ## Write README's samples and table, docs/benchmarks.md and its plots from RESULTS
+report: lib cli objects ## Write the documents' samples, README's table, docs/benchmarks.md and its plots from RESULTS
 	$(BUILD)/bin/loam bench report $(RESULTS) --update-docs . > /dev/null
-	scripts/readme_samples.py $(BUILD)/bin/loam $(firstword $(RESULTS)) --objects $(OBJECTS)
+	scripts/samples.py $(BUILD)/bin/loam $(firstword $(RESULTS)) --objects $(OBJECTS)
 
 peers: lib cli ## Fetch and build all that is compared: other allocators and, as root, real programs
 	if [ "$$(id -u)" = 0 ]; then apt-get install -y -q --no-install-recommends \

@@ -12,7 +12,7 @@ pub const GLIBC: &str = "/usr/lib/x86_64-linux-gnu/libc.a";
 pub fn objects(workshop: &Workshop) -> PathBuf {
     let library = Path::new(env!("CARGO_MANIFEST_DIR")).join("../build/lib");
     let built = [library.join("graft"), library.join("../tests/tests/graft")];
-    if let Some(built) = built.iter().find(|built| built.join("loam-aarch64.o").exists()) {
+    if let Some(built) = built.iter().find(|built| are_all(built)) {
         return built.canonicalize().unwrap();
     }
     let folder = workshop.path("objects");
@@ -23,6 +23,11 @@ pub fn objects(workshop: &Workshop) -> PathBuf {
             .unwrap_or_else(|cause| panic!("{}: {cause}; run 'make lib'", object.display()));
     }
     folder
+}
+
+/// Whether these are the objects of 'make objects', as a release has them.
+pub fn are_all(objects: &Path) -> bool {
+    objects.join("loam-aarch64.o").exists()
 }
 
 /// `loam graft`, with loam's objects.

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Writes the samples on README's first screen: what the commands print, and nothing typed.
+"""Writes the samples in README and docs/graft.md: what the commands print, and nothing typed.
 
-    scripts/readme_samples.py LOAM RESULTS [--check] [--objects FOLDER] [--musl ARCHIVE]
+    scripts/samples.py LOAM RESULTS [--check [--any-object]] [--objects FOLDER] [--musl ARCHIVE]
 
 verify and graft are run; what bench prints is of the row `python` of the results, as `loam bench
-report` shows it. With --check nothing is written: the status is 1 where README shows something
-else, but for numbers of what this machine's programs and libraries hold. 77: musl is not there.
+report` shows it. With --check nothing is written: the status is 1 where a document shows something
+else, but for numbers of what this machine's programs and libraries hold. Of loam's own object the
+symbols must be as many as shown, and the KiB within a tenth, unless --any-object says that the
+folder has another than `make objects` makes. 77: musl is not there.
 """
 import argparse
 import json
@@ -50,7 +52,7 @@ def bench(loam, results, folder):
     for row in kept["rows"]:
         row["cells"] = [cell for cell in row["cells"] if cell["allocator"] in SHOWN]
     if not kept["rows"]:
-        sys.exit(f"readme_samples: {results}: no row {ROW}")
+        sys.exit(f"samples: {results}: no row {ROW}")
     path = os.path.join(folder, "row.json")
     with open(path, "w", encoding="utf-8") as file:
         json.dump(kept, file)
@@ -71,27 +73,74 @@ def tables(lines):
 
 
 def graft(loam, objects, musl, folder):
-    shutil.copy(musl, os.path.join(folder, "libc.a"))
-    environment = {**os.environ, **({"LOAM_OBJECTS": objects} if objects else {})}
-    lines = printed(loam, "graft", "libc.a", cwd=folder, env=environment)
+    """All that it prints, of a copy of the library called libc.a."""
+    shutil.copy2(musl, os.path.join(folder, "libc.a"))
+    named = {"LOAM_OBJECTS": os.path.abspath(objects)} if objects else {}
+    environment = {**os.environ, **named}
+    return printed(loam, "graft", "libc.a", cwd=folder, env=environment)
+
+
+def short_graft(lines):
     return sample("graft", "libc.a",
                   [line for line in lines if re.match(r"libc\.a:|  (drop|add) ", line)])
 
 
-def block(arguments):
+def long_graft(lines, musl):
+    """With the first two of the members, and without advice."""
+    lines = lines[:lines.index("")]
+    members = [line for line in lines if re.match("   +[^ ]+: ", line)]
+    shown = []
+    for line in lines:
+        if line not in members[2:]:
+            shown.append(line.replace("libc.a", musl))
+        elif line == members[2]:
+            shown.append(re.match(" *", line)[0] + "...")
+    return ["$ loam graft " + musl, *shown]
+
+
+def blocks(arguments):
+    """By document."""
     loam = os.path.abspath(arguments.loam)
     with tempfile.TemporaryDirectory() as folder:
-        samples = [verify(loam), bench(loam, arguments.results, folder),
-                   graft(loam, arguments.objects, arguments.musl, folder)]
+        grafted = graft(loam, arguments.objects, arguments.musl, folder)
+        samples = [verify(loam), bench(loam, arguments.results, folder), short_graft(grafted)]
+    return {"README.md": block(*samples),
+            "docs/graft.md": block(long_graft(grafted, MUSL))}
+
+
+def block(*samples):
     lines = "\n\n".join("\n".join("    " + line for line in one) for one in samples)
     return f"{BEGIN}\n{NOTICE}\n\n{lines}\n{END}"
 
 
 def shape(text):
     """Without the numbers that other versions of Python, musl and loam have."""
-    lines = text.splitlines()
-    is_of_machine = re.compile(r"    (/usr/bin/python3|libc\.a:|  drop |  add )")
-    return [re.sub(r"[0-9.]+", "N", line) if is_of_machine.match(line) else line for line in lines]
+    is_of_machine = re.compile(r"    (/usr/bin/python3|.*libc\.a:|  (drop|add|size) )")
+    return [re.sub(r"[0-9.]+", "N", line) if is_of_machine.match(line) else line
+            for line in text.splitlines()]
+
+
+def object_figures(text):
+    symbols, kib = re.search(r"  add +loam\.o: (\d+) symbols, (\d+) KiB", text).groups()
+    return int(symbols), int(kib)
+
+
+def is_object_as_shown(old, new):
+    (old_symbols, old_kib), (symbols, kib) = object_figures(old), object_figures(new)
+    return old_symbols == symbols and abs(kib - old_kib) * 10 <= old_kib
+
+
+def write_or_check(document, new, arguments):
+    path = os.path.join(ROOT, document)
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    begin, end = text.index(BEGIN), text.index(END) + len(END)
+    old = text[begin:end]
+    if not arguments.check:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text[:begin] + new + text[end:])
+    elif shape(old) != shape(new) or not (arguments.any_object or is_object_as_shown(old, new)):
+        sys.exit(f"{document} shows what the commands do not print; `make report` writes:\n{new}")
 
 
 def main():
@@ -99,23 +148,16 @@ def main():
     parser.add_argument("loam")
     parser.add_argument("results")
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--any-object", action="store_true")
     parser.add_argument("--objects")
     parser.add_argument("--musl", default=MUSL)
     arguments = parser.parse_args()
     if not os.path.exists(arguments.musl):
-        print(f"readme_samples: {arguments.musl} is not there; apt-get install musl-dev",
+        print(f"samples: {arguments.musl} is not there; apt-get install musl-dev",
               file=sys.stderr)
         sys.exit(77)
-    readme = os.path.join(ROOT, "README.md")
-    with open(readme, encoding="utf-8") as file:
-        text = file.read()
-    begin, end = text.index(BEGIN), text.index(END) + len(END)
-    old, new = text[begin:end], block(arguments)
-    if not arguments.check:
-        with open(readme, "w", encoding="utf-8") as file:
-            file.write(text[:begin] + new + text[end:])
-    elif shape(old) != shape(new):
-        sys.exit(f"README.md shows what the commands do not print; `make report` writes:\n{new}")
+    for document, new in blocks(arguments).items():
+        write_or_check(document, new, arguments)
 
 
 if __name__ == "__main__":
