@@ -30,6 +30,12 @@ REFUSED = {"-DLLVM_USE_SANITIZER=Address": "along with LLVM_USE_SANITIZER!",
            "-DLLVM_INTEGRATED_CRT_ALLOC=/x": "along with LLVM_ENABLE_RPMALLOC or",
            "-DBUILD_SHARED_LIBS=ON": "along with BUILD_SHARED_LIBS,",
            "-DLLVM_LINK_LLVM_DYLIB=ON": "along with BUILD_SHARED_LIBS,"}
+WINDOWS = ["cmake", "-S", "llvm", "-B", "build", "-DLLVM_ENABLE_LOAM=ON",
+           "-DCMAKE_SYSTEM_NAME=Windows", "-DCMAKE_C_COMPILER=x86_64-w64-mingw32-gcc-posix",
+           "-DCMAKE_CXX_COMPILER=x86_64-w64-mingw32-g++-posix"]
+DEBUG = (["-G", "Ninja", "-DCMAKE_BUILD_TYPE=Debug"], ["-G", "Ninja Multi-Config"])
+NOT_DEBUG = (["-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release"],
+             ["-G", "Ninja Multi-Config", "-DCMAKE_CONFIGURATION_TYPES=Release;MinSizeRel"])
 
 
 def looked_for(text, name):
@@ -70,7 +76,24 @@ def check_configured(release, folder, patch):
         said = run(*release_build, option, folder=folder, status=1)
         expect(words in " ".join(said.split()), said)
         run("rm", "-r", "build", folder=folder)
-    run(*release_build, folder=folder)
+    check_debug(folder, configure)
+    # The tools of 32 bit have loam inside as well.
+    run(*release_build, "-DLLVM_BUILD_32_BITS=ON", folder=folder)
+
+
+def check_debug(folder, configure):
+    """Refused on Windows, as with rpmalloc, also where it is one configuration of several."""
+    run(*configure, "-DCMAKE_BUILD_TYPE=Debug", folder=folder)
+    run("rm", "-r", "build", folder=folder)
+    if not shutil.which(WINDOWS[-1].split("=")[1]):
+        return
+    for options in DEBUG:
+        said = run(*WINDOWS, *options, folder=folder, status=1)
+        expect("The Debug target isn't supported along with LLVM_ENABLE_LOAM!" in said, said)
+        run("rm", "-r", "build", folder=folder)
+    for options in NOT_DEBUG:
+        run(*WINDOWS, *options, folder=folder)
+        run("rm", "-r", "build", folder=folder)
 
 
 def check_built(folder, command):
