@@ -199,6 +199,10 @@ fn a_recording_is_drawn_over_time_alone_and_beside_another() {
     command(&recording(&workshop, "two.trace")).assert().success();
     let page = std::fs::read_to_string(&both).unwrap();
     assert_eq!(data(&page, 0), data(&page, 1));
+    for name in ["one.trace", "two.trace"] {
+        let path = workshop.path(name).display().to_string().replace('/', "&#x2f;");
+        assert_eq!(page.matches(&format!("<h2>{path}</h2>")).count(), 1, "{name}");
+    }
     std::fs::remove_file(&both).unwrap();
     let refused = command(Path::new("/bin/true")).assert().code(2).stdout("");
     refused.stderr(is_match("^loam: /bin/true is not a recording[^\n]*\n$").unwrap());

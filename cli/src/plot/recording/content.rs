@@ -3,6 +3,7 @@
 use crate::numbers;
 use crate::picture::bars::{Amount, Row, name_of_sizes, parts};
 use crate::picture::pins::{self, Line, Shown};
+use crate::plot::recording::origin;
 use crate::plot::recording::pins::Moment;
 use crate::plot::recording::reading::Recording;
 use crate::plot::recording::sums::{Sum, Sums};
@@ -14,7 +15,9 @@ use std::fmt::Debug;
 
 #[derive(Serialize)]
 pub struct Section<'a> {
-    pub program: String,
+    pub file: &'a str,
+    pub program: &'a str,
+    pub made: &'a str,
     pub answer: String,
     pub facts: Vec<(&'static str, String)>,
     pub has_addresses: bool,
@@ -25,10 +28,12 @@ pub struct Section<'a> {
 }
 
 impl<'a> Section<'a> {
-    pub fn of(recording: &Recording, moments: &'a [NamedMoment]) -> Section<'a> {
-        let sums = &recording.sums;
+    pub fn of(recording: &'a Recording, moments: &'a [NamedMoment]) -> Section<'a> {
+        let Recording { origin, sums, .. } = recording;
         Section {
-            program: recording.program.clone(),
+            file: &origin.file,
+            program: &origin.program,
+            made: &origin.made,
             answer: answer(recording, moments),
             facts: facts(recording),
             has_addresses: recording.has_addresses,
@@ -42,8 +47,7 @@ impl<'a> Section<'a> {
 
 /// Of all recordings.
 pub fn title(recordings: &[Recording]) -> String {
-    let programs: Vec<&str> = recordings.iter().map(|one| one.program.as_str()).collect();
-    format!("Recording of {}", programs.join(" | "))
+    origin::title(&recordings.iter().map(|one| &one.origin).collect::<Vec<_>>())
 }
 
 /// Of each recording its moments.

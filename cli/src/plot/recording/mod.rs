@@ -3,6 +3,7 @@
 mod blocks; // those that are live
 mod content; // what its pictures say
 mod modules; // the files that its stacks lead into
+mod origin; // what tells one from another
 mod page; // the page for a browser
 mod pages; // pages over time
 mod pins; // who keeps pages at a moment

@@ -54,7 +54,7 @@ struct Data<'a> {
 }
 
 impl<'a> Pictured<'a> {
-    fn of(recording: &Recording, moments: &'a [NamedMoment]) -> Result<Pictured<'a>> {
+    fn of(recording: &'a Recording, moments: &'a [NamedMoment]) -> Result<Pictured<'a>> {
         let Recording { sums, raster, .. } = recording;
         let (unit, length) = match sums.span {
             Span::Microseconds(length) => ("us", length),

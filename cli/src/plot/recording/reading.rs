@@ -1,6 +1,7 @@
 //! All of a recording that is drawn.
 
 use crate::arguments::PlotMoment;
+use crate::plot::recording::origin::Origin;
 use crate::plot::recording::pins::{Moment, moments};
 use crate::plot::recording::raster::{Raster, raster};
 use crate::plot::recording::sums::Sums;
@@ -11,7 +12,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 pub struct Recording {
-    pub program: String,
+    pub origin: Origin,
     pub has_addresses: bool,
     pub sums: Sums,
     pub raster: Raster,
@@ -37,13 +38,8 @@ pub fn read(path: &Path, at: Option<PlotMoment>) -> Result<Recording> {
     let columns = asked_for.map_or(BTreeSet::from([worst, COLUMNS - 1]), |one| [one].into());
     let header = reader.header();
     let moments = header.has_stacks.then(|| moments(&reader, sums.span, &columns)).transpose()?;
-    let words = if header.arguments.is_empty() {
-        header.program.clone()
-    } else {
-        header.arguments.join(" ")
-    };
-    let has_addresses = header.has_addresses;
-    Ok(Recording { program: words, has_addresses, sums, raster, worst, moments })
+    let (origin, has_addresses) = (Origin::of(path, header), header.has_addresses);
+    Ok(Recording { origin, has_addresses, sums, raster, worst, moments })
 }
 
 fn worst(raster: &Raster, sums: &Sums) -> usize {

@@ -15,7 +15,7 @@ pub fn draw(recordings: &[Recording]) -> Still {
     let moments = content::all_named(recordings);
     for (one, moments) in recordings.iter().zip(&moments) {
         if recordings.len() > 1 {
-            sheet.heading(&one.program);
+            sheet.heading(&one.origin.file);
         }
         put(&mut sheet, one, moments, scale_of(most));
     }
@@ -24,6 +24,7 @@ pub fn draw(recordings: &[Recording]) -> Still {
 
 fn put(sheet: &mut Sheet, recording: &Recording, moments: &[NamedMoment], most: u64) {
     let section = Section::of(recording, moments);
+    sheet.paragraph(&format!("{} {}", section.program, section.made), false);
     sheet.paragraph(&section.answer, true);
     let facts = section.facts.iter().map(|(name, fact)| format!("{name}: {fact}"));
     sheet.paragraph(&facts.collect::<Vec<_>>().join("; "), false);
