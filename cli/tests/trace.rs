@@ -2,7 +2,7 @@
 //! recording is refused in one line.
 
 use crate::common::{Workshop, loam};
-use predicates::str::{contains, is_match};
+use predicates::str::{contains, diff, is_match};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -130,6 +130,41 @@ fn what_is_damaged_is_refused_and_leaves_no_file() {
         let refused = import(&text, &output).code(2).stdout("");
         refused.stderr(is_match("^loam: [^\n]+\n$").unwrap()).stderr(contains(says));
         assert_eq!(files(&workshop), ["text"]);
+    }
+}
+
+/// A recording that says of itself that it is of another version.
+fn of_version(workshop: &Workshop, version: u32) -> PathBuf {
+    const LABEL_BYTES: usize = 16;
+    let bytes = std::fs::read(imported(workshop, ANDROID)).unwrap();
+    let length = u32::from_le_bytes(bytes[12..LABEL_BYTES].try_into().unwrap()) as usize;
+    let (header, rest) = bytes[LABEL_BYTES..].split_at(length);
+    let header = String::from_utf8(zstd::bulk::decompress(header, 1 << 16).unwrap()).unwrap();
+    let other = header.replace("\"version\":2", &format!("\"version\":{version}"));
+    assert!(other != header || version == 2, "{header}");
+    let frame = zstd::bulk::compress(other.as_bytes(), 3).unwrap();
+    let length = u32::try_from(frame.len()).unwrap().to_le_bytes();
+    let all = [&bytes[..12], &length, &frame, rest].concat();
+    file(workshop, "other.trace", all)
+}
+
+#[test]
+fn a_recording_of_a_later_version_is_refused_in_one_line_by_whoever_reads_it() {
+    let workshop = Workshop::new();
+    let trace = of_version(&workshop, 3);
+    let trace = trace.to_str().unwrap();
+    let output = workshop.path("output");
+    let output = output.to_str().unwrap();
+    let line = format!("loam: {trace} is a recording of version 3, which this loam cannot read\n");
+    let before = files(&workshop);
+    for words in [
+        &["trace", "stats", trace][..],
+        &["trace", "recover", trace, "--output", output],
+        &["plot", trace, "--html", output],
+        &["replay", trace, "--with", "glibc"],
+    ] {
+        loam().args(words).assert().code(2).stdout("").stderr(diff(line.clone()));
+        assert_eq!(files(&workshop), before, "{words:?}");
     }
 }
 

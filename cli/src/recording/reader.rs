@@ -34,15 +34,7 @@ impl Reader {
         if metadata.is_dir() {
             bail!("cannot read {shown}: is a directory");
         }
-        let header = read_section(&file, 0)
-            .and_then(|section| header_of(&section))
-            .with_context(|| format!("{shown} is not a recording"))?;
-        if header.version > VERSION {
-            bail!(
-                "{shown} is a recording of version {}, which this loam cannot read",
-                header.version
-            );
-        }
+        let (header, _) = read_header(&file, path)?;
         let index = read_index(&file, metadata.len())
             .with_context(|| format!("{shown} is damaged"))?
             .ok_or_else(|| {
@@ -174,7 +166,19 @@ impl Iterator for Events<'_> {
     }
 }
 
-pub fn header_of(section: &Section) -> Result<Header> {
+/// And where the section behind it is in the file. What a later version means is not known.
+pub fn read_header(file: &File, path: &Path) -> Result<(Header, u64)> {
+    let shown = path.display();
+    let (header, end) = read_section(file, 0)
+        .and_then(|section| Ok((header_of(&section)?, section.end)))
+        .with_context(|| format!("{shown} is not a recording"))?;
+    if header.version > VERSION {
+        bail!("{shown} is a recording of version {}, which this loam cannot read", header.version);
+    }
+    Ok((header, end))
+}
+
+fn header_of(section: &Section) -> Result<Header> {
     let header: Header = parsed(&section.content)?;
     if section.kind != Kind::Header || header.format != FORMAT {
         bail!("its first section is no header");

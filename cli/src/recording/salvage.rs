@@ -4,7 +4,7 @@ use crate::recording::about::{Header, Module};
 use crate::recording::event::{Block, Event, What};
 use crate::recording::index::Kind;
 use crate::recording::numbered::NumberMap;
-use crate::recording::reader::{header_of, parsed, read_section};
+use crate::recording::reader::{parsed, read_header, read_section};
 use crate::recording::section::{Extras, decode};
 use crate::recording::stacks::Stacks;
 use crate::recording::writer::Writer;
@@ -26,10 +26,7 @@ impl Salvage {
     pub fn open(path: &Path) -> Result<Salvage> {
         let shown = path.display();
         let file = File::open(path).with_context(|| format!("cannot read {shown}"))?;
-        let section = read_section(&file, 0);
-        let (header, start) = section
-            .and_then(|section| Ok((header_of(&section)?, section.end)))
-            .with_context(|| format!("{shown} is not a recording"))?;
+        let (header, start) = read_header(&file, path)?;
         Ok(Salvage { file, header, start, keys: NumberMap::default(), stacks: Stacks::default() })
     }
 
