@@ -52,6 +52,8 @@ fn a_recording_is_one_picture_that_names_who_keeps_pages() {
         text.contains(&format!(">open_session (fixtures/survivors.c:{line})</text>")),
         "{text}"
     );
+    assert!(text.contains(">How well pages are used, by size. "), "{text}");
+    assert!(text.contains(">193 to 208 bytes</text>"), "the sessions' size");
     for heading in ["Memory over time", "Sizes of all blocks that were taken", "Lifetimes"] {
         assert!(text.contains(&format!(">{heading}</text>")), "{heading}");
     }

@@ -3,15 +3,20 @@
 use crate::numbers;
 use crate::picture::bars::{Amount, Row, name_of_sizes, parts};
 use crate::picture::pins::{self, Line, Shown};
+use crate::plot::recording::classes::Use;
 use crate::plot::recording::origin;
 use crate::plot::recording::pins::Moment;
+use crate::plot::recording::placement::class_least;
 use crate::plot::recording::reading::Recording;
 use crate::plot::recording::sums::{Sum, Sums};
 use crate::plot::recording::time::{COLUMNS, Span};
 use crate::profile::symbols::Symbols;
 use serde::Serialize;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+
+const CLASSES_SHOWN: usize = 16;
 
 #[derive(Serialize)]
 pub struct Section<'a> {
@@ -23,6 +28,10 @@ pub struct Section<'a> {
     pub has_addresses: bool,
     pub has_stacks: bool,
     pub keepers: Vec<Keepers<'a>>,
+    /// When `classes` and `more_classes` are true.
+    pub worst: String,
+    pub classes: Vec<Row>,
+    pub more_classes: Vec<Row>,
     pub sizes: Vec<Row>,
     pub lifetimes: Vec<Row>,
 }
@@ -30,6 +39,7 @@ pub struct Section<'a> {
 impl<'a> Section<'a> {
     pub fn of(recording: &'a Recording, moments: &'a [NamedMoment]) -> Section<'a> {
         let Recording { origin, sums, .. } = recording;
+        let (classes, more_classes) = classes(recording);
         Section {
             file: &origin.file,
             program: &origin.program,
@@ -39,6 +49,9 @@ impl<'a> Section<'a> {
             has_addresses: recording.has_addresses,
             has_stacks: recording.moments.is_some(),
             keepers: moments.iter().map(|moment| Keepers::of(moment, recording)).collect(),
+            worst: at(recording.worst, sums.span),
+            classes,
+            more_classes,
             sizes: rows(&sums.sizes, |power| name_of_sizes(*power)),
             lifetimes: lifetimes(sums),
         }
@@ -156,6 +169,31 @@ fn facts(recording: &Recording) -> Vec<(&'static str, String)> {
         facts.push(("in memory at most", bytes(*resident)));
     }
     facts
+}
+
+/// Those with the most pages, and all others.
+fn classes(recording: &Recording) -> (Vec<Row>, Vec<Row>) {
+    let kept = |used: &Use| used.live_bytes + used.free_bytes.round() as u64;
+    let mut all: Vec<(u64, Use)> = recording.classes.iter().map(|(at, one)| (*at, *one)).collect();
+    all.sort_by_key(|(_, used)| Reverse(kept(used)));
+    let longest = all.first().map_or(0, |(_, used)| kept(used));
+    let row = |(most, used): &(u64, Use)| {
+        let amount = |name, color, bytes| Amount { name, color, bytes };
+        let amounts = [
+            amount("live", "full", used.live_bytes),
+            amount("free on pages that live blocks are on", "pinned", kept(used) - used.live_bytes),
+        ];
+        let in_use = numbers::percent(used.live_bytes as f64 / kept(used) as f64);
+        Row {
+            name: format!("{} to {most} bytes", class_least(*most)),
+            parts: parts(&amounts, longest),
+            figure: format!("{}, {in_use} in use", bytes(kept(used))),
+            content: None,
+        }
+    };
+    let mut rows: Vec<Row> = all.iter().map(row).collect();
+    let others = rows.split_off(rows.len().min(CLASSES_SHOWN));
+    (rows, others)
 }
 
 fn rows<Key: Debug>(sums: &BTreeMap<Key, Sum>, name: impl Fn(&Key) -> String) -> Vec<Row> {

@@ -1,6 +1,7 @@
 //! A recording as a picture: what is live over time, and which pages that keeps.
 
 mod blocks; // those that are live
+mod classes; // how well pages are used, by size
 mod content; // what its pictures say
 mod modules; // the files that its stacks lead into
 mod origin; // what tells one from another
@@ -57,6 +58,13 @@ mod tests {
         assert!(rest.iter().filter(|cell| **cell <= 10).count() * 2 > rest.len(), "{rest:?}");
         let pairs = raster.kept_bytes.iter().zip(&recorded.sums.live_bytes);
         assert!(pairs.skip(1).filter(|(kept, live)| kept < live).count() < COLUMNS / 20);
+        // Sessions stand alone on their pages, and are of one size.
+        let bars = page.split("by size</h3>").nth(1).unwrap().split("</h3>").next().unwrap();
+        assert_eq!(bars.matches("97 to 112 bytes").count(), 1, "{bars}");
+        assert!(bars.contains("2.6 % in use"), "{bars}");
+        let classes = recorded.classes.values();
+        let kept: f64 = classes.map(|one| one.live_bytes as f64 + one.free_bytes).sum();
+        assert_eq!(kept.round() as u64, raster.kept_bytes[recorded.worst]);
         let says = "of them free.</p>";
         assert!(page.contains(says), "{}", &page[..page.find("<dl").unwrap()]);
     }

@@ -64,7 +64,7 @@ const PAGE_BYTES: u64 = 4096;
 
 impl Model {
     pub fn take(&mut self, size: u64) -> Place {
-        let bytes = rounded(size);
+        let bytes = class_bytes(size);
         let free = self.free.entry(bytes).or_default();
         if free.is_empty() {
             let count = (RUN_BYTES / bytes).max(1);
@@ -77,15 +77,21 @@ impl Model {
     }
 
     pub fn give(&mut self, place: Place) {
-        self.free.entry(rounded(place.bytes())).or_default().push(Reverse(place.address));
+        self.free.entry(class_bytes(place.bytes())).or_default().push(Reverse(place.address));
     }
 }
 
-/// A multiple of 16, and of an eighth of the power of two below.
-fn rounded(size: u64) -> u64 {
+/// The largest size of its class: a multiple of 16, and of an eighth of the power of two below.
+pub fn class_bytes(size: u64) -> u64 {
     let size = size.clamp(1, BYTES_MAX);
     let step = (1_u64 << size.ilog2() >> 3).max(16);
     size.next_multiple_of(step)
+}
+
+/// The least size of the class.
+pub fn class_least(class_bytes: u64) -> u64 {
+    let step = (1_u64 << (class_bytes - 1).max(1).ilog2() >> 3).max(16);
+    class_bytes - step + 1
 }
 
 #[cfg(test)]
@@ -107,8 +113,13 @@ mod tests {
     #[test]
     fn sizes_become_an_eighth_larger_at_most() {
         for (size, expected) in [(0, 16), (16, 16), (17, 32), (129, 144), (1025, 1152)] {
-            assert_eq!(rounded(size), expected);
+            assert_eq!(class_bytes(size), expected);
         }
-        assert!((1..100_000).all(|size| rounded(size) <= size + 15.max(size / 8)));
+        for size in 1..20_000 {
+            let (least, most) = (class_least(class_bytes(size)), class_bytes(size));
+            assert!(least <= size && class_bytes(least) == most, "{size}");
+            assert!(least == 1 || class_bytes(least - 1) < most, "{size}");
+        }
+        assert!((1..100_000).all(|size| class_bytes(size) <= size + 15.max(size / 8)));
     }
 }

@@ -1,6 +1,7 @@
 //! All of a recording that is drawn.
 
 use crate::arguments::PlotMoment;
+use crate::plot::recording::classes::{Classes, classes};
 use crate::plot::recording::origin::Origin;
 use crate::plot::recording::pins::{Moment, moments};
 use crate::plot::recording::raster::{Raster, raster};
@@ -18,12 +19,15 @@ pub struct Recording {
     pub raster: Raster,
     /// When most was free on pages that are kept: the end of a column.
     pub worst: usize,
+    /// Then.
+    pub classes: Classes,
     /// Who keeps pages, in the order of time; `None` where it does not say who has taken what.
     pub moments: Option<Vec<Moment>>,
 }
 
-/// Reads it twice, as what its addresses are is known at its end only; and once more to see who
-/// keeps pages: at the moment asked for, or else at the worst one and at the end.
+/// Reads it twice, as what its addresses are is known at its end only; once more up to the worst
+/// moment, to see how well pages are used then; and to see who keeps pages: at the moment asked for,
+/// or else at the worst one and at the end.
 pub fn read(path: &Path, at: Option<PlotMoment>) -> Result<Recording> {
     let reader = Reader::open(path)?;
     if at.is_some() && !reader.header().has_stacks {
@@ -35,11 +39,12 @@ pub fn read(path: &Path, at: Option<PlotMoment>) -> Result<Recording> {
     let asked_for = asked_for.with_context(|| path.display().to_string())?;
     let raster = raster(&reader, &sums)?;
     let worst = worst(&raster, &sums);
+    let classes = classes(&reader, sums.span, worst)?;
     let columns = asked_for.map_or(BTreeSet::from([worst, COLUMNS - 1]), |one| [one].into());
     let header = reader.header();
     let moments = header.has_stacks.then(|| moments(&reader, sums.span, &columns)).transpose()?;
     let (origin, has_addresses) = (Origin::of(path, header), header.has_addresses);
-    Ok(Recording { origin, has_addresses, sums, raster, worst, moments })
+    Ok(Recording { origin, has_addresses, sums, raster, worst, classes, moments })
 }
 
 fn worst(raster: &Raster, sums: &Sums) -> usize {

@@ -41,6 +41,11 @@ fn put(sheet: &mut Sheet, recording: &Recording, moments: &[NamedMoment], most: 
         sheet.paragraph("The recording has no addresses: these are those of a model.", false);
     }
     put_raster(sheet, recording);
+    sheet.heading(&format!(
+        "How well pages are used, by size. {}, when most was free",
+        section.worst
+    ));
+    sheet.bars(&section.classes);
     sheet.heading("Sizes of all blocks that were taken");
     sheet.bars(&section.sizes);
     sheet.heading("Lifetimes");
