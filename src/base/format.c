@@ -86,6 +86,13 @@ bool lm_string_equal(const char *a, size_t a_length, const char *b) {
   return i == a_length && b[i] == 0;
 }
 
+static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+
+void lm_string_trim(const char **string, size_t *length) {
+  while (*length > 0 && is_blank((*string)[*length - 1])) --*length;
+  for (; *length > 0 && is_blank(**string); --*length) ++*string;
+}
+
 bool lm_parse_number(const char *string, size_t length, uint64_t *number) {
   uint64_t value = 0;
   if (length == 0) return false;

@@ -30,6 +30,8 @@ void lm_text_path(struct lm_text *text, const char *pattern, uint64_t number);
 
 size_t lm_string_length(const char *string);
 bool lm_string_equal(const char *a, size_t a_length, const char *b);
+/* Takes blanks off both ends of [*string, *string + *length). */
+void lm_string_trim(const char **string, size_t *length);
 /* A decimal number that fills the whole of [string, string + length); false if it is not one. */
 bool lm_parse_number(const char *string, size_t length, uint64_t *number);
 

@@ -225,16 +225,29 @@ static void set_option(const struct lm_options_source *source, const struct opti
   lm_options_complain(source, "bad value ", string, length, after.bytes);
 }
 
+static size_t find_equals(const char *entry, size_t length) {
+  size_t at = 0;
+  while (at < length && entry[at] != '=') at++;
+  return at;
+}
+
+size_t lm_options_name_length(const char *entry, size_t length) {
+  size_t name_length = find_equals(entry, length);
+  lm_string_trim(&entry, &name_length);
+  return name_length;
+}
+
 void lm_options_set(const struct lm_options_source *source, const char *entry, size_t length) {
-  size_t name_length = 0;
-  while (name_length < length && entry[name_length] != '=') name_length++;
-  if (name_length == length) {
+  size_t equals = find_equals(entry, length), name_length = lm_options_name_length(entry, length);
+  if (equals == length) {
     lm_options_complain(source, "no value in ", entry, length, ": write NAME=VALUE");
     return;
   }
+  const char *value = entry + equals + 1;
+  size_t value_length = length - equals - 1;
+  lm_string_trim(&value, &value_length);
   const struct option *option = find_option(entry, name_length);
-  if (option != NULL)
-    set_option(source, option, entry + name_length + 1, length - name_length - 1);
+  if (option != NULL) set_option(source, option, value, value_length);
   else
     lm_options_complain(source, "unknown option ", entry, name_length, "; help=1 lists them all");
 }

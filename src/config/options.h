@@ -80,7 +80,10 @@ struct lm_options_source {
  * help=1. */
 void lm_options_start(const char *embedded, const char *environment);
 
-/* Sets one option from "name=value"; what is wrong with that is complained about in one line. */
+/* How long the name in front of "=value" is, without the blanks behind it; all if there is none. */
+size_t lm_options_name_length(const char *entry, size_t length);
+/* Sets one option from "name=value", with or without blanks around the '='; what is wrong with that
+ * is complained about in one line. */
 void lm_options_set(const struct lm_options_source *source, const char *entry, size_t length);
 /* Prints "loam: SOURCE: <before>'<what>'<after>". */
 void lm_options_complain(const struct lm_options_source *source, const char *before,

@@ -5,11 +5,9 @@
 #include "base/format.h"
 #include "os/os.h"
 
-static const char file_option[] = "options_file=";
-
 static bool names_file(const char *entry, size_t length) {
-  size_t prefix_length = sizeof file_option - 1;
-  return lm_string_equal(entry, lm_min(length, prefix_length), file_option);
+  size_t name_length = lm_options_name_length(entry, length);
+  return name_length < length && lm_string_equal(entry, name_length, "options_file");
 }
 
 /* Which file there is must be known before anything else is set. */
@@ -20,8 +18,11 @@ static void read_entries(const struct lm_options_source *source, const char *tex
                          enum pass pass) {
   for (size_t start = 0, end; start < length; start = end + 1) {
     for (end = start; end < length && text[end] != ',';) end++;
-    if (end == start || names_file(text + start, end - start) != (pass == FOR_FILE)) continue;
-    lm_options_set(source, text + start, end - start);
+    const char *entry = text + start;
+    size_t entry_length = end - start;
+    lm_string_trim(&entry, &entry_length);
+    if (entry_length == 0 || names_file(entry, entry_length) != (pass == FOR_FILE)) continue;
+    lm_options_set(source, entry, entry_length);
   }
 }
 
@@ -30,13 +31,10 @@ static void read_text(const char *name, const char *text, enum pass pass) {
   if (text != NULL) read_entries(&source, text, lm_string_length(text), pass);
 }
 
-/* ---- The file: entries in lines, with blanks around them, and lines that begin with # ---- */
-
-static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+/* ---- The file: entries in lines, and lines that begin with # ---- */
 
 static void read_line(const struct lm_options_source *source, const char *line, size_t length) {
-  while (length > 0 && is_blank(line[length - 1])) length--;
-  for (; length > 0 && is_blank(*line); length--) line++;
+  lm_string_trim(&line, &length);
   if (length == 0 || *line == '#') return;
   if (names_file(line, length))
     lm_options_complain(source, "", line, length, ": a file cannot name another one");

@@ -190,6 +190,25 @@ static void a_file_has_lines_blanks_and_comments(void) {
   CHECK_EQ(lm_options.stats_signal, 4);
 }
 
+static void blanks_around_names_and_values_are_passed_over(void) {
+  static const char text[] = " stats = text\t\nforeign =ignore , stats_fd\t= 40, ,\n"
+                             "stats_file = /tmp/a b \n options_file = /dev/null\n";
+  char expected[1024], entry[256];
+  read_file_and_collect(text, sizeof text - 1, "stats_signal = 4");
+  snprintf(expected, sizeof expected,
+           "loam: %s:4: 'options_file = /dev/null': a file cannot name another one\n", file_path);
+  check_printed(expected);
+  CHECK_EQ(lm_options.stats, LM_STATS_TEXT);
+  CHECK_EQ(lm_options.foreign, LM_FOREIGN_IGNORE);
+  CHECK_EQ(lm_options.stats_fd, 40);
+  CHECK_EQ(lm_options.stats_signal, 4);
+  CHECK_EQ(strcmp(lm_options.stats_file, "/tmp/a b"), 0);
+  snprintf(entry, sizeof entry, "stats_fd=1, options_file = %s", file_path);
+  read_and_collect(entry);
+  check_printed(expected);
+  CHECK_EQ(lm_options.stats_fd, 1);
+}
+
 static void what_is_wrong_in_a_file_is_said_with_its_line(void) {
   static const char text[] = "stats=text\ncolour=red\n\n\nstats=\0\033\noptions_file=/dev/null\n";
   char expected[1024];
@@ -291,6 +310,7 @@ int main(void) {
   RUN(a_later_source_counts);
   RUN(the_programs_own_text_may_name_a_file_and_the_environment_another);
   RUN(a_file_has_lines_blanks_and_comments);
+  RUN(blanks_around_names_and_values_are_passed_over);
   RUN(what_is_wrong_in_a_file_is_said_with_its_line);
   RUN(a_file_that_is_named_and_cannot_be_read_is_said);
   RUN(a_file_is_read_up_to_a_limit_or_not_at_all);
