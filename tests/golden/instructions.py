@@ -7,7 +7,7 @@ path that malloc(32) and the owner's free really take. No instruction on it may 
 
 More runs count what other patterns cost with all that they bring about: blocks of 32 bytes that one
 thread takes and another frees, blocks of random lengths that are replaced one by one, and blocks
-that are taken and freed many at a time.
+that are taken and freed many at a time; and what a profile adds while it is taken.
 """
 import os
 import re
@@ -151,6 +151,27 @@ PATTERNS = [
     ("a block of a batch", BATCHES_LOOP, 83),
 ]
 
+# A block is taken and freed with 20 calls on the stack: 16 of take, main's, and 3 before that.
+DEEP_LOOP = r"""
+#include <stdlib.h>
+static __attribute__((noinline)) void take(int calls) {
+  if (calls > 0) { take(calls - 1); __asm__ volatile(""); return; }
+  void *volatile block = malloc(20000);
+  free(block);
+}
+int main(int count, char **arguments) {
+  for (long n = count > 1 ? atol(arguments[1]) : 0; n > 0; n--) take(15);
+  return 0;
+}
+"""
+
+# What is counted, the program, how a profile is taken of it, the turns, and how many instructions per
+# turn more than without a profile are permitted.
+PROFILED = [
+    ("a sample with 20 calls on the stack", DEEP_LOOP, "profile_bytes=16", 10000, 1600),
+    ("a small block, rarely a sample", REPLACING_LOOP % dict(live=200, least=16, range=500), "", 400000, 10.5),
+]
+
 INSTRUCTION = re.compile(r"^\s*([0-9a-f]+):\s+(.*)$")
 PREFIXES = ("bnd ", "notrack ", "repz ", "data16 ", "cs ")
 
@@ -246,9 +267,12 @@ def self_costs(text, object_name):
     return costs
 
 
-def executed_counts(library, text):
+def executed_counts(library, text, turns=10000, options=None):
     """Instructions per turn of a program inside the library, by the difference of two runs."""
-    few, many = 1000, 11000
+    few, many = 1000, 1000 + turns
+    environment = dict(os.environ, LD_PRELOAD=library)
+    if options is not None:
+        environment["LOAM_OPTIONS"] = options
     with tempfile.TemporaryDirectory() as folder:
         source, program = os.path.join(folder, "loop.c"), os.path.join(folder, "loop")
         with open(source, "w", encoding="utf-8") as file:
@@ -261,7 +285,7 @@ def executed_counts(library, text):
             result = subprocess.run(
                 ["valgrind", "--tool=callgrind", "--soname-synonyms=somalloc=nouserintercepts",
                  f"--callgrind-out-file={out}", program, str(count)],
-                env=dict(os.environ, LD_PRELOAD=library), capture_output=True, text=True)
+                env=environment, capture_output=True, text=True)
             if result.returncode != 0:
                 sys.exit("valgrind failed:\n" + result.stderr[-2000:])
             with open(out, encoding="utf-8") as file:
@@ -297,6 +321,12 @@ def measure(library):
         print(f"{name}: {sum(counts.values()):.1f} instructions,", counts)
         if sum(counts.values()) > limit:
             found.append(f"{name}: {sum(counts.values()):.1f} instructions, at most {limit}")
+    for name, text, how, turns, limit in PROFILED:
+        taken = executed_counts(library, text, turns, f"profile=on,profile_file=/dev/null,{how}")
+        more = sum(taken.values()) - sum(executed_counts(library, text, turns).values())
+        print(f"{name}: {more:.1f} instructions more,", taken)
+        if more > limit:
+            found.append(f"{name}: {more:.1f} instructions more, at most {limit}")
     print(*found, sep="\n")
     return 1 if found else 0
 
