@@ -88,7 +88,7 @@ fn is_systems(path: &Path) -> bool {
         Some(rest) => rest.is_empty() || rest.starts_with('-') || rest.starts_with(".musl"),
         None => false,
     };
-    name.contains(".so") && NAMES.iter().any(|known| is_named(&known))
+    name.contains(".so") && NAMES.iter().any(is_named)
 }
 
 fn in_file(module: &Module, address: u64) -> String {
