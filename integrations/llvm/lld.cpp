@@ -6,6 +6,10 @@
 #include <llvm/Support/InitLLVM.h>
 #include <llvm/Support/raw_ostream.h>
 
+#ifdef LLD_HAS_DRIVER // since LLVM 17
+LLD_HAS_DRIVER(elf)
+#endif
+
 // Debian's LLVM refers to the plugin Polly, which takes no part in a link and is left out.
 llvm::PassPluginLibraryInfo getPollyPluginInfo() {
   return {LLVM_PLUGIN_API_VERSION, "none", "0", [](llvm::PassBuilder &) {}};
