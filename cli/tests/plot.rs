@@ -210,6 +210,26 @@ fn a_recording_is_drawn_over_time_alone_and_beside_another() {
 }
 
 #[test]
+fn what_the_allocator_retains_is_a_line_where_the_recording_has_addresses() {
+    let workshop = Workshop::new();
+    let program = workshop.compile("survivors.c", &[]);
+    let trace = workshop.path("trace");
+    for (flags, is_known) in [(&["--addresses"][..], true), (&[], false)] {
+        let mut command = loam();
+        command.arg("record").args(flags).arg("--output").arg(&trace).arg("--").arg(&program);
+        command.assert().success();
+        let page = plotted(trace.to_str().unwrap(), &workshop.path("page.html"));
+        let data = data(&page, 0);
+        assert_eq!(data["retained_bytes"].is_array(), is_known);
+        assert_eq!(page.contains("<dt>retained at the end</dt>"), is_known);
+        let Some(retained) = data["retained_bytes"].as_array() else { continue };
+        // The C library's malloc keeps the pages between the sessions: those of 8 MB of requests.
+        let last = retained.iter().rev().find_map(Value::as_u64).expect("a figure");
+        assert!((3_000_000..9_000_000).contains(&last), "{last}");
+    }
+}
+
+#[test]
 fn a_recording_that_is_cut_off_or_damaged_is_one_line() {
     let workshop = Workshop::new();
     let trace = recording(&workshop, "one.trace");

@@ -168,6 +168,9 @@ fn facts(recording: &Recording) -> Vec<(&'static str, String)> {
     if let Some(resident) = sums.resident_bytes.iter().flatten().max() {
         facts.push(("in memory at most", bytes(*resident)));
     }
+    if let Some(retained) = recording.retained.iter().flatten().flatten().next_back() {
+        facts.push(("retained at the end", bytes(*retained)));
+    }
     facts
 }
 

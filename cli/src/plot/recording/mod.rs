@@ -11,6 +11,7 @@ mod pins; // who keeps pages at a moment
 mod placement; // where blocks are
 mod raster; // pages by address and time
 mod reading; // all of a recording
+mod retained; // what is in memory and of no live block
 mod still; // a picture without a page
 mod sums; // sizes, lifetimes, and what is live over time
 #[cfg(test)]

@@ -4,6 +4,7 @@ use crate::picture::packed;
 use crate::picture::page::{self, Template};
 use crate::plot::recording::content::{self, NamedMoment, Section};
 use crate::plot::recording::reading::Recording;
+use crate::plot::recording::retained::Retained;
 use crate::plot::recording::time::{COLUMNS, Span};
 use anyhow::Result;
 use serde::Serialize;
@@ -49,6 +50,7 @@ struct Data<'a> {
     live_bytes: &'a [u64],
     kept_bytes: &'a [u64],
     resident_bytes: Option<&'a [Option<u64>]>,
+    retained_bytes: Option<&'a Retained>,
     /// Columns at whose ends it is known who keeps pages.
     moments: Vec<usize>,
 }
@@ -71,6 +73,7 @@ impl<'a> Pictured<'a> {
             live_bytes: &sums.live_bytes,
             kept_bytes: &raster.kept_bytes,
             resident_bytes: has_resident.then_some(&sums.resident_bytes),
+            retained_bytes: recording.retained.as_ref(),
             moments: moments.iter().map(|moment| moment.column).collect(),
         };
         Ok(Pictured {

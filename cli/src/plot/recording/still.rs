@@ -67,6 +67,10 @@ fn put_lines(sheet: &mut Sheet, recording: &Recording, moments: &[NamedMoment], 
         let values = sums.resident_bytes.clone();
         lines.push(Line { color: "m-own", values, name: "in memory" });
     }
+    if let Some(retained) = &recording.retained {
+        let values = retained.clone();
+        lines.push(Line { color: "m-cached", values, name: "retained: of no live block" });
+    }
     let label = |quarter: u64| numbers::figure((most * quarter / 4) as f64, "B");
     let axis = Axis {
         most,

@@ -3,6 +3,7 @@
 use crate::picture::bars::power_of;
 use crate::plot::recording::blocks::{Block, Blocks, Change};
 use crate::plot::recording::pages::Extent;
+use crate::plot::recording::retained::Memory;
 use crate::plot::recording::time::{COLUMNS, Clock, Span};
 use crate::recording::event::{Event, What};
 use crate::recording::reader::Reader;
@@ -29,6 +30,7 @@ pub struct Sums {
     pub live_bytes: Vec<u64>,
     /// By column, where the recording says.
     pub resident_bytes: Vec<Option<u64>>,
+    pub memory: Memory,
     pub peak: Sum,
     pub at_end: Sum,
     /// By the power of two that a size is at most.
@@ -71,6 +73,7 @@ impl Count {
             event_count: 0,
             live_bytes: vec![0; COLUMNS],
             resident_bytes: vec![None; COLUMNS],
+            memory: Memory::default(),
             peak: Sum::default(),
             at_end: Sum::default(),
             sizes: BTreeMap::new(),
@@ -88,6 +91,7 @@ impl Count {
         }
         self.column = now;
         self.sums.event_count += 1;
+        self.sums.memory.add(event, now);
         if let Some(block) = change.went {
             self.live.bytes -= block.place.bytes();
             self.live.count -= 1;

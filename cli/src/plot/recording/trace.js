@@ -26,6 +26,7 @@ function scaleOf(all) {
 function chart(canvas, data, most, part) {
   const lines = [["m-pinned", data.kept_bytes, 1.5], ["m-full", data.live_bytes, 2]];
   if (data.resident_bytes) lines.push(["m-own", data.resident_bytes, 1.5]);
+  if (data.retained_bytes) lines.push(["m-cached", data.retained_bytes, 1.5]);
   const space = { left: 4, right: 4, top: 18, bottom: 18 };
   const inner = () => canvas.clientWidth - space.left - space.right;
   let shown = null;
@@ -88,9 +89,11 @@ function chart(canvas, data, most, part) {
     draw();
     if (shown === null) return showTip("", event);
     const resident = data.resident_bytes?.[shown];
+    const retained = data.retained_bytes?.[shown] ?? null;
     showTip([timeOf(data, shown), `live: ${bytesOf(data.live_bytes[shown])}`,
       `pages kept: ${bytesOf(data.kept_bytes[shown])}`,
-      resident ? `in memory: ${bytesOf(resident)}` : ""].filter(Boolean).join("\n"), event);
+      resident ? `in memory: ${bytesOf(resident)}` : "",
+      retained === null ? "" : `retained: ${bytesOf(retained)}`].filter(Boolean).join("\n"), event);
   }
   canvas.addEventListener("pointerdown", hover);
   canvas.addEventListener("pointermove", hover);
@@ -136,6 +139,7 @@ const longest = Math.max(...recordings.map((data) => data.length));
 sections.forEach((section, at) => {
   const data = recordings[at];
   section.querySelector(".of-resident").hidden = !data.resident_bytes;
+  section.querySelector(".of-retained").hidden = !data.retained_bytes;
   const part = sameUnit && longest ? data.length / longest : 1;
   chart(section.querySelector(".chart"), data, highest, part);
   addresses(section, data, `cells-${section.dataset.recording}`);
