@@ -50,7 +50,8 @@ pub struct RecordArguments {
     #[arg(long)]
     pub children: bool,
 
-    /// Record who calls, too, up to 64 calls: `loam plot` names lines of what is built with -g
+    /// Record who calls, too, up to 64 calls: `loam plot` names lines of what is built with -g. A
+    /// recording costs up to three times the processor time then
     #[arg(long)]
     pub stacks: bool,
 

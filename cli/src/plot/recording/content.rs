@@ -188,15 +188,22 @@ fn classes(recording: &Recording) -> (Vec<Row>, Vec<Row>) {
         ];
         let in_use = numbers::percent(used.live_bytes as f64 / kept(used) as f64);
         Row {
-            name: format!("{} to {most} bytes", class_least(*most)),
+            name: name_of_class(*most),
             parts: parts(&amounts, longest),
-            figure: format!("{}, {in_use} in use", bytes(kept(used))),
+            figure: format!("{in_use} of {}", bytes(kept(used))),
             content: None,
         }
     };
     let mut rows: Vec<Row> = all.iter().map(row).collect();
     let others = rows.split_off(rows.len().min(CLASSES_SHOWN));
     (rows, others)
+}
+
+fn name_of_class(most: u64) -> String {
+    match most {
+        ..=1024 => format!("{} to {most} bytes", class_least(most)),
+        _ => format!("to {}", bytes(most)),
+    }
 }
 
 fn rows<Key: Debug>(sums: &BTreeMap<Key, Sum>, name: impl Fn(&Key) -> String) -> Vec<Row> {

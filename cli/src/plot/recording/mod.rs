@@ -62,7 +62,7 @@ mod tests {
         // Sessions stand alone on their pages, and are of one size.
         let bars = page.split("by size</h3>").nth(1).unwrap().split("</h3>").next().unwrap();
         assert_eq!(bars.matches("97 to 112 bytes").count(), 1, "{bars}");
-        assert!(bars.contains("2.6 % in use"), "{bars}");
+        assert!(bars.contains("2.6 % of 2.78 MiB"), "{bars}");
         let classes = recorded.classes.values();
         let kept: f64 = classes.map(|one| one.live_bytes as f64 + one.free_bytes).sum();
         assert_eq!(kept.round() as u64, raster.kept_bytes[recorded.worst]);
