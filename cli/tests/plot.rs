@@ -73,9 +73,7 @@ fn a_leak_is_full_pages_and_what_is_kept_is_free_ones() {
 #[test]
 fn with_a_profile_the_line_that_pins_is_the_answer() {
     let workshop = Workshop::new();
-    let program = workshop.path("places");
-    places(&program);
-    let mut command = Command::new(program);
+    let mut command = Command::new(places());
     // Nothing goes back by itself.
     let options = "purge_delay_ms=0,profile=on,profile_bytes=4096";
     let command = command.arg("pin").env("LOAM_OPTIONS", options).stdout(Stdio::piped());

@@ -1,7 +1,7 @@
 //! `loam prof`: a planted leak is named with its file and line, what is freed is not, and every
 //! format is what others read.
 
-use crate::common::{Workshop, fixture, loam};
+use crate::common::{Workshop, built_once, fixture, loam, own_allocator, sources_with_allocator};
 use assert_cmd::Command;
 use flate2::read::GzDecoder;
 use predicates::prelude::PredicateBooleanExt;
@@ -10,33 +10,15 @@ use serde_json::Value;
 use std::ffi::OsStr;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
-
-fn checkout(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
-}
-
-fn run(compiler: &str, arguments: &[&str], source: &Path, output: &Path) {
-    let mut command = std::process::Command::new(compiler);
-    let command = command.args(arguments).arg(source).arg("-o").arg(output);
-    assert!(command.status().expect("a compiler").success(), "{compiler} {arguments:?}");
-}
 
 /// The fixture with loam in it, compiled once.
 fn program() -> PathBuf {
-    static BUILT: OnceLock<()> = OnceLock::new();
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let (object, path) = (folder.join("loam-for-prof.o"), folder.join("leaks"));
-    BUILT.get_or_init(|| {
-        let include = format!("-I{}", checkout("include").display());
-        let source = format!("-I{}", checkout("src").display());
-        let flags = ["-O1", "-w", "-std=gnu11", "-fno-builtin", "-fexceptions", "-c"];
-        let flags: Vec<&str> = flags.into_iter().chain([include.as_str(), &source]).collect();
-        run("cc", &flags, &checkout("src/loam.c"), &object);
-        let object = object.display().to_string();
-        run("c++", &["-O1", "-g", "-fno-builtin", &object], &fixture("leaks.cc"), &path);
-    });
-    path
+    built_once("leaks", &sources_with_allocator("leaks.cc"), |path| {
+        let mut compiler = std::process::Command::new("c++");
+        compiler.args(["-O1", "-g", "-fno-builtin"]).arg(own_allocator());
+        compiler.arg(fixture("leaks.cc")).arg("-o").arg(path);
+        assert!(compiler.status().expect("a compiler").success(), "{compiler:?}");
+    })
 }
 
 /// The fixture without lines, on a library that may have them, by its debug files.

@@ -1,38 +1,16 @@
 //! `loam prof` of a process that runs: the planted leak, retention and pin are each named as that,
 //! with file and line, the columns are those of `loam explain`, and it works without preparation.
 
+use crate::common::heaps::places;
 use crate::common::{Workshop, fixture, loam};
 use flate2::read::GzDecoder;
 use predicates::str::{contains, diff};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::{PermissionsExt, chown};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::OnceLock;
 use std::time::Duration;
-
-fn checkout(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
-}
-
-/// The fixture with loam in it, compiled once.
-fn program() -> PathBuf {
-    static BUILT: OnceLock<()> = OnceLock::new();
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("places");
-    BUILT.get_or_init(|| {
-        let status = Command::new("cc")
-            .args(["-O1", "-g", "-w", "-std=gnu11", "-fno-builtin", "-fexceptions", "-pthread"])
-            .args(["-I".as_ref(), checkout("include").as_os_str()])
-            .args(["-I".as_ref(), checkout("src").as_os_str()])
-            .args([fixture("places.c"), checkout("src/loam.c")])
-            .arg("-o")
-            .arg(&path)
-            .status();
-        assert!(status.expect("a compiler").success());
-    });
-    path
-}
 
 /// The number of the fixture's line with that comment.
 fn line(comment: &str) -> u64 {
@@ -62,7 +40,7 @@ impl Running {
 
     /// It has a profile of close samples, and has done what it is told.
     fn profiled(what: &str) -> Running {
-        let mut running = Running::start(&program(), &[what], ",profile=on,profile_bytes=1024");
+        let mut running = Running::start(&places(), &[what], ",profile=on,profile_bytes=1024");
         running.says("done");
         running
     }
@@ -181,7 +159,7 @@ fn a_core_says_the_same() {
 
 #[test]
 fn a_process_without_any_option_takes_a_profile_from_outside_and_stops() {
-    let mut running = Running::start(&program(), &["pin", "wait"], "");
+    let mut running = Running::start(&places(), &["pin", "wait"], "");
     let pid = running.pid();
     let none = format!("loam: process {pid} (places) has no profile: ");
     loam().args(["prof", &pid]).assert().code(2).stdout("").stderr(contains(none));
@@ -229,7 +207,7 @@ fn a_privileged_process_is_told_nothing() {
     }
     let workshop = Workshop::new();
     let copy = workshop.path("places");
-    std::fs::copy(program(), &copy).unwrap();
+    std::fs::copy(places(), &copy).unwrap();
     chown(&copy, Some(65534), None).unwrap();
     std::fs::set_permissions(&copy, std::fs::Permissions::from_mode(0o4755)).unwrap();
     let running = Running::start(&copy, &["pin", "wait"], "");

@@ -1,12 +1,11 @@
 //! `loam verify` on programs for Windows: what their imports say.
 
-use crate::common::{Workshop, fixture, loam};
+use crate::common::{Workshop, allocator, fixture, loam};
 use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
 
 const CC: &str = "x86_64-w64-mingw32-gcc-posix";
 
@@ -16,22 +15,8 @@ fn run(command: &mut Command) {
 }
 
 /// The allocator for Windows, compiled once.
-fn loam_object() -> &'static Path {
-    static OBJECT: OnceLock<PathBuf> = OnceLock::new();
-    OBJECT.get_or_init(|| {
-        let object = Path::new(env!("CARGO_TARGET_TMPDIR")).join("loam-windows.o");
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the folder above cli");
-        run(Command::new(CC)
-            .args(["-std=c11", "-O1", "-DNDEBUG", "-fno-builtin-malloc", "-c"])
-            .arg("-I")
-            .arg(root.join("include"))
-            .arg("-I")
-            .arg(root.join("src"))
-            .arg(root.join("src/loam.c"))
-            .arg("-o")
-            .arg(&object));
-        object
-    })
+fn loam_object() -> PathBuf {
+    allocator("loam-windows.o", CC, &["-DNDEBUG"])
 }
 
 /// Links a fixture; `parts` come before it, as loam's object must.
@@ -71,7 +56,7 @@ fn a_program_with_loam_inside_is_proven_also_stripped_and_collected() {
     let program = workshop.path("program.exe");
     let stripped = ["-s", "-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections"];
     for flags in [&[][..], &["-static"], &stripped] {
-        link(&program, "windows_allocates.c", &[loam_object()], flags);
+        link(&program, "windows_allocates.c", &[&loam_object()], flags);
         let (status, report) = report(&program);
         assert_eq!(status, 0, "{flags:?}: {report}");
         assert_eq!(report["library"], report["program"]);
@@ -114,7 +99,7 @@ fn a_library_beside_the_program_is_followed_and_one_elsewhere_is_not() {
     let program = workshop.path("program.exe");
     let library = workshop.path("Plugin.dll");
     link(&library, "windows_plugin.c", &[], &["-shared"]);
-    link(&program, "windows_uses_plugin.c", &[loam_object()], &[library.to_str().unwrap()]);
+    link(&program, "windows_uses_plugin.c", &[&loam_object()], &[library.to_str().unwrap()]);
     let (status, found) = report(&program);
     assert_eq!(status, 1, "{found}");
     let verdict = found["verdict"].as_str().unwrap();
@@ -133,11 +118,11 @@ fn a_library_beside_the_program_is_followed_and_one_elsewhere_is_not() {
 fn operators_of_a_cxx_library_are_told() {
     let workshop = Workshop::new();
     let program = workshop.path("program.exe");
-    link(&program, "cxx.cc", &[loam_object()], &["-std=c++17"]);
+    link(&program, "cxx.cc", &[&loam_object()], &["-std=c++17"]);
     let (status, found) = report(&program);
     assert_eq!(status, 1, "{found}");
     assert!(names_of_failures(&found).contains(&"operator new (aligned)"), "{found}");
-    link(&program, "cxx.cc", &[loam_object()], &["-std=c++17", "-static"]);
+    link(&program, "cxx.cc", &[&loam_object()], &["-std=c++17", "-static"]);
     let (status, found) = report(&program);
     assert_eq!(status, 0, "{found}");
 }
@@ -146,7 +131,7 @@ fn operators_of_a_cxx_library_are_told() {
 fn what_the_c_runtime_gives_is_a_note() {
     let workshop = Workshop::new();
     let program = workshop.path("program.exe");
-    link(&program, "windows_allocates.c", &[loam_object()], &["-DWIDE"]);
+    link(&program, "windows_allocates.c", &[&loam_object()], &["-DWIDE"]);
     loam().arg("verify").arg(&program).assert().success().stdout(contains(
         "_getcwd, _wcsdup: the C runtime allocates what these give; loam's free hands it back",
     ));
@@ -156,7 +141,7 @@ fn what_the_c_runtime_gives_is_a_note() {
 fn a_damaged_file_is_one_line() {
     let workshop = Workshop::new();
     let program = workshop.path("program.exe");
-    link(&program, "windows_allocates.c", &[loam_object()], &["-s"]);
+    link(&program, "windows_allocates.c", &[&loam_object()], &["-s"]);
     let whole = std::fs::read(&program).unwrap();
     let path = workshop.path("cut.exe");
     std::fs::write(&path, &whole[..whole.len() / 2]).unwrap();

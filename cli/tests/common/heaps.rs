@@ -1,6 +1,6 @@
 //! Programs whose heaps are in a state that can be told.
 
-use super::{built_once, fixture};
+use super::{allocator, built_once, checkout, fixture, own_allocator, sources_with_allocator};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -14,22 +14,19 @@ pub enum Linked {
     StaticGlibc,
 }
 
-fn checkout(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
-}
-
 fn build(linked: Linked, source: &str, path: &Path) {
     let (compiler, flags): (&str, &[&str]) = match linked {
         Linked::Dynamic => ("cc", &["-g"]),
         Linked::StaticMusl => ("musl-gcc", &["-static", "-s"]),
         Linked::StaticGlibc => ("cc", &["-static", "-s"]),
     };
+    let object = match linked {
+        Linked::StaticMusl => allocator("loam-musl.o", compiler, &[]),
+        Linked::Dynamic | Linked::StaticGlibc => own_allocator(),
+    };
     let status = Command::new(compiler)
         .args(["-O1", "-w", "-std=gnu11", "-fno-builtin", "-pthread", "-I"])
-        .arg(checkout("include"))
-        .arg("-I")
-        .arg(checkout("src"))
-        .args([fixture(source), checkout("src/loam.c")])
+        .args([checkout("include"), object, fixture(source)])
         .args(flags)
         .arg("-o")
         .arg(path)
@@ -39,14 +36,15 @@ fn build(linked: Linked, source: &str, path: &Path) {
 
 /// A program of the fixture, compiled once.
 pub fn program(linked: Linked) -> PathBuf {
-    let sources = [fixture("heaps.c"), checkout("src"), checkout("include")];
     let name = format!("heaps-{}", linked as usize);
+    let sources = sources_with_allocator("heaps.c");
     built_once(&name, &sources, |path| build(linked, "heaps.c", path))
 }
 
-/// Plants what its first word says in lines that comments name; compiled at once.
-pub fn places(path: &Path) {
-    build(Linked::Dynamic, "places.c", path);
+/// Plants what its first word says in lines that comments name; compiled once.
+pub fn places() -> PathBuf {
+    let sources = sources_with_allocator("places.c");
+    built_once("places", &sources, |path| build(Linked::Dynamic, "places.c", path))
 }
 
 pub struct Running {

@@ -18,6 +18,11 @@ pub fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
 }
 
+/// A path of the repository.
+pub fn checkout(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
+}
+
 /// A folder for one test's programs.
 pub struct Workshop {
     folder: TempDir,
@@ -88,6 +93,28 @@ pub fn built_once(name: &str, sources: &[PathBuf], build: impl FnOnce(&Path)) ->
         assert!(is_there, "{} cannot be written", path.display());
     }
     path
+}
+
+/// What a fixture with the allocator in it is made of.
+pub fn sources_with_allocator(source: &str) -> [PathBuf; 3] {
+    [fixture(source), checkout("src"), checkout("include")]
+}
+
+/// The allocator as an object of that name, compiled once.
+pub fn allocator(name: &str, compiler: &str, flags: &[&str]) -> PathBuf {
+    built_once(name, &[checkout("src"), checkout("include")], |path| {
+        let mut command = std::process::Command::new(compiler);
+        command.args(["-O1", "-w", "-std=gnu11", "-fno-builtin", "-fexceptions"]).args(flags);
+        command.arg("-I").arg(checkout("include")).arg("-I").arg(checkout("src"));
+        command.arg("-c").arg(checkout("src/loam.c")).arg("-o").arg(path);
+        let status = command.status().unwrap_or_else(|cause| panic!("{command:?}: {cause}"));
+        assert!(status.success(), "{command:?}");
+    })
+}
+
+/// The same for programs of this machine. It has no lines of its own: those of the fixture are told.
+pub fn own_allocator() -> PathBuf {
+    allocator("loam.o", "cc", &[])
 }
 
 /// The stand-in for libloam.so.
