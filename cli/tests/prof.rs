@@ -11,14 +11,17 @@ use std::ffi::OsStr;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The fixture with loam in it, compiled once.
+/// Compiles the fixture with loam in it.
+fn compile(flags: &[&str], path: &Path) {
+    let mut compiler = std::process::Command::new("c++");
+    compiler.args(["-O1", "-fno-builtin"]).args(flags).arg(own_allocator());
+    compiler.arg(fixture("leaks.cc")).arg("-o").arg(path);
+    assert!(compiler.status().expect("a compiler").success(), "{compiler:?}");
+}
+
+/// The fixture with lines, compiled once.
 fn program() -> PathBuf {
-    built_once("leaks", &sources_with_allocator("leaks.cc"), |path| {
-        let mut compiler = std::process::Command::new("c++");
-        compiler.args(["-O1", "-g", "-fno-builtin"]).arg(own_allocator());
-        compiler.arg(fixture("leaks.cc")).arg("-o").arg(path);
-        assert!(compiler.status().expect("a compiler").success(), "{compiler:?}");
-    })
+    built_once("leaks", &sources_with_allocator("leaks.cc"), |path| compile(&["-g"], path))
 }
 
 /// The fixture without lines, on a library that may have them, by its debug files.
@@ -26,8 +29,7 @@ fn program() -> PathBuf {
 fn a_program_without_lines_is_named_by_its_function() {
     let workshop = Workshop::new();
     let path = workshop.path("leaks-without-lines");
-    let object = program().with_file_name("loam-for-prof.o").display().to_string();
-    run("c++", &["-O1", "-fno-builtin", &object], &fixture("leaks.cc"), &path);
+    compile(&[], &path);
     loam()
         .args(["prof", "--leaks", "--every", "16", "--"])
         .arg(path)
@@ -49,9 +51,7 @@ fn objcopy(words: &[&OsStr]) {
 fn lines_that_were_stripped_off_are_found_by_the_files_own_word() {
     let workshop = Workshop::new();
     let (path, debug) = (workshop.path("stripped"), workshop.path("stripped.debug"));
-    let object = program().with_file_name("loam-for-prof.o").display().to_string();
-    let flags = ["-O1", "-g", "-fno-builtin", "-Wl,--build-id=none", &object];
-    run("c++", &flags, &fixture("leaks.cc"), &path);
+    compile(&["-g", "-Wl,--build-id=none"], &path);
     objcopy(&["--only-keep-debug".as_ref(), path.as_ref(), debug.as_ref()]);
     let link = format!("--add-gnu-debuglink={}", debug.display());
     objcopy(&["--strip-debug".as_ref(), link.as_ref(), path.as_ref()]);
