@@ -2,10 +2,13 @@
 # What `make objects` calls: loam.o for every processor that a compiler is installed for, as
 # OUTPUT/loam-ARCH.o. Each serves static programs of musl and of glibc. C++'s operators are left to
 # the C++ runtime, which calls malloc: its parts that throw are linked in only with its operators.
-#   scripts/objects.sh OUTPUT BUILD
+#   scripts/objects.sh OUTPUT BUILD [soon]      soon: for tests, with little optimisation
 set -euo pipefail
 cd "$(dirname "$0")/.."
 output=$1 build=$2
+optimisation=(-DLOAM_OPTIMIZE=ON -DCMAKE_C_FLAGS_RELEASE="-O2 -DNDEBUG")
+[[ ${3:-} == soon ]] &&
+  optimisation=(-DLOAM_OPTIMIZE=OFF -DCMAKE_C_FLAGS_RELEASE="-O1 -DNDEBUG")
 host=$(uname -m)
 
 # ARCH: the compiler and its flags, and the Debian packages that bring it.
@@ -39,7 +42,7 @@ build_object() {
   [[ $compiler == *' '* ]] && flags+=" ${compiler#* }"
   mkdir -p "$folder"
   CFLAGS=$flags CC=${compiler%% *} cmake -S . -B "$folder/cmake" -DCMAKE_BUILD_TYPE=Release \
-    -DCMAKE_C_FLAGS_RELEASE="-O2 -DNDEBUG" -DCMAKE_C_COMPILER_WORKS=TRUE \
+    "${optimisation[@]}" -DCMAKE_C_COMPILER_WORKS=TRUE \
     -DCMAKE_OBJCOPY="$(objcopy_for "${compiler%% *}")" > "$folder/log" 2>&1 &&
     cmake --build "$folder/cmake" --target loam_relocatable >> "$folder/log" 2>&1 ||
     { cat "$folder/log" >&2; exit 1; }
