@@ -1,4 +1,5 @@
 // builds: fast linked
+// cost: 12
 /* After a peak, memory goes back to the system by itself within a second and a half. */
 #include "slow_path.h"
 

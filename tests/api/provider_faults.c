@@ -1,5 +1,6 @@
 // windows: yes
 // long-arguments: both
+// cost: 20
 /* A script of calls in a heap with a page provider, once for each callback in it that can fail:
  * that one fails, alone or with all that follow. Each call works or says ENOMEM, contents stay, and
  * once it is over the heap serves again and gives everything back. The build `fast` has

@@ -1,4 +1,5 @@
 // windows: yes
+// cost: 12
 /* Two thousand threads come and go; what each leaves behind is used by the next. */
 #include "threads.h"
 

@@ -1,3 +1,4 @@
+// cost: 10
 /* A program with one thread forks in a signal handler, wherever malloc and free have been when the
  * signal came: fork is safe there. Parent and child go on where they were. */
 #include "background.h"

@@ -1,3 +1,4 @@
+// cost: 14
 /* Threads take, resize, hand over and free blocks while profiles are started, stopped and written:
  * no block is given out twice, and none loses what is in it. */
 #include "names.h"

@@ -2,6 +2,7 @@
 // timeout: 400
 // long-arguments: 0
 // emulated-arguments: 40
+// cost: 30
 /* The fault walk: a script of calls runs once for every system call in it that can fail, and that
  * one fails, alone or with all that follow. Each function either works or says ENOMEM, contents
  * stay, and once the fault is over the same script runs without any failure and leaves nothing

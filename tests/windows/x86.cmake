@@ -6,7 +6,7 @@ add_test(NAME windows.x86.wine_fetched COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/wine3
 add_test(NAME windows.x86.wine COMMAND ${wine32} --start)
 add_test(NAME windows.x86.wine_end COMMAND ${wine32} --end)
 set_tests_properties(windows.x86.wine_fetched PROPERTIES
-  TIMEOUT 400 SKIP_RETURN_CODE 77 FIXTURES_SETUP wine32_fetched)
+  TIMEOUT 400 COST 300 SKIP_RETURN_CODE 77 FIXTURES_SETUP wine32_fetched)
 set_tests_properties(windows.x86.wine PROPERTIES TIMEOUT 120 SKIP_RETURN_CODE 77
   FIXTURES_SETUP wine32 FIXTURES_REQUIRED wine32_fetched)
 set_tests_properties(windows.x86.wine_end PROPERTIES
