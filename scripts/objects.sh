@@ -2,13 +2,11 @@
 # What `make objects` calls: loam.o for every processor that a compiler is installed for, as
 # OUTPUT/loam-ARCH.o. Each serves static programs of musl and of glibc. C++'s operators are left to
 # the C++ runtime, which calls malloc: its parts that throw are linked in only with its operators.
-#   scripts/objects.sh OUTPUT BUILD [soon]      soon: for tests, with little optimisation
+#   scripts/objects.sh OUTPUT BUILD [soon]
+# soon: for tests; those of other processors are optimised less.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-output=$1 build=$2
-optimisation=(-DLOAM_OPTIMIZE=ON -DCMAKE_C_FLAGS_RELEASE="-O2 -DNDEBUG")
-[[ ${3:-} == soon ]] &&
-  optimisation=(-DLOAM_OPTIMIZE=OFF -DCMAKE_C_FLAGS_RELEASE="-O1 -DNDEBUG")
+output=$1 build=$2 soon=${3:-}
 host=$(uname -m)
 
 # ARCH: the compiler and its flags, and the Debian packages that bring it.
@@ -40,9 +38,12 @@ compiles_32_bit() {
 build_object() {
   local arch=$1 compiler=$2 flags=-DLM_NO_OPERATORS=1 folder=$build/$1
   [[ $compiler == *' '* ]] && flags+=" ${compiler#* }"
+  local level=-O2 optimize=ON
+  [[ -n $soon && $arch != "$host" ]] && level=-O1 optimize=OFF
   mkdir -p "$folder"
   CFLAGS=$flags CC=${compiler%% *} cmake -S . -B "$folder/cmake" -DCMAKE_BUILD_TYPE=Release \
-    "${optimisation[@]}" -DCMAKE_C_COMPILER_WORKS=TRUE \
+    -DCMAKE_C_FLAGS_RELEASE="$level -DNDEBUG" -DLOAM_OPTIMIZE=$optimize \
+    -DCMAKE_C_COMPILER_WORKS=TRUE \
     -DCMAKE_OBJCOPY="$(objcopy_for "${compiler%% *}")" > "$folder/log" 2>&1 &&
     cmake --build "$folder/cmake" --target loam_relocatable >> "$folder/log" 2>&1 ||
     { cat "$folder/log" >&2; exit 1; }
