@@ -152,6 +152,30 @@ fn a_core_adds_up_to_what_the_process_had_written() {
         .stdout(contains("  the C library's own heap ").and(contains("  not in the core: ")));
 }
 
+/// The kernel leaves out what was not in memory, and only that.
+#[test]
+fn a_core_of_the_kernels_has_pages_of_zeros_as_well() {
+    let pattern = std::fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap_or_default();
+    if pattern.contains(['|', '/']) {
+        eprintln!("not tested: the kernel puts cores elsewhere");
+        return;
+    }
+    let workshop = Workshop::new();
+    let folder = workshop.path("crash");
+    std::fs::create_dir(&folder).unwrap();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "ulimit -c unlimited && exec \"$0\" zeros"]).arg(program(Linked::Dynamic));
+    let mut running = Running::start(shell.current_dir(&folder));
+    let written = written_bytes(&running.pid());
+    assert!(written > 40 << 20);
+    running.abort();
+    let core = std::fs::read_dir(&folder).unwrap().next().expect("a core").unwrap().path();
+    let report = explained(core.to_str().unwrap());
+    check_sum(&report);
+    let resident = report["resident_bytes"].as_u64().unwrap();
+    assert!(resident.abs_diff(written) * 50 <= written, "{resident}, not {written}: {report:#}");
+}
+
 fn refuses(target: &str, why: &str) {
     for verb in ["explain", "stats"] {
         let line = format!("loam: {why}\n");

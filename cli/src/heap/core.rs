@@ -5,11 +5,13 @@
 use crate::heap::core_notes::Notes;
 use crate::heap::source::{Mapping, Name, Process, Source};
 use anyhow::{Context, Result, anyhow, bail, ensure};
+use nix::unistd::{Whence, lseek};
 use object::LittleEndian;
 use object::elf::{self, FileHeader64};
 use object::read::ReadCache;
 use object::read::elf::{FileHeader, ProgramHeader};
 use std::fs::File;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -27,6 +29,19 @@ struct Segment {
     end: u64,
     offset: u64,
     is_accessible: bool,
+    /// What of it is no hole; `None` in a file without holes, which does not say what was in memory.
+    parts: Option<Vec<Range<u64>>>,
+}
+
+impl Segment {
+    /// By the holes that the kernel leaves for pages that were not in memory, or else by what is on
+    /// the page.
+    fn was_in_memory(&self, at: u64, page: &[u8]) -> bool {
+        let Some(parts) = &self.parts else { return page.iter().any(|&byte| byte != 0) };
+        let offset = self.offset + at;
+        let next = parts.partition_point(|part| part.end <= offset);
+        parts.get(next).is_some_and(|part| part.start <= offset)
+    }
 }
 
 type Header = FileHeader64<LittleEndian>;
@@ -52,13 +67,21 @@ impl Core {
                 let start = one.p_vaddr(LittleEndian);
                 let end = start.saturating_add(one.p_memsz(LittleEndian));
                 let is_accessible = one.p_flags(LittleEndian).contains(elf::PF_R);
-                segments.push(Segment { start, kept_bytes, end, offset, is_accessible });
+                segments.push(Segment {
+                    start,
+                    kept_bytes,
+                    end,
+                    offset,
+                    is_accessible,
+                    parts: None,
+                });
             } else if one.p_type(LittleEndian) == elf::PT_NOTE {
                 notes.read(one, machine, &cache).map_err(|_| cut())?;
             }
         }
         ensure!(!segments.is_empty(), "cannot read {name}: there is no memory in it");
         segments.sort_by_key(|segment| segment.start);
+        find_parts(&file, &mut segments);
         let (mappings, page_bytes) = (mappings(&segments, &notes), notes.page_bytes());
         let process = Process {
             title: format!("core {name}"),
@@ -107,7 +130,11 @@ impl Core {
                 read_what_is_there(file, &mut present, mapping.offset.saturating_add(offset));
             }
             let pages = kept.chunks(page_bytes as usize).zip(present.chunks(page_bytes as usize));
-            held += pages.filter(|(kept, present)| kept != present).count() as u64 * page_bytes;
+            let is_held = |(index, (kept, present)): &(usize, (&[u8], &[u8]))| {
+                let at = at + offset + *index as u64 * page_bytes;
+                segment.was_in_memory(at, kept) && (file.is_none() || kept != present)
+            };
+            held += pages.enumerate().filter(is_held).count() as u64 * page_bytes;
             offset += count;
         }
         Ok(held)
@@ -165,6 +192,43 @@ impl Core {
         );
         Ok(())
     }
+}
+
+/// A hole beside data within a segment is the kernel's; a whole segment may be one of gcore's that
+/// could not be read.
+fn find_parts(file: &File, segments: &mut [Segment]) {
+    let range_of = |segment: &Segment| segment.offset..segment.offset + segment.kept_bytes;
+    let all = segments.iter().map(|segment| parts(file, range_of(segment)));
+    let Some(all) = all.collect::<Option<Vec<_>>>() else { return };
+    let has_hole = |(segment, parts): (&Segment, &Vec<Range<u64>>)| {
+        !parts.is_empty() && *parts != [range_of(segment)]
+    };
+    if segments.iter().zip(&all).any(has_hole) {
+        for (segment, parts) in segments.iter_mut().zip(all) {
+            segment.parts = Some(parts);
+        }
+    }
+}
+
+/// What of a range of the file is no hole; `None` if it does not begin with a page.
+fn parts(file: &File, range: Range<u64>) -> Option<Vec<Range<u64>>> {
+    const BLOCK_BYTES: u64 = 4096;
+    if !range.start.is_multiple_of(BLOCK_BYTES) {
+        return None;
+    }
+    let seek =
+        |at: u64, whence| Some(lseek(file, i64::try_from(at).ok()?, whence).ok()?.cast_unsigned());
+    let (mut parts, mut at) = (Vec::new(), range.start);
+    // There is nothing more behind the last part.
+    while let Some(start) = seek(at, Whence::SeekData).filter(|start| *start < range.end) {
+        let end = seek(start, Whence::SeekHole)?.min(range.end);
+        parts.push(start..end);
+        at = end;
+        if at == range.end {
+            break;
+        }
+    }
+    Some(parts)
 }
 
 fn mappings(segments: &[Segment], notes: &Notes) -> Vec<Mapping> {
@@ -226,9 +290,9 @@ impl Source for Core {
         let mut page = vec![0; page_bytes as usize];
         let mut is_kept = |index: usize| {
             let at = address + index as u64 * page_bytes;
-            self.kept(at).is_some()
-                && self.read(at, &mut page).is_ok()
-                && page.iter().any(|&byte| byte != 0)
+            self.kept(at).is_some_and(|(segment, inside)| {
+                self.read(at, &mut page).is_ok() && segment.was_in_memory(inside, &page)
+            })
         };
         Ok((0..count).map(&mut is_kept).collect())
     }

@@ -71,6 +71,12 @@ impl Running {
         Running::start(command.arg(what).env("LOAM_OPTIONS", "purge_delay_ms=0"))
     }
 
+    pub fn abort(&mut self) {
+        let pid = nix::unistd::Pid::from_raw(self.child.id().cast_signed());
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGABRT).expect("a signal");
+        self.child.wait().expect("its end");
+    }
+
     pub fn pid(&self) -> String {
         self.child.id().to_string()
     }
