@@ -201,6 +201,10 @@ static SLOW void begin_child(void) {
   if (!begin_image()) atomic_store(&is_recording, false);
 }
 
+/* While a ring is full. Who looks sooner wakes for little room, again and again; later, and the
+ * command waits for threads that sleep. */
+#define FULL_PAUSE_NS 200000
+
 /* Room for a count of words, or false: this thread, or this process, is not recorded. */
 static SLOW bool find_room(uint64_t count) {
   if (atomic_load_explicit(in_parent, memory_order_relaxed) == 0) begin_child();
@@ -208,11 +212,11 @@ static SLOW bool find_room(uint64_t count) {
   if (ring == NULL) claim_ring();
   if (ring == NULL) return false;
   for (unsigned pauses = 0; head + count > room_until; pauses++) {
-    if (is_stopped() || (pauses % 1024 == 1023 && !is_command_there())) {
+    if (is_stopped() || (pauses % 256 == 255 && !is_command_there())) {
       atomic_store(&is_recording, false);
       return false;
     }
-    if (pauses > 0) pause_ns(50000);
+    if (pauses > 0) pause_ns(FULL_PAUSE_NS);
     room_until = atomic_load_explicit(&ring->tail, memory_order_acquire) + RING_WORDS;
   }
   return true;
