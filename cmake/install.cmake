@@ -13,6 +13,8 @@ install(DIRECTORY include/loam DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES LICENSE-MIT LICENSE-APACHE CHANGELOG.md README.md CONTRIBUTING.md SECURITY.md
   DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY integrations/llvm DESTINATION ${CMAKE_INSTALL_DOCDIR}/integrations
+  FILES_MATCHING PATTERN "*.md" PATTERN "*.patch")
 # The command, if `make cli` has built it, with what scripts/share.sh has made it say, and the objects
 # of `make objects`, where the command looks for them.
 install(PROGRAMS ${loam_output_dir}/bin/loam DESTINATION ${CMAKE_INSTALL_BINDIR} OPTIONAL)

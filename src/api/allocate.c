@@ -173,7 +173,8 @@ static void *take_elsewhere_unfilled(struct lm_heap *heap, size_t size, bool cle
     lm_watch_malloc(heap);
   }
   if (lm_profile_is_on()) return lm_profile_take(heap, size, clear);
-  if (LM_THREAD(lm_malloc_heap) != heap) lm_profile_leave(heap);
+  /* The profile may have ended while malloc looked into the empty heap, and not into the window. */
+  if (LM_UNLIKELY(heap->window != NULL)) lm_profile_leave(heap);
   return LM_UNLIKELY(heap->guards_soon) ? take_sampled(heap, size, clear)
                                         : lm_take(heap, size, clear);
 }
@@ -205,7 +206,8 @@ static LM_NOINLINE void *take_guarded(size_t size, bool clear) {
   lm_profile_obey();
   if (lm_profile_is_on())
     return heap != NULL && size <= LM_REQUEST_MAX_BYTES ? take_elsewhere(heap, size, clear) : NULL;
-  if (heap == NULL || lm_load_relaxed(&lm_pools[0].provider) != NULL || fills()) return NULL;
+  bool has_guards = !LM_CHECKING && !fills(); /* whatever a profile that has just ended has left */
+  if (heap == NULL || lm_load_relaxed(&lm_pools[0].provider) != NULL || !has_guards) return NULL;
   void *block = lm_guarded_take(size);
   size_t run_bytes = lm_guarded_run_bytes(size);
   if (block != NULL || run_bytes == 0) return block;

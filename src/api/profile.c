@@ -38,6 +38,7 @@ struct lm_profile_window {
   struct lm_heap heap; /* first: what malloc looks into */
   struct lm_heap *owner;
   uint64_t random;
+  bool entered;         /* by the thread's malloc, and not left since */
   uint32_t round;       /* the profile that what follows is for */
   double bytes;         /* of which the mean distance of samples is */
   double distance;      /* to the next sample of blocks without a class, in bytes */
@@ -80,14 +81,16 @@ static struct lm_profile_window *enter_window(struct lm_heap *heap) {
   if (LM_UNLIKELY(window == NULL)) window = make_window(heap);
   if (LM_UNLIKELY(window == NULL)) return NULL;
   LM_THREAD(lm_malloc_heap) = &window->heap;
+  window->entered = true;
   if (LM_UNLIKELY(window->round != round)) begin_round(window, round);
   return window;
 }
 
 void lm_profile_leave(struct lm_heap *heap) {
   struct lm_profile_window *window = heap->window;
-  if (window == NULL) return;
+  if (window == NULL || !window->entered) return;
   LM_THREAD(lm_malloc_heap) = heap;
+  window->entered = false;
   for (size_t i = 1; i < LM_CLASS_COUNT; i++)
     for (void *block; (block = lm_heap_pop(&window->heap, i)) != NULL;) lm_raw_free(block);
   memset(window->bin_sums, 0, sizeof window->bin_sums); /* malloc takes from the heap's bins */

@@ -25,7 +25,8 @@ static LM_NOINLINE void compare(void) {
     depths[i] = lm_os_walked(ways[i], callers[i]);
   }
   CHECK(!same[1]);
-  CHECK(depths[0] == depths[1] && depths[0] > 2);
+  CHECK(depths[0] == depths[1]);
+  CHECK(depths[0] > 2 || !LM_BITS_64); /* with 32 bit by frame pointers alone, if there are any */
   CHECK(memcmp(callers[0], callers[1], depths[0] * sizeof callers[0][0]) == 0);
   bool is_same = depths[0] == last_depth &&
                  memcmp(callers[0], last_callers, last_depth * sizeof last_callers[0]) == 0;

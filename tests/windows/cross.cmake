@@ -1,8 +1,8 @@
 # What the cross compilers on Linux add to the tests for Windows: the UCRT beside msvcrt, the
 # allocator as clang and Zig compile it, Microsoft's ABI, and other processors.
 windows_compile(clang.o ${source} ""
-  ${CLANG} --target=x86_64-w64-mingw32 ${loam_flags_others} -c ${source})
-windows_compile(x86.o ${source} "" ${WINDOWS_CC_32} ${loam_flags_others} -c ${source})
+  ${CLANG} --target=x86_64-w64-mingw32 ${loam_flags} -c ${source})
+windows_compile(x86.o ${source} "" ${WINDOWS_CC_32} ${loam_flags} -c ${source})
 windows_compile(x86_clang.o ${source} ""
   ${CLANG} --target=i686-w64-mingw32 ${loam_flags_soon} -c ${source})
 windows_compile(aarch64.o ${source} "" ${CLANG} --target=aarch64-w64-mingw32
@@ -27,7 +27,7 @@ set(clang_object clang)
 # headers serve as Windows' own if the compiler says that it is like GCC, too.
 set(msvc ${CMAKE_CURRENT_SOURCE_DIR}/msvc)
 set(msvc_compile ${CLANG} --target=x86_64-pc-windows-msvc -fms-compatibility-version=11
-  -fgnuc-version=4.2.1 -isystem /usr/share/mingw-w64/include ${loam_flags_others} -DLM_NO_OVERRIDE=1)
+  -fgnuc-version=4.2.1 -isystem /usr/share/mingw-w64/include ${loam_flags} -DLM_NO_OVERRIDE=1)
 windows_compile(msvc.obj ${source} "" ${msvc_compile} -c ${source})
 windows_compile(core.obj ${msvc}/core.c "" ${msvc_compile} -fno-builtin -c ${msvc}/core.c)
 add_custom_command(OUTPUT ${bin}/core.exe
