@@ -45,7 +45,9 @@ static size_t waiting_count LM_GUARDED_BY(lm_sampled_lock);
  * that pairs with the acquire of whoever has an address; NULL before. */
 static _Atomic(char *) area;
 static bool has_guards; /* written before the area is */
-static uint64_t side_random LM_GUARDED_BY(lm_sampled_lock);
+/* By these a block stands at the start or at the end of its pages. */
+static uintptr_t side_seed LM_GUARDED_BY(lm_sampled_lock);
+static uintptr_t taken_count LM_GUARDED_BY(lm_sampled_lock);
 
 static size_t slot_bytes(void) { return lm_align_up(lm_classed_max_bytes, lm_os.page_bytes); }
 static size_t slot_distance(void) { return slot_bytes() + lm_os.page_bytes; }
@@ -115,7 +117,7 @@ static bool make_area(void) LM_REQUIRES(lm_sampled_lock) {
     slots[i].by_protection = !has_guards;
   }
   waiting_count = SLOT_COUNT;
-  side_random = lm_os_random() | 1;
+  side_seed = (uintptr_t)lm_os_random();
   lm_store_release(&area, (char *)start);
   return true;
 }
@@ -146,15 +148,11 @@ static void close_pages(struct slot *slot, char *start, size_t bytes) {
 static struct slot *next_slot(bool *at_end) {
   struct slot *slot = NULL;
   lm_lock_take(&lm_sampled_lock);
-  if (lm_load_relaxed(&area) != NULL || make_area()) {
-    if (waiting_count != 0) {
-      slot = &slots[waiting[first_waiting]];
-      first_waiting = (first_waiting + 1) % SLOT_COUNT;
-      waiting_count--;
-      side_random ^= side_random << 13, side_random ^= side_random >> 7;
-      side_random ^= side_random << 17;
-      *at_end = (side_random >> 32 & 1) != 0;
-    }
+  if ((lm_load_relaxed(&area) != NULL || make_area()) && waiting_count != 0) {
+    slot = &slots[waiting[first_waiting]];
+    first_waiting = (first_waiting + 1) % SLOT_COUNT;
+    waiting_count--;
+    *at_end = lm_hash(side_seed + taken_count++, 1) != 0;
   }
   lm_lock_free(&lm_sampled_lock);
   return slot;

@@ -113,16 +113,19 @@ static void expect_ends(size_t size) {
 }
 
 static void expect_after_free(size_t size) {
-  const char *freed = "loam: it was freed by thread ";
-  char crime[40];
-  snprintf(crime, sizeof crime, "read after free %zu", size);
-  expect(crime, freed, "loam: it was accessed by thread ", "loam: access after free at 0x");
-  snprintf(crime, sizeof crime, "write after free %zu", size);
-  expect(crime, freed, "loam: it was accessed by thread ", "loam: access after free at 0x");
-  snprintf(crime, sizeof crime, "free twice %zu", size);
-  expect(crime, freed, "loam: it was given to a call again by thread ", "loam: double free of 0x");
-  snprintf(crime, sizeof crime, "realloc after free %zu", size);
-  expect(crime, freed, "loam: it was given to a call again by thread ", "not the start of a block");
+  const char *accessed = "loam: it was accessed by thread ";
+  const char *given = "loam: it was given to a call again by thread ";
+  const struct {
+    const char *crime, *then, *line;
+  } cases[] = {{"read after free", accessed, "loam: access after free at 0x"},
+               {"write after free", accessed, "loam: access after free at 0x"},
+               {"free twice", given, "loam: double free of 0x"},
+               {"realloc after free", given, "not the start of a block"}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    char crime[40];
+    snprintf(crime, sizeof crime, "%s %zu", cases[i].crime, size);
+    expect(crime, "loam: it was freed by thread ", cases[i].then, cases[i].line);
+  }
 }
 
 static void *take_zeros(size_t size) {

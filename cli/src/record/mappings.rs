@@ -6,8 +6,9 @@ use std::time::Instant;
 
 /// Between two looks, as often as long as a look takes.
 const REST: u32 = 20;
-/// The kernel counts whole pages.
-const PAGE_BYTES: u64 = 4096;
+/// So much is looked through at most. Larger ones are left out: they are reserved, and little of them
+/// is used, while a look would take seconds.
+const LOOKED_THROUGH_MAX: u64 = 16 << 30;
 
 #[derive(Debug, Default)]
 pub struct Mappings {
@@ -56,15 +57,20 @@ impl Mappings {
             self.map = PageMap::open(process);
         }
         let Some(map) = &self.map else { return 0 };
-        let touched = |(&start, &end): (&u64, &u64)| map.touched_bytes(start, end - start);
+        let mut left = LOOKED_THROUGH_MAX;
+        let touched = |(&start, &end): (&u64, &u64)| {
+            left = left.checked_sub(end - start)?;
+            map.touched_bytes(start, end - start)
+        };
         self.resident_bytes = self.ends.iter().filter_map(touched).sum();
         self.due = Some(begin + begin.elapsed() * REST);
         self.resident_bytes
     }
 }
 
+/// The kernel counts whole pages.
 fn end_of(start: u64, bytes: u64) -> u64 {
-    start.saturating_add(bytes).checked_next_multiple_of(PAGE_BYTES).unwrap_or(u64::MAX)
+    start.saturating_add(bytes).checked_next_multiple_of(procfs::page_size()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -96,6 +102,15 @@ mod tests {
         let block = vec![1_u8; 1 << 20];
         let mut mappings = Mappings::default();
         assert_eq!(mappings.resident_bytes(std::process::id()), 0);
+        mappings.add(block.as_ptr() as u64 & !4095, 1 << 20);
+        assert!(mappings.resident_bytes(std::process::id()) >= 1 << 20);
+    }
+
+    #[test]
+    fn what_is_only_reserved_is_not_looked_through() {
+        let block = vec![1_u8; 1 << 20];
+        let mut mappings = Mappings::default();
+        mappings.add(1 << 12, 1 << 46);
         mappings.add(block.as_ptr() as u64 & !4095, 1 << 20);
         assert!(mappings.resident_bytes(std::process::id()) >= 1 << 20);
     }

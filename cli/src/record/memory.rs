@@ -4,7 +4,8 @@ use crate::recording::about::Module;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 
-const PAGE_BYTES: u64 = 4096;
+/// So many entries of the map of pages are read at a time, 8 bytes each.
+const ENTRIES_AT_ONCE: u64 = 16384;
 
 /// What is in memory.
 #[derive(Debug, Clone, Copy)]
@@ -16,8 +17,9 @@ pub struct Resident {
 
 pub fn resident(process: u32) -> Option<Resident> {
     let text = fs::read_to_string(format!("/proc/{process}/statm")).ok()?;
-    let mut bytes =
-        text.split_whitespace().map_while(|pages| Some(pages.parse::<u64>().ok()? * PAGE_BYTES));
+    let mut bytes = text
+        .split_whitespace()
+        .map_while(|pages| Some(pages.parse::<u64>().ok()? * procfs::page_size()));
     Some(Resident { bytes: bytes.nth(1)?, file_bytes: bytes.next()? })
 }
 
@@ -82,6 +84,12 @@ fn mapping(line: &str) -> Option<([&str; 3], &str)> {
 }
 
 /// How much of a block has pages.
+/// Whether an entry of the map says that the page is present or swapped.
+fn is_touched(entry: &[u8]) -> bool {
+    const PRESENT_OR_SWAPPED: u64 = 0b11 << 62;
+    entry.try_into().is_ok_and(|entry| u64::from_ne_bytes(entry) & PRESENT_OR_SWAPPED != 0)
+}
+
 #[derive(Debug)]
 pub struct PageMap {
     file: File,
@@ -93,15 +101,16 @@ impl PageMap {
     }
 
     pub fn touched_bytes(&self, address: u64, size: u64) -> Option<u64> {
-        const PRESENT_OR_SWAPPED: u64 = 0b11 << 62;
-        let first = address / PAGE_BYTES;
-        let count = (address + size).div_ceil(PAGE_BYTES) - first;
-        let mut entries = vec![0; usize::try_from(count).ok()? * 8];
-        self.file.read_exact_at(&mut entries, first * 8).ok()?;
-        let entries = entries.chunks_exact(8).filter_map(|entry| entry.try_into().ok());
-        let entries = entries.map(u64::from_ne_bytes);
-        let pages = entries.filter(|entry| entry & PRESENT_OR_SWAPPED != 0).count() as u64;
-        Some((pages * PAGE_BYTES).min(size))
+        let page_bytes = procfs::page_size();
+        let (first, end) = (address / page_bytes, (address + size).div_ceil(page_bytes));
+        let mut part = vec![0; ENTRIES_AT_ONCE.min(end - first) as usize * 8];
+        let mut pages = 0;
+        for from in (first..end).step_by(ENTRIES_AT_ONCE as usize) {
+            let entries = &mut part[..ENTRIES_AT_ONCE.min(end - from) as usize * 8];
+            self.file.read_exact_at(entries, from * 8).ok()?;
+            pages += entries.chunks_exact(8).filter(|entry| is_touched(entry)).count() as u64;
+        }
+        Some((pages * page_bytes).min(size))
     }
 }
 
