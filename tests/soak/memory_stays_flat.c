@@ -15,6 +15,7 @@ static struct record records[SHARED + OWNERS * OWN];
 static struct record *shared[SHARED];     /* swapped atomically by all threads */
 static struct record *own[OWNERS][OWN];   /* each of one thread at a time */
 static size_t largest = 256;              /* block, for now; written by main */
+static uint64_t changes;                  /* of blocks so far; relaxed, all threads */
 static int stop;
 
 static int has_stopped(void) { return __atomic_load_n(&stop, __ATOMIC_RELAXED); }
@@ -51,12 +52,14 @@ static void resize(struct record *record, uint64_t *random) {
 }
 
 static void change_some(struct record **owned, uint64_t *random) {
-  for (int i = 0; i < 60; i++) {
+  enum { COUNT = 60 };
+  for (int i = 0; i < COUNT; i++) {
     struct record **record = &owned[random_next(random) % OWN];
     *record = __atomic_exchange_n(&shared[random_next(random) % SHARED], *record, __ATOMIC_ACQ_REL);
     if (random_next(random) % 3 == 0) resize(*record, random);
     else refill(*record, random);
   }
+  __atomic_add_fetch(&changes, COUNT, __ATOMIC_RELAXED);
 }
 
 /* ---- What goes on ---- */
@@ -129,14 +132,21 @@ struct usage {
   double resident, maps;
 };
 
+/* Until so many more blocks have been changed: what is live then does not depend on the machine's
+ * other load. */
+static void await_changes(uint64_t count) {
+  uint64_t end = __atomic_load_n(&changes, __ATOMIC_RELAXED) + count;
+  while (__atomic_load_n(&changes, __ATOMIC_RELAXED) < end) sleep_ms(1);
+}
+
 /* Sizes drift up for three quarters of a period, and back to the smallest; the most that is seen. */
 static struct usage run_period(void) {
-  enum { STEPS = 20, STEP_MS = 50 };
+  enum { STEPS = 20, CHANGES = 5000 };
   struct usage most = {0, 0};
   for (int step = 0; step < STEPS; step++) {
     size_t limit = step < STEPS * 3 / 4 ? (size_t)256 << (step * 11 / (STEPS * 3 / 4)) : 256;
     __atomic_store_n(&largest, limit, __ATOMIC_RELAXED);
-    sleep_ms(STEP_MS);
+    await_changes(CHANGES);
     if (step % 4 == 0) fork_one();
     double resident = (double)resident_bytes(), maps = (double)count_maps();
     if (resident > most.resident) most.resident = resident;
@@ -178,10 +188,10 @@ int main(int argument_count, char **arguments) {
   struct usage first = run_periods(quarter);
   run_periods(quarter);
   struct usage last = run_periods(quarter);
-  /* On a busy machine threads get further in some periods than in others. What grows goes on. */
+  /* Who gets a block of another's differs by period. What grows goes on. */
   for (int again = 0; again < 3 && !is_flat(first, last); again++) last = run_periods(quarter);
-  printf("resident: %.1f MiB, then %.1f MiB; mappings: %.0f, then %.0f\n", first.resident / MIB,
-         last.resident / MIB, first.maps, last.maps);
+  fprintf(stderr, "resident: %.1f MiB, then %.1f MiB; mappings: %.0f, then %.0f\n",
+          first.resident / MIB, last.resident / MIB, first.maps, last.maps);
   CHECK(is_flat(first, last));
 
   __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
