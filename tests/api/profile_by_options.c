@@ -11,8 +11,11 @@
 
 static char folder[] = "/tmp/loam-test-XXXXXX";
 
+/* Of 128 mean distances of samples, unless an option says else: not one in it is a chance of e^-128. */
+#define BLOCK_BYTES (64 * MIB)
+
 static __attribute__((noinline)) void *take(const void **caller) {
-  void *block = opaque(malloc(3 << 20));
+  void *block = opaque(malloc(BLOCK_BYTES));
   *caller = __builtin_return_address(0);
   return block;
 }
@@ -89,7 +92,7 @@ static void at_exit(const char *options, const char *name) {
   const void *caller = caller_of_child(output);
   end(child, input, output);
   CHECK(has_file(name, child));
-  CHECK(sums_from(caller).live_bytes >= 3 << 20);
+  CHECK(sums_from(caller).live_bytes >= BLOCK_BYTES);
 }
 
 static void by_signal(void) {
@@ -99,7 +102,7 @@ static void by_signal(void) {
   CHECK_EQ(kill(child, 10), 0);
   for (int i = 0; i < 1000 && !is_whole("loam", child); i++) usleep(10000);
   CHECK(has_file("loam", child));
-  CHECK(sums_from(caller).live_bytes >= 3 << 20);
+  CHECK(sums_from(caller).live_bytes >= BLOCK_BYTES);
   end(child, input, output);
   CHECK(!has_file("loam", child));
 }
