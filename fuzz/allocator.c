@@ -1,5 +1,4 @@
 // arguments: 4
-// timeout: 200
 /* Differential fuzzing of the allocator: the input is a program of calls, made by several threads
  * in turn or together, and after each call the answer is compared with what the shadow knows.
  * fuzz/README.md says how to run it. loam is compiled in under its own names, with system calls
@@ -540,7 +539,7 @@ static void await_child(pid_t child) {
 }
 
 static void be_child(unsigned choice) {
-  alarm(20);
+  alarm(100);
   end_faults();
   shadow_check();
   for (unsigned i = 0; i < 60; i++) {
@@ -681,7 +680,7 @@ static void storm_fork(void) {
   pid_t child = fork();
   CHECK(child >= 0);
   if (child == 0) {
-    alarm(20);
+    alarm(100);
     for (size_t size = 1; size < 4 * MIB; size *= 3) loam_free(opaque(loam_malloc(size)));
     _exit(0);
   }

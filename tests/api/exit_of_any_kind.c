@@ -1,4 +1,3 @@
-// timeout: 120
 /* A process that ends while its threads allocate: by exit in any thread, quick_exit, the return of
  * main, and main's pthread_exit. Handlers and destructors still allocate, and the status is what
  * the program says. */
@@ -58,7 +57,7 @@ static void end_in_child(void (*end)(void), int time) {
   pid_t child = fork();
   CHECK(child >= 0);
   if (child == 0) {
-    alarm(20);
+    alarm(100);
     start_threads();
     if (time % 2 == 0) sleep_ms(1);
     end();

@@ -26,7 +26,7 @@ static void *outlive_main(void *unused) {
 }
 
 static void be_child(void) {
-  alarm(20);
+  alarm(100);
   atexit(report);
   main_thread = pthread_self();
   for (size_t i = 0; i < BLOCKS; i++)

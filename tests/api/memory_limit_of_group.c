@@ -2,7 +2,6 @@
  * here and there, can take it for blocks of another size: free memory goes back while it is short.
  * Skipped where no such group can be made. */
 // builds: fast linked
-// timeout: 120
 #include "check.h"
 #include "children.h"
 #include <fcntl.h>

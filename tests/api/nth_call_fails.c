@@ -1,4 +1,3 @@
-// timeout: 200
 /* The n-th system call of each kind that manages memory fails, for every n, with the real system:
  * each function works or says ENOMEM, contents stay, and all works once the call is over.
  *

@@ -1,5 +1,4 @@
 // builds: fast linked hardened
-// timeout: 150
 /* With the option guard_ms some blocks are such that an access before the start, past the end and
  * after free ends the program; so does a second free or one within the block. Who took the block,
  * who freed it and who accessed it is printed. Also of threads whose calls all take fast paths. */

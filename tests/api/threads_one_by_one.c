@@ -1,4 +1,3 @@
-// timeout: 120
 /* Ten thousand threads, one after the other: what one leaves serves the next, in memory and in
  * heaps, and nothing is lost of what they leave behind in use. */
 #include "names.h"

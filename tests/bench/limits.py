@@ -20,7 +20,7 @@ def run(program, library, way, size_bytes, folder=None):
     if folder is not None:
         environment["LOAM_BENCH_LIVE"] = folder
     return subprocess.run([program, way, str(size_bytes)], env=environment, check=False,
-                          timeout=60).returncode
+                          timeout=200).returncode
 
 
 def peaks(program, live, way, size_bytes):

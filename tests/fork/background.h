@@ -22,9 +22,9 @@ static inline void *background_work(void *seed) {
   return NULL;
 }
 
-/* Waits at most ten seconds for the child, so that one that hangs is found; its status. */
+/* Waits at most a minute for the child, so that one that hangs is found; its status. */
 static inline int wait_for(pid_t child) {
-  for (int i = 0; i < 10000; i++) {
+  for (int i = 0; i < 60000; i++) {
     int status;
     pid_t ended = waitpid(child, &status, WNOHANG);
     CHECK(ended >= 0);

@@ -99,7 +99,7 @@ int main(int argument_count, char **arguments) {
   for (int i = 0; i < THREADS; i++) threads[i] = start_thread(work[i], NULL);
   double end = seconds_now() + (argument_count > 1 ? atof(arguments[1]) : 5);
   for (int i = 0; i < FORKS && seconds_now() < end; i++) {
-    alarm(20); /* also for what waits within fork */
+    alarm(100); /* also for what waits within fork */
     fork_repeatedly(1, be_the_child);
   }
   __atomic_store_n(&background_stop, 1, __ATOMIC_RELAXED);

@@ -1,4 +1,3 @@
-// timeout: 120
 /* Forks while threads use a first-class heap: the child finds its blocks, and may free, allocate
  * and destroy. */
 #include "background.h"

@@ -1,4 +1,3 @@
-// timeout: 120
 /* Forks while threads use heaps with page providers whose callbacks take locks and allocate: the
  * child finds both heap and provider whole, and may use and destroy it. */
 #include "background.h"

@@ -1,4 +1,3 @@
-// timeout: 120
 /* Children of the bare system call, which tells the C library nothing: no handlers run, and whoever
  * held a lock of the allocator's is gone. The child can allocate and free all the same. */
 #include "background.h"

@@ -1,4 +1,3 @@
-// timeout: 120
 /* 300 forks while three threads allocate. Each child allocates at once, finds the contents of
  * the parent's blocks, frees them, starts a thread, and ends. */
 #include "background.h"

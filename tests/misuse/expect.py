@@ -87,7 +87,7 @@ def run(library, wine, source, program):
     if wine:
         command, module = [wine, program], "Z:" + module
     result = subprocess.run(command, env=environment, capture_output=True, text=True,
-                            errors="replace", timeout=50 if wine else 20)
+                            errors="replace", timeout=200)
     found = differences(header, module, result.stdout, result.stderr, result.returncode,
                         abort_status)
     for text in found:

@@ -17,7 +17,7 @@ from collections import namedtuple
 
 import footprint
 
-TIMEOUT_SECONDS = 120
+TIMEOUT_SECONDS = 300
 
 Result = namedtuple("Result", "status output errors footprint")
 

@@ -44,7 +44,7 @@ def compiled(work, name, *flags):
 
 
 def is_refused(name, program, preload):
-    result = subprocess.run([program], capture_output=True, text=True, timeout=60,
+    result = subprocess.run([program], capture_output=True, text=True, timeout=200,
                             env={**os.environ, "LD_PRELOAD": preload})
     line = (f"loam: the runtime of {name} is in this process and needs malloc for itself: "
             "use it without loam\n")

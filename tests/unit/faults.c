@@ -313,7 +313,7 @@ static bool run_in_child(enum variant variant, long fault, enum mode mode) {
   pid_t child = fork();
   CHECK(child >= 0);
   if (child == 0) {
-    alarm(20);
+    alarm(100);
     run(variant, fault, mode);
     _exit(0);
   }

@@ -17,7 +17,7 @@ static inline void unit_run(void (*test)(void), const char *name) {
   pid_t child = fork();
   CHECK(child >= 0);
   if (child == 0) {
-    alarm(50);
+    alarm(200);
     test();
     _exit(0);
   }

@@ -1,4 +1,3 @@
-// timeout: 60
 /* What is freed is decommitted after the delay, and what is used again is committed again and zero
  * where it must be: the commit charge follows use, and the statistics tell it. */
 #include "check.h"

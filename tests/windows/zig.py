@@ -57,7 +57,7 @@ def check_processor(processor, wine, work):
         zig(processor, *language, *PROGRAM, loam, f"{TESTS}/windows/{source}", "-o", program)
         check_file(program, machine)
         if processor == "x86_64":
-            subprocess.run([wine, program], check=True, timeout=60)
+            subprocess.run([wine, program], check=True, timeout=200)
             print(f"{processor} {source}: runs")
         else:
             print(f"{processor} {source}: links")

@@ -30,7 +30,7 @@ def run(program, name, library, later):
     environment.pop("LOAM_OPTIONS", None)
     command = [program, name] + (["later"] if later else [])
     result = subprocess.run(command, env=environment, capture_output=True, text=True, errors="replace",
-                            timeout=60, check=False)
+                            timeout=200, check=False)
     if result.returncode == -signal.SIGABRT and result.stderr:
         if library and not re.search(r"^loam: ", result.stderr, re.MULTILINE):
             sys.exit(f"{name}: aborted without a line of loam's:\n{result.stderr}")
