@@ -35,6 +35,12 @@
 /* Bytes that no system has, and in 32 bit more than a block may have. */
 #define BEYOND_ALL_MEMORY (SIZE_MAX > UINT32_MAX ? SIZE_MAX / 16 : SIZE_MAX / 16 * 15)
 #define TEST_UNUSED __attribute__((unused))
+/* Whether loam knows who called whom: by the compiler's tables or by frame pointers. */
+#if defined(__x86_64__) || defined(__i386__) || defined(__aarch64__)
+#define CALLERS_ARE_KNOWN 1
+#else
+#define CALLERS_ARE_KNOWN 0
+#endif
 
 #if !defined(CHECK_FAILED_END)
 #define CHECK_FAILED_END() _exit(1)

@@ -10,13 +10,6 @@
 
 #include "check.h"
 
-/* Whether profiles know who called whom: by the compiler's tables or by frame pointers. */
-#if defined(__x86_64__) || defined(__i386__) || defined(__aarch64__)
-#define PROFILES_HAVE_STACKS 1
-#else
-#define PROFILES_HAVE_STACKS 0
-#endif
-
 struct sums {
   double taken_count, taken_bytes, live_count, live_bytes, peak_count, peak_bytes;
 };

@@ -116,7 +116,7 @@ static void not_asked_for(void) {
 }
 
 int main(int count, char **arguments) {
-  if (loam_profile_start == NULL || !PROFILES_HAVE_STACKS) return 77;
+  if (loam_profile_start == NULL || !CALLERS_ARE_KNOWN) return 77;
   if (count > 1) return be_child(arguments[1]);
   CHECK(mkdtemp(folder) != NULL);
   at_exit("profile=on", "loam");

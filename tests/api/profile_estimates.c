@@ -87,7 +87,7 @@ static void check(struct place *p, const char *path) {
 
 int main(void) {
   char path[64];
-  if (loam_profile_start == NULL || !PROFILES_HAVE_STACKS) return 77;
+  if (loam_profile_start == NULL || !CALLERS_ARE_KNOWN) return 77;
   snprintf(path, sizeof path, "/tmp/loam-test-profile.%d", getpid());
   for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
     /* From a new profile on, what an earlier place has left is live, too, but taken no more. */

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 
 enum { WARM_UP = 3000 };
+#define STACK_BEGINS (CALLERS_ARE_KNOWN ? " at\nloam:   " : "")
 
 /* After these no block of the process's first ones is left to be guarded. */
 static void live_a_while(void) {
@@ -103,12 +104,12 @@ static void expect_ends(size_t size) {
   char crime[40];
   for (int i = 0; i < 2; i++) {
     snprintf(crime, sizeof crime, "write past %zu", size);
-    expect(crime, NULL, " at\nloam:   ", " past the end ");
+    expect(crime, NULL, STACK_BEGINS, " past the end ");
     snprintf(crime, sizeof crime, "write before %zu", size);
-    expect(crime, NULL, " at\nloam:   ", " before the start ");
+    expect(crime, NULL, STACK_BEGINS, " before the start ");
   }
   snprintf(crime, sizeof crime, "write by one %zu", size);
-  expect(crime, NULL, " at\nloam:   ", " past the end ");
+  expect(crime, NULL, STACK_BEGINS, " past the end ");
 }
 
 static void expect_after_free(size_t size) {
@@ -141,6 +142,17 @@ static void check_aligned(void) {
   }
 }
 
+/* Emulators accept any advice, and guard nothing. */
+static bool kernel_has_guards(void) {
+  char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (madvise(page, 4096, 102) != 0) return false; /* MADV_GUARD_INSTALL */
+  int zeros = open("/dev/zero", O_RDONLY);
+  bool is_guarded = read(zeros, page, 1) < 0;
+  close(zeros);
+  munmap(page, 4096);
+  return is_guarded;
+}
+
 /* Blocks are as others are, and cost no mapping each where the kernel has guards. */
 static int be_decent(void) {
   live_a_while();
@@ -154,8 +166,7 @@ static int be_decent(void) {
     memset(blocks[i], i, size);
   }
   size_t maps = count_maps() - before;
-  char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (madvise(page, 4096, 102) == 0) CHECK(maps < 10); /* MADV_GUARD_INSTALL */
+  if (kernel_has_guards()) CHECK(maps < 10);
   for (int i = 0; i < COUNT; i++) {
     size_t size = (size_t)(1 + i * 174), new_size = i % 2 == 0 ? size * 2 : size * 3 / 4 + 1;
     blocks[i] = opaque(realloc(blocks[i], new_size));
@@ -189,6 +200,6 @@ int main(int count, char **arguments) {
   CHECK_EQ(run("guard_ms=1,fill=zero", "decent", output, sizeof output), 0);
   int status = run("guard_ms=1", "nothing", output, sizeof output);
   CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
-  CHECK_EQ(strlen(output), 0u);
+  CHECK(strstr(output, "loam") == NULL); /* an emulator has a line of its own */
   return 0;
 }
