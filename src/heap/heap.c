@@ -555,17 +555,17 @@ void *lm_heap_borrow(struct lm_heap *heap, size_t class_index) {
 /* ---- free's slow paths ---- */
 
 /* Frees a block onto the list of its span. */
-LM_INLINE void put_on_span(struct lm_span *span, struct lm_block *block) {
-  lm_inspect_given(span, block, span->free_list, NULL);
+LM_INLINE void put_on_span(struct lm_span *span, size_t class_index, struct lm_block *block) {
+  lm_inspect_given_own(span, class_index, block, span->free_list, NULL);
   lm_block_link(block, span->free_list);
   span->free_list = block;
   span->used_count--;
 }
 
 /* The same, and what follows from it. */
-LM_INLINE void give_to_span(struct lm_heap *heap, struct lm_block *block) {
+LM_INLINE void give_to_span(struct lm_heap *heap, size_t class_index, struct lm_block *block) {
   struct lm_span *span = lm_span_of_own(block);
-  put_on_span(span, block);
+  put_on_span(span, class_index, block);
   if (LM_UNLIKELY(span->used_count == span->look_at_count)) look_at_fallen(heap, span);
 }
 
@@ -574,12 +574,13 @@ LM_INLINE void give_to_span(struct lm_heap *heap, struct lm_block *block) {
 #define GIVEN_AT_ONCE 8 /* blocks whose spans' records are fetched at the same time */
 
 /* Puts blocks of a bin that has guests back. */
-static LM_NOINLINE void give_home(struct lm_heap *heap, struct lm_block **blocks, size_t count) {
+static LM_NOINLINE void give_home(struct lm_heap *heap, size_t class_index,
+                                  struct lm_block **blocks, size_t count) {
   for (size_t i = 0; i < count; i++) __builtin_prefetch(&lm_span_record_of(blocks[i])->owner);
   for (size_t i = 0; i < count; i++) {
     const struct lm_span *span = lm_span_of(blocks[i]);
-    if (lm_load_relaxed(&span->owner) == heap) give_to_span(heap, blocks[i]);
-    else lm_remote_free(heap, blocks[i], span->class_index);
+    if (lm_load_relaxed(&span->owner) == heap) give_to_span(heap, class_index, blocks[i]);
+    else lm_remote_free(heap, blocks[i], class_index);
   }
 }
 
@@ -598,9 +599,9 @@ static LM_NOINLINE size_t give_some(struct lm_heap *heap, size_t class_index, si
   lm_heap_forget_sum(heap, class_index);
   if (LM_UNLIKELY(!lm_is_block(block) && block != LM_NO_BLOCK))
     lm_misuse_broken_link(lm_classes[class_index].block_bytes);
-  if (LM_UNLIKELY(lm_bin_has_guests(heap, class_index))) give_home(heap, blocks, count);
+  if (LM_UNLIKELY(lm_bin_has_guests(heap, class_index))) give_home(heap, class_index, blocks, count);
   else
-    for (size_t i = 0; i < count; i++) give_to_span(heap, blocks[i]);
+    for (size_t i = 0; i < count; i++) give_to_span(heap, class_index, blocks[i]);
   if (count == 0) lm_bin_end_guests(heap, class_index);
   return count;
 }
@@ -657,7 +658,7 @@ static LM_NOINLINE void free_when_full(struct lm_heap *heap, size_t class_index,
   } else {
     heap->frees_left[class_index] = NO_FREES_LEFT;
     lm_bin_start_draining(heap, class_index);
-    give_to_span(heap, block);
+    give_to_span(heap, class_index, block);
     if (lm_budget_exceeded()) lm_heap_drain_all(heap);
   }
   lm_watch_full_bin(heap);
@@ -698,7 +699,7 @@ LM_INLINE void free_entered(struct lm_heap *heap, size_t class_index, struct lm_
   }
   if (LM_UNLIKELY(left == INT16_MIN)) heap->frees_left[class_index] = NO_FREES_LEFT;
   struct lm_span *span = lm_span_of_own(block);
-  put_on_span(span, block);
+  put_on_span(span, class_index, block);
   if (LM_UNLIKELY(span->used_count == span->look_at_count)) free_and_look(heap, span, alone);
   else if (LM_UNLIKELY(heap->drains)) free_and_go_on(heap, false, alone);
   else leave(heap, alone);

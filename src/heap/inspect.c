@@ -8,7 +8,7 @@
 void lm_inspect_freed(const struct lm_heap *heap, const struct lm_block *block, size_t class_index,
                       size_t most, void *caller) {
   const struct lm_block *first = heap->bins[class_index];
-  lm_inspect_given(lm_span_of_own(block), block, first, caller);
+  lm_inspect_given_own(lm_span_of_own(block), class_index, block, first, caller);
   for (const struct lm_block *other = first; most > 1 && lm_is_block(other); most--) {
     if (!lm_region_holds((uintptr_t)other))
       lm_misuse_broken_link(lm_classes[class_index].block_bytes);

@@ -20,6 +20,15 @@ LM_INLINE void lm_inspect_given(const struct lm_span *span, const struct lm_bloc
   if (LM_UNLIKELY(block == list)) lm_misuse_double_free(block, caller);
 }
 
+/* The same by the span's owner. */
+LM_INLINE void lm_inspect_given_own(const struct lm_span *span, size_t class_index,
+                                    const struct lm_block *block, const struct lm_block *list,
+                                    void *caller) {
+  if (LM_UNLIKELY(!lm_span_has_carved_at(span, class_index, block)))
+    lm_misuse_not_a_start(block, "free", caller);
+  if (LM_UNLIKELY(block == list)) lm_misuse_double_free(block, caller);
+}
+
 /* The same for a block that goes onto a bin of the heap's, of which the first `most` blocks are
  * compared with it. */
 void lm_inspect_freed(const struct lm_heap *heap, const struct lm_block *block, size_t class_index,

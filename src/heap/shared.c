@@ -113,7 +113,7 @@ bool lm_shared_free(void *address, void *caller) {
   if (span->class_index == LM_CLASS_MIDDLE) {
     done = lm_middle_give(&shared->heap, block);
   } else {
-    lm_inspect_given(span, block, span->free_list, caller);
+    lm_inspect_given_own(span, span->class_index, block, span->free_list, caller);
     if (lm_heap_put_back(&shared->heap, span, block, block, 1)) lm_heap_tick(&shared->heap);
   }
   lm_lock_free(&shared->lock);

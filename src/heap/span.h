@@ -63,6 +63,13 @@ LM_INLINE bool lm_span_has_block_at(const struct lm_span *span, const void *addr
   return lm_class_block_at(&lm_classes[span->class_index], offset) < span->capacity;
 }
 
+/* Whether one has been carved there. For the span's owner: other threads' line is not touched. */
+LM_INLINE bool lm_span_has_carved_at(const struct lm_span *span, size_t class_index,
+                                     const void *address) {
+  size_t offset = (size_t)((const char *)address - lm_span_start(span));
+  return lm_class_block_at(&lm_classes[class_index], offset) < span->extended_count;
+}
+
 #if LM_HARDENED_GUARDS
 
 /* The last page of a span is kept free of access where that costs an eighth of its blocks at most:
