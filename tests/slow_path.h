@@ -8,10 +8,12 @@
  * classes that it uses a span, whose 64 KiB were written to in the peak, can be in use. */
 #define RETURN_SLACK_BYTES (4 * MIB)
 
-/* For `seconds`, some slow-path work every few milliseconds. */
+/* For `seconds`, some slow-path work every few milliseconds; on a busy machine for longer, until it
+ * is half as much as otherwise. */
 static inline void be_active(double seconds) {
   uint64_t random = 99;
-  for (double end = seconds_now() + seconds; seconds_now() < end; sleep_ms(5)) {
+  double end = seconds_now() + seconds;
+  for (int turns = (int)(seconds * 100); turns > 0 || seconds_now() < end; turns--, sleep_ms(5)) {
     void *blocks[50];
     for (int i = 0; i < 50; i++) blocks[i] = opaque(malloc(random_next(&random) % 20000));
     for (int i = 0; i < 50; i++) free(blocks[i]);

@@ -212,19 +212,22 @@ fn what_the_allocator_retains_is_a_line_where_the_recording_has_addresses() {
     let workshop = Workshop::new();
     let program = workshop.compile("survivors.c", &[]);
     let trace = workshop.path("trace");
-    for (flags, is_known) in [(&["--addresses"][..], true), (&[], false)] {
+    // The last figure of a program that has rested for so many milliseconds.
+    let last_retained = |flags: &[&str], rest_ms: &str| {
         let mut command = loam();
         command.arg("record").args(flags).arg("--output").arg(&trace).arg("--").arg(&program);
-        command.assert().success();
+        command.arg(rest_ms).assert().success();
         let page = plotted(trace.to_str().unwrap(), &workshop.path("page.html"));
-        let data = data(&page, 0);
-        assert_eq!(data["retained_bytes"].is_array(), is_known);
-        assert_eq!(page.contains("<dt>retained at the end</dt>"), is_known);
-        let Some(retained) = data["retained_bytes"].as_array() else { continue };
-        // The C library's malloc keeps the pages between the sessions: those of 8 MB of requests.
-        let last = retained.iter().rev().find_map(Value::as_u64).expect("a figure");
-        assert!((3_000_000..9_000_000).contains(&last), "{last}");
-    }
+        let retained = data(&page, 0)["retained_bytes"].as_array().cloned();
+        assert_eq!(page.contains("<dt>retained at the end</dt>"), retained.is_some());
+        retained.map(|all| all.iter().rev().find_map(Value::as_u64).expect("a figure"))
+    };
+    assert_eq!(last_retained(&[], "0"), None);
+    // The C library's malloc keeps the pages between the sessions: those of 8 MB of requests. Where
+    // the machine is busy it takes a longer rest until they are looked at.
+    let mut tries = ["50", "1000", "5000"].iter().map(|ms| last_retained(&["--addresses"], ms));
+    let is_kept = |last: Option<u64>| (3_000_000..9_000_000).contains(&last.expect("it is known"));
+    assert!(tries.any(is_kept));
 }
 
 #[test]

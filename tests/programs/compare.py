@@ -96,7 +96,7 @@ def self_test():
         path = os.path.join(folder, "script.sh")
         with open(path, "w", encoding="utf-8") as script:
             script.write("echo ${LD_PRELOAD:-plain}; echo fine >&2\n"
-                         "python3 -c 'import time; kept = bytes(range(256)) * 400000; time.sleep(0.5)'\n"
+                         "python3 -c 'import time; kept = bytes(range(256)) * 400000; time.sleep(2)'\n"
                          "setsid sleep 1000 &\n")
         plain = run(path, None)
     assert plain[:3] == (0, "plain\n", "fine\n"), plain

@@ -2,13 +2,18 @@
 memcached -u "$(id -un)" -s "$PWD/socket" -t 4 -m 32 > log 2>&1 &
 server=$!
 trap 'kill $server 2> kill.log || true' EXIT
-for _ in $(seq 100); do [[ -S socket ]] && break; sleep 0.05; done
 python3 - <<'PYTHON'
-import hashlib, socket
+import hashlib, socket, time
+def connect(client):
+    for _ in range(600): # until the server is ready
+        try:
+            return client.connect("socket")
+        except (FileNotFoundError, ConnectionRefusedError):
+            time.sleep(0.1)
 clients = [socket.socket(socket.AF_UNIX) for _ in range(8)]
 files = []
 for client in clients:
-    client.connect("socket")
+    connect(client)
     files.append(client.makefile("rwb"))
 def ask(number, text):
     files[number].write(text)

@@ -20,12 +20,17 @@ CONF
 nginx -p "$PWD" -e "$PWD/logs/start.log" -c "$PWD/nginx.conf" > log 2>&1 &
 server=$!
 trap 'kill $server 2> kill.log || true' EXIT
-for _ in $(seq 100); do [[ -S socket ]] && break; sleep 0.05; done
 cat > client.py <<'PYTHON'
-import gzip, hashlib, socket
+import gzip, hashlib, socket, time
+def connect(client):
+    for _ in range(600): # until the server is ready
+        try:
+            return client.connect("socket")
+        except (FileNotFoundError, ConnectionRefusedError):
+            time.sleep(0.1)
 def get(path, *headers):
     with socket.socket(socket.AF_UNIX) as client:
-        client.connect("socket")
+        connect(client)
         lines = [f"GET {path} HTTP/1.1", "Host: here", "Connection: close", *headers, "", ""]
         client.sendall("\r\n".join(lines).encode())
         head, _, body = client.makefile("rb").read().partition(b"\r\n\r\n")

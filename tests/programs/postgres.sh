@@ -16,7 +16,7 @@ server=$!
 trap 'kill $server 2> kill.log || true' EXIT
 export PGHOST=$PWD/base PGDATABASE=postgres PGUSER=nobody
 ((EUID == 0)) || PGUSER=$(id -un)
-for _ in $(seq 100); do pg_isready -q && break; sleep 0.1; done
+for _ in $(seq 600); do pg_isready -q && break; sleep 0.1; done
 pgbench -i -s 2 -q 2> load.log
 pgbench -c 4 -j 2 -t 300 -n 2> bench.log | grep -E 'actually|failed'
 psql -Atq <<'SQL'

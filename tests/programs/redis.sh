@@ -4,7 +4,7 @@ redis-server --port 0 --unixsocket "$PWD/socket" --save '' --daemonize no \
 server=$!
 trap 'kill $server 2> kill.log || true' EXIT
 client() { redis-cli -s "$PWD/socket" "$@"; }
-for _ in $(seq 100); do client ping > ping.log 2>&1 && break; sleep 0.1; done
+for _ in $(seq 600); do client ping > ping.log 2>&1 && break; sleep 0.1; done
 redis-benchmark -s "$PWD/socket" -t set,get,lpush,lrange_100,hset,zadd -n 20000 -d 200 -P 16 -q \
   > benchmark.log
 client flushall

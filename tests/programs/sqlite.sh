@@ -13,7 +13,7 @@ select count(*), sum(a.id) from rows as a join rows as b on a.number = b.number 
 pragma integrity_check;
 SQL
 # The one that closes last takes a lock for itself, for which the other waits.
-sqlite3 -cmd '.timeout 20000' rows.db 'select sum(number) from rows' &
-sqlite3 -cmd '.timeout 20000' rows.db 'pragma quick_check' > check
+sqlite3 -cmd '.timeout 200000' rows.db 'select sum(number) from rows' &
+sqlite3 -cmd '.timeout 200000' rows.db 'pragma quick_check' > check
 wait $!
 cat check

@@ -61,9 +61,11 @@ static void free_all(void) {
   for (int i = 0; i < COUNT; i++) free(blocks[i]);
 }
 
+/* For as long, and on a busy machine until it is as much work as a slow clock leaves room for. */
 static void be_active(unsigned ms) {
   uint64_t random = 99;
-  for (ULONGLONG end = GetTickCount64() + ms; GetTickCount64() < end; Sleep(5)) {
+  ULONGLONG end = GetTickCount64() + ms;
+  for (int turns = (int)(ms / 20); turns > 0 || GetTickCount64() < end; turns--, Sleep(5)) {
     void *some[50];
     for (int i = 0; i < 50; i++) {
       size_t size = random_next(&random) % 20000;
