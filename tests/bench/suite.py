@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tomllib
 
-TIMEOUT_SECONDS = 120
+TIMEOUT_SECONDS = 300
 WORKERS = 4 # some rows mostly sleep, and times do not matter here
 PROGRAMS = "{programs}/"
 

@@ -189,8 +189,8 @@ static bool is_within(struct figures f, struct figures most) {
 }
 
 /* One write to a line makes every load of it by others count, and a thread that the system holds up
- * for long lets its partner's spans change once more: a figure is good if one of three is. */
-enum { TRIES = 3 };
+ * for long lets its partner's spans change once more: a figure is good if one of several is. */
+enum { TRIES = 16 };
 
 int main(void) {
   alarm(500);

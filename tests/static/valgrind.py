@@ -103,7 +103,7 @@ def compiled(work, name, compiler, text, first):
 
 
 def is_clean(program, preload):
-    result = subprocess.run([*MEMCHECK, program], capture_output=True, text=True, timeout=100,
+    result = subprocess.run([*MEMCHECK, program], capture_output=True, text=True, timeout=300,
                             env={**os.environ, "LD_PRELOAD": preload})
     if result.returncode != 0 or result.stdout != "done\n" or result.stderr != "":
         raise RuntimeError(f"{program}: status {result.returncode}\n{result.stderr}")

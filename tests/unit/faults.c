@@ -1,5 +1,5 @@
 // own-program: yes
-// timeout: 400
+// timeout: 1200
 // long-arguments: 0
 // emulated-arguments: 40
 // cost: 30
