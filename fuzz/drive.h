@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
 
 #else
 
-enum { DRIVE_BYTES_MAX = 4096, DRIVE_TIMEOUT_SECONDS = 60 };
+enum { DRIVE_BYTES_MAX = 4096, DRIVE_TIMEOUT_SECONDS = 200 };
 
 static inline void drive_seed(uint64_t seed) {
   static uint8_t bytes[DRIVE_BYTES_MAX];

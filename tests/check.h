@@ -143,6 +143,13 @@ static inline double seconds_now(void) {
   return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
+/* Of processors, for all threads: it goes on however long they wait for one. */
+static inline double processor_seconds(void) {
+  struct timespec used;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return (double)used.tv_sec + (double)used.tv_nsec * 1e-9;
+}
+
 static inline void sleep_ms(unsigned milliseconds) {
   struct timespec duration = {milliseconds / 1000, (long)(milliseconds % 1000) * 1000000};
   nanosleep(&duration, NULL);

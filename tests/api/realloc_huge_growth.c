@@ -16,13 +16,13 @@ int main(void) {
   CHECK_EQ(block[size - 1], 0x77);
 
   /* Many steps: quadratic copying would take minutes. */
-  double start = seconds_now();
+  double start = processor_seconds();
   for (size_t next = 4 * size; next < 8 * size; next += MIB) {
     block = opaque(realloc(block, next));
     CHECK(block != NULL);
     block[next - 1] = 1;
   }
-  CHECK_THAT((seconds_now() - start) * 1000, <, 5000);
+  CHECK_THAT((processor_seconds() - start) * 1000, <, 5000);
   block = opaque(realloc(block, 100));
   check_filled(block, 0, 1, 1);
   CHECK_THAT(resident_bytes(), <, before);

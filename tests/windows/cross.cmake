@@ -43,5 +43,5 @@ foreach(processor x86_64 aarch64)
   add_test(NAME windows.zig.${processor} COMMAND ${environment} ${python}
     ${CMAKE_CURRENT_SOURCE_DIR}/zig.py ${wine} ${bin}/zig ${processor})
   set_tests_properties(windows.zig.${processor} PROPERTIES LABELS long
-    TIMEOUT 900 COST 100 SKIP_RETURN_CODE 77 FIXTURES_REQUIRED "${fixture}")
+    TIMEOUT 2700 COST 100 SKIP_RETURN_CODE 77 FIXTURES_REQUIRED "${fixture}")
 endforeach()

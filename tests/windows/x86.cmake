@@ -6,11 +6,11 @@ add_test(NAME windows.x86.wine_fetched COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/wine3
 add_test(NAME windows.x86.wine COMMAND ${wine32} --start)
 add_test(NAME windows.x86.wine_end COMMAND ${wine32} --end)
 set_tests_properties(windows.x86.wine_fetched PROPERTIES
-  TIMEOUT 400 COST 300 SKIP_RETURN_CODE 77 FIXTURES_SETUP wine32_fetched)
-set_tests_properties(windows.x86.wine PROPERTIES TIMEOUT 120 SKIP_RETURN_CODE 77
+  TIMEOUT 1200 COST 300 SKIP_RETURN_CODE 77 FIXTURES_SETUP wine32_fetched)
+set_tests_properties(windows.x86.wine PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77
   FIXTURES_SETUP wine32 FIXTURES_REQUIRED wine32_fetched)
 set_tests_properties(windows.x86.wine_end PROPERTIES
-  TIMEOUT 60 SKIP_RETURN_CODE 77 FIXTURES_CLEANUP wine32)
+  TIMEOUT 300 SKIP_RETURN_CODE 77 FIXTURES_CLEANUP wine32)
 
 file(MAKE_DIRECTORY ${bin}/x86)
 set(flags ${WINDOWS_CC_32} ${test_flags})
@@ -24,7 +24,7 @@ function(windows_test_32 name file definitions)
   set(outputs ${outputs} PARENT_SCOPE)
   test_value(arguments ${file} arguments "")
   add_test(NAME windows.x86.${name} COMMAND ${wine32} ${bin}/x86/${name}.exe ${arguments})
-  set_tests_properties(windows.x86.${name} PROPERTIES TIMEOUT 60 SKIP_RETURN_CODE 77
+  set_tests_properties(windows.x86.${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77
     FIXTURES_REQUIRED wine32 ENVIRONMENT "LOAM_TEST_BUILD=windows")
 endfunction()
 
