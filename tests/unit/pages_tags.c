@@ -97,8 +97,9 @@ static void giving_up_happens_once(void) {
   CHECK(!lm_tags_give_up(lm_region_holds));
 }
 
-static _Atomic int success_count;
+static _Atomic int arrived_count, success_count;
 static void *give_up(void *unused) {
+  arrived_count++;
   if (lm_tags_give_up(lm_region_holds)) success_count++;
   return unused;
 }
@@ -106,7 +107,8 @@ static void *give_up(void *unused) {
 static void two_threads_that_give_up_both_may_try_again(void) {
   lm_lock_take(&lm_tags_lock); /* so that both have seen the table before it goes */
   pthread_t a = start_thread(give_up, NULL), b = start_thread(give_up, NULL);
-  sleep_ms(50);
+  while (arrived_count != 2) sleep_ms(1);
+  sleep_ms(200);
   lm_lock_free(&lm_tags_lock);
   join_thread(a);
   join_thread(b);
