@@ -5,7 +5,7 @@ use crate::bench::judge::results::Samples;
 use crate::binary::elf::Image;
 use crate::process::tree;
 use nix::unistd::Pid;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -13,8 +13,10 @@ use std::time::{Duration, Instant};
 /// The first pace; halved whenever there are `SAMPLES_MAX` samples.
 const INTERVAL_START: Duration = Duration::from_millis(5);
 const SAMPLES_MAX: usize = 400;
-/// A process seen this often has come past its loader.
+/// A process that was seen once may have been between two programs.
 const SIGHTINGS_TO_JUDGE: u32 = 2;
+/// One without any library but its loader has come past that when it was seen this often.
+const SIGHTINGS_OF_LOADER_MAX: u32 = 40;
 
 pub struct Watch<'a> {
     program: Pid,
@@ -33,6 +35,8 @@ pub struct Watch<'a> {
 struct Sighting {
     count: u32,
     has_library: bool,
+    /// However long that took: a busy machine lets a process wait anywhere.
+    is_past_loader: bool,
 }
 
 impl<'a> Watch<'a> {
@@ -95,6 +99,9 @@ impl<'a> Watch<'a> {
         {
             sighting.has_library =
                 maps.lines().any(|line| line.ends_with(&*library.to_string_lossy()));
+            sighting.is_past_loader = sighting.has_library
+                || sighting.count >= SIGHTINGS_OF_LOADER_MAX
+                || has_come_past_loader(&maps);
         }
     }
 
@@ -106,7 +113,7 @@ impl<'a> Watch<'a> {
     pub fn strangers(&self) -> Vec<String> {
         let mut by_executable: BTreeMap<&Path, (u32, u32)> = BTreeMap::new();
         for ((_, executable), sighting) in &self.processes {
-            let is_judged = sighting.count >= SIGHTINGS_TO_JUDGE;
+            let is_judged = sighting.is_past_loader && sighting.count >= SIGHTINGS_TO_JUDGE;
             let counts = by_executable.entry(executable).or_default();
             counts.0 += u32::from(is_judged);
             counts.1 += u32::from(is_judged && !sighting.has_library);
@@ -122,6 +129,16 @@ impl<'a> Watch<'a> {
         }
         strangers
     }
+}
+
+/// Whether the process whose maps these are has libraries, or needs none. A loader maps those that
+/// are preloaded first.
+fn has_come_past_loader(maps: &str) -> bool {
+    let is_code = |line: &&str| line.split(' ').nth(1).is_some_and(|flags| flags.contains('x'));
+    let paths = maps.lines().filter(is_code).filter_map(|line| Some(&line[line.find('/')?..]));
+    let (loaders, others): (BTreeSet<_>, BTreeSet<_>) =
+        paths.partition(|path| path.rsplit('/').next().is_some_and(|name| name.starts_with("ld")));
+    loaders.is_empty() || others.len() > 1
 }
 
 fn brings_malloc(executable: &Path) -> bool {
@@ -145,6 +162,19 @@ mod tests {
         let mut watch = Watch::new(Pid::this(), None);
         watch.look();
         assert!(watch.samples().kib[0] > 100);
+    }
+
+    #[test]
+    fn a_process_in_its_loader_may_come_to_have_the_library() {
+        let line = |path| format!("7f2a00000000-7f2a00001000 r-xp 00000000 08:01 42    {path}\n");
+        let program = line("/usr/bin/true");
+        let loading = program.clone() + &line("/usr/lib/ld-linux-x86-64.so.2");
+        assert!(has_come_past_loader(&program), "it is static");
+        assert!(!has_come_past_loader(&loading));
+        assert!(!has_come_past_loader(&(loading.clone() + &loading)));
+        assert!(has_come_past_loader(&(loading.clone() + &line("/usr/lib/libc.so.6"))));
+        let cache = line("/etc/ld.so.cache").replace("r-xp", "r--p");
+        assert!(!has_come_past_loader(&(loading + &cache)));
     }
 
     #[test]
