@@ -599,7 +599,8 @@ static LM_NOINLINE size_t give_some(struct lm_heap *heap, size_t class_index, si
   lm_heap_forget_sum(heap, class_index);
   if (LM_UNLIKELY(!lm_is_block(block) && block != LM_NO_BLOCK))
     lm_misuse_broken_link(lm_classes[class_index].block_bytes);
-  if (LM_UNLIKELY(lm_bin_has_guests(heap, class_index))) give_home(heap, class_index, blocks, count);
+  bool has_guests = lm_bin_has_guests(heap, class_index);
+  if (LM_UNLIKELY(has_guests)) give_home(heap, class_index, blocks, count);
   else
     for (size_t i = 0; i < count; i++) give_to_span(heap, class_index, blocks[i]);
   if (count == 0) lm_bin_end_guests(heap, class_index);
