@@ -4,6 +4,7 @@ use crate::common::libc::{MUSL, copy_of, graft, objects, run, text};
 use crate::common::{Workshop, fixture, loam_process};
 use predicates::prelude::*;
 use predicates::str::{contains, ends_with, starts_with};
+use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -266,9 +267,11 @@ fn a_run_that_was_killed_between_its_two_steps() {
 fn an_interrupted_run() {
     let workshop = Workshop::new();
     copy_of(&workshop, MUSL, "sdk");
-    // Many files, and a compression that takes a while.
-    let part = std::fs::read("/proc/self/exe").unwrap();
-    for number in 0..60 {
+    // What cannot be compressed takes longest: many times the second until the interrupt.
+    let mut random = std::fs::File::open("/dev/urandom").unwrap();
+    let mut part = vec![0; 1 << 20];
+    for number in 0..24 {
+        random.read_exact(&mut part).unwrap();
         std::fs::write(workshop.path(&format!("sdk/{number}")), &part).unwrap();
     }
     let packed = workshop.path("sdk.tar.xz");
