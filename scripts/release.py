@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Writes what the page of a release carries.
 
-    scripts/release.py OUTPUT [--arch ARCH]... [--build FOLDER] [--objects FOLDER] [--soon]
+    scripts/release.py OUTPUT [--arch ARCH]... [--build FOLDER] [--objects FOLDER]
+                       [--soon glibc|musl]
 
 For each processor: a tarball with the static command, the libraries, the objects, documents, man
 pages and completions; a Debian package; a Python wheel; what the command is made of (CycloneDX).
@@ -36,7 +37,9 @@ def arguments():
                         help="a processor; again for others (all)")
     parser.add_argument("--build", default="build/release", help="where it is built (%(default)s)")
     parser.add_argument("--objects", help="where loam's objects are, if they are made already")
-    parser.add_argument("--soon", action="store_true", help="without optimisation, for tests")
+    parser.add_argument("--soon", choices=["glibc", "musl"], metavar="LIBC",
+                        help="for tests: without optimisation, the command linked with glibc, from "
+                        "crates that the tests have compiled, or with musl")
     return parser.parse_args()
 
 
@@ -68,7 +71,7 @@ def files(folder):
 
 def compile_all(processor, build, options):
     """BUILD gets bin and lib, man and completions, from where CMake installs them."""
-    preloaded = library.compile_library(processor, build, options.soon)
+    preloaded = library.compile_library(processor, build, options.soon is not None)
     os.makedirs(build + "/bin", exist_ok=True)
     shutil.copy(command.compile_command(processor, preloaded, options.build, options.soon),
                 build + "/bin/loam")
@@ -135,7 +138,7 @@ def release(options):
     for processor in chosen:
         place = f"{options.build}/{processor.name}"
         compile_all(processor, place, options)
-        write_packages(processor, place, staged, options.soon)
+        write_packages(processor, place, staged, options.soon is not None)
         sbom.write(processor, staged)
     write_checksums(staged)
     publish(staged, options.output)
