@@ -485,15 +485,15 @@ static void *realloc_guarded(void *block, size_t size, void *caller) {
   return copy;
 }
 
-/* While there are samples, a block that is resized is a new one to the profile. A middle one, of
- * which free would not see that it was sampled, then moves. */
+/* While there are samples, a block that is resized is a new one to the profile. A middle one of a
+ * first-class heap, which may be a sample, then moves. */
 static LM_NOINLINE void *resize_in_profile(void *block, size_t size) {
-  if (is_middle_tag(lm_tag_of(block))) return NULL;
+  uint32_t tag = lm_tag_of(block);
+  if (is_middle_tag(tag) && lm_tag_is_shared(tag)) return NULL;
   struct lm_heap *heap = heap_or_empty();
-  lm_profile_freed_large(block);
+  if (!is_middle_tag(tag)) lm_profile_freed_large(block);
   void *resized = lm_large_resize(heap, block, size);
-  if (resized != NULL && lm_profile_is_on()) lm_profile_resized(heap, resized, size);
-  return resized;
+  return resized != NULL && lm_profile_is_on() ? lm_profile_resized(heap, resized, size) : resized;
 }
 
 static void *resize_large(void *block, size_t size) {

@@ -285,7 +285,9 @@ void *lm_profile_take(struct lm_heap *heap, size_t size, bool clear) {
   size_t class_index = lm_sizeclass_of(size == 0 ? 1 : size);
   size_t bytes = lm_classes[class_index].block_bytes;
   void *block = lm_heap_pop(&window->heap, class_index);
-  if (block == NULL) block = lm_profile_refill(&window->heap, class_index);
+  /* Mostly malloc has just found both bins empty. */
+  if (block == NULL && lm_is_block(heap->bins[class_index]))
+    block = lm_profile_refill(&window->heap, class_index);
   if (block != NULL) return clear ? memset(block, 0, size) : block; /* counted already */
   uint32_t *left = &window->left[class_index];
   if (*left == 0) *left = lm_chance_count(&window->random, (double)bytes / window->bytes);
@@ -312,15 +314,26 @@ void *lm_profile_take_large(struct lm_heap *heap, size_t size, size_t alignment,
   return sample_large(window, heap, size, alignment, clear);
 }
 
-void lm_profile_resized(struct lm_heap *heap, void *block, size_t size) {
+/* Free finds samples of middle blocks in the profile's heap only. */
+static void *move_to_sample(struct lm_profile_window *window, void *block, size_t size) {
+  void *sample = sample_large(window, window->owner, size, lm_os.page_bytes, false);
+  if (sample == NULL) return block;
+  memcpy(sample, block, size);
+  lm_raw_free(block);
+  return sample;
+}
+
+void *lm_profile_resized(struct lm_heap *heap, void *block, size_t size) {
   struct lm_profile_window *window = lm_heap_is_empty(heap) ? NULL : enter_window(heap);
-  if (window == NULL || LM_LIKELY(!has_point(window, size))) return;
+  if (window == NULL || LM_LIKELY(!has_point(window, size))) return block;
+  if ((lm_tag_of(block) & ~LM_TAG_LARGE) != 0) return move_to_sample(window, block, size);
   size_t bytes = lm_align_up(size, lm_os.page_bytes);
   struct lm_profile_sample *sample = begin_sample(window, bytes);
-  if (sample == NULL) return;
+  if (sample == NULL) return block;
   sample->block = block;
   sample->large = true;
   lm_profile_insert(sample);
+  return block;
 }
 
 /* ---- Freeing ---- */
@@ -421,8 +434,9 @@ void *lm_profile_take_large(struct lm_heap *heap, size_t size, size_t alignment,
 void lm_profile_leave(struct lm_heap *heap) { (void)heap; }
 void lm_profile_freed_slow(void *block) { (void)block; }
 void lm_profile_freed_shared(void *block) { (void)block; }
-void lm_profile_resized(struct lm_heap *heap, void *block, size_t size) {
-  (void)heap, (void)block, (void)size;
+void *lm_profile_resized(struct lm_heap *heap, void *block, size_t size) {
+  (void)heap, (void)size;
+  return block;
 }
 void lm_profile_obey_slow(uint32_t order) { (void)order; }
 void lm_profile_start_by_options(void) {}

@@ -53,8 +53,9 @@ LM_INLINE void lm_profile_freed_large(void *block) {
 extern _Atomic(struct loam_heap *) lm_profile_heap;
 void lm_profile_freed_shared(void *block);
 
-/* A large block has been resized, and counts as a new one. */
-void lm_profile_resized(struct lm_heap *heap, void *block, size_t size);
+/* A middle or a large block has been resized, and counts as a new one. Returns where it is: a
+ * middle one that becomes a sample has moved. */
+void *lm_profile_resized(struct lm_heap *heap, void *block, size_t size);
 
 /* At the process's start, and at its end; when a signal has asked for it. */
 void lm_profile_start_by_options(void);
