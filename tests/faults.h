@@ -12,9 +12,9 @@ static inline long fault_count(void) {
   return usage.ru_minflt;
 }
 
-/* What the clock may cost: memory that is free goes back after half a second, which is little of the
- * work for a process that runs, and much for one that waits for a processor. Both times are since
- * the same moment. */
+/* What the clock may cost: memory that is free goes back after half a second, which is little of
+ * the work for a process that runs, and much for one that waits for a processor. Both times are
+ * since the same moment. */
 static inline long faults_of_waiting(double seconds, double processor_seconds) {
   double waited_seconds = seconds - processor_seconds;
   return waited_seconds > 0 ? (long)(20000 * waited_seconds) : 0;

@@ -11,7 +11,8 @@
 
 static char folder[] = "/tmp/loam-test-XXXXXX";
 
-/* Of 128 mean distances of samples, unless an option says else: not one in it is a chance of e^-128. */
+/* 128 mean distances of samples, unless an option says else: that none is in it has a chance of
+ * e^-128. */
 #define BLOCK_BYTES (64 * MIB)
 
 static __attribute__((noinline)) void *take(const void **caller) {
