@@ -1,4 +1,5 @@
 // tsan: yes
+// cost: 20
 /* Visits: what a sleeping thread's heap keeps goes back by other threads' ticks; its thread finds
  * the heap whole, whenever it wakes. */
 #include "unit.h"
