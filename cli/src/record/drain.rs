@@ -425,8 +425,11 @@ impl Slot {
             (self.time_us, self.counter) = (time.us(at), at);
         }
         let raw = self.stream.event(shared, &mut self.frames);
-        let stack = recorded.stack(&self.frames, &mut self.last_stack);
-        self.frames.clear();
+        let mut stack = 0;
+        if !self.frames.is_empty() {
+            stack = recorded.stack(&self.frames, &mut self.last_stack);
+            self.frames.clear();
+        }
         Call { time_us: self.time_us, thread: self.number, raw, stack }
     }
 }

@@ -101,9 +101,6 @@ impl Recorded {
     /// The number of a stack, the caller first. `last` is the thread's last one: the calls that it
     /// shares with this one have their numbers already.
     pub fn stack(&mut self, frames: &[u64], last: &mut LastStack) -> u32 {
-        if frames.is_empty() {
-            return 0;
-        }
         let from_above = || frames.iter().rev();
         let is_shared = |(step, address): &(&Step, &u64)| step.address == **address;
         let shared = last.steps.iter().zip(from_above()).take_while(is_shared).count();

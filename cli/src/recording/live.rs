@@ -55,12 +55,14 @@ impl Live {
     }
 
     /// Gives the one that was there.
+    #[inline]
     pub fn insert(&mut self, address: u64, object: Object) -> Option<Object> {
         let before = self.put(address, object);
         self.count += u64::from(before.is_none());
         before
     }
 
+    #[inline]
     pub fn remove(&mut self, address: u64) -> Option<Object> {
         let removed = if is_odd(address) {
             self.odd.remove(&address)
@@ -103,6 +105,7 @@ impl Live {
         found
     }
 
+    #[inline]
     fn put(&mut self, address: u64, object: Object) -> Option<Object> {
         if is_odd(address) {
             return self.odd.insert(address, object);
@@ -129,6 +132,7 @@ impl Live {
         Some(recent.1 as usize)
     }
 
+    #[inline(never)]
     fn add_leaf(&mut self, address: u64) -> usize {
         let leaf = self.leaves.len();
         // Pages of it that stay zero are not in memory.
@@ -147,6 +151,7 @@ impl Live {
     }
 
     /// Of an entry that is no longer there.
+    #[inline]
     fn unpacked(&mut self, address: u64, entry: u64) -> Option<Object> {
         if entry == 0 {
             return None;

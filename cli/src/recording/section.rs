@@ -92,6 +92,8 @@ impl Encoder {
         self.next_object
     }
 
+    /// Compiled for each kind of event where that is known.
+    #[inline(always)]
     pub fn add(&mut self, event: &Event) {
         if self.count == 0 {
             (self.start_us, self.time_us) = (event.time_us, event.time_us);
@@ -129,6 +131,7 @@ impl Encoder {
         }
     }
 
+    #[inline(never)]
     fn end_run(&mut self) {
         if self.thread_run > 0 {
             put(&mut self.columns.threads, u64::from(self.thread));

@@ -69,6 +69,7 @@ impl Writer {
 
     /// A block was taken. One that was at its address must have been freed: by a call that was not
     /// seen, or is yet to come.
+    #[inline]
     pub fn take(&mut self, time_us: u64, thread: u32, address: u64, block: Block) -> Result<()> {
         let number = self.summary.objects;
         self.put(time_us, thread, address, Object { number, size: block.size })?;
@@ -125,6 +126,7 @@ impl Writer {
         }
     }
 
+    #[inline]
     pub fn give(&mut self, time_us: u64, thread: u32, address: u64, entry: Entry) -> Result<()> {
         match self.live.remove(address) {
             Some(object) => self.add_give(time_us, thread, object, entry),
@@ -136,6 +138,7 @@ impl Writer {
     }
 
     /// What was at its address before has been freed.
+    #[inline]
     fn put(&mut self, time_us: u64, thread: u32, address: u64, object: Object) -> Result<()> {
         if let Some(before) = self.live.insert(address, object) {
             self.live.remove(address);
@@ -234,6 +237,7 @@ impl Writer {
         self.summary.peak_live_bytes = self.summary.peak_live_bytes.max(self.live_bytes);
     }
 
+    #[inline(always)]
     fn add(&mut self, time_us: u64, thread: u32, what: What) -> Result<()> {
         self.time_us = self.time_us.max(time_us);
         self.summary.events += 1;
@@ -245,6 +249,7 @@ impl Writer {
         Ok(())
     }
 
+    #[inline(never)]
     fn end_section(&mut self) -> Result<()> {
         let next = Encoder::new(self.extras, self.encoder.next_object(), self.stacks.len());
         let ended = std::mem::replace(&mut self.encoder, next);
