@@ -79,7 +79,7 @@ static void visit_for_rounds(int count) {
 }
 
 static void a_sleeping_thread_s_holes_are_made_by_others(void) {
-  if (!lm_os_order_all() || lm_os.purge_decommits || !SLICES_HAVE_PAGES) return;
+  if (!lm_os_order_all() || lm_os.purge_decommits || !BLOCKS_LEAVE_PAGES) return;
   pthread_t thread = start_thread(free_and_sleep, NULL);
   wait_for_turn(1);
   CHECK_EQ(holes_of(sleeper), 0);
@@ -92,7 +92,7 @@ static void a_sleeping_thread_s_holes_are_made_by_others(void) {
 }
 
 static void trim_reaches_sleeping_threads_at_once(void) {
-  if (!lm_os_order_all() || lm_os.purge_decommits || !SLICES_HAVE_PAGES) return;
+  if (!lm_os_order_all() || lm_os.purge_decommits || !BLOCKS_LEAVE_PAGES) return;
   pthread_t thread = start_thread(free_and_sleep, NULL);
   wait_for_turn(1);
   CHECK(lm_visit_all_to_trim());
@@ -172,7 +172,7 @@ static void *leave_orphans(void *unused) {
 }
 
 static void orphans_holes_are_made_by_the_clock(void) {
-  if (lm_os.purge_decommits || !SLICES_HAVE_PAGES) return;
+  if (lm_os.purge_decommits || !BLOCKS_LEAVE_PAGES) return;
   sleeper = lm_heap_begin(); /* whose times let_time_pass sets back */
   run_in_thread(leave_orphans, NULL);
   end_all_kept();

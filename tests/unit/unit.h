@@ -43,6 +43,8 @@ static inline void unit_run(void (*test)(void), const char *name) {
 #define PAGE lm_os.page_bytes
 /* A slice of one page has no part that could go back. */
 #define SLICES_HAVE_PAGES (PAGE < LM_SLICE_BYTES)
+/* Hardly any larger page is free between blocks that stay. */
+#define BLOCKS_LEAVE_PAGES (PAGE <= 4 * KIB)
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
 /* Where a purge decommits, memory of spans and chunks that no block was taken of. */
