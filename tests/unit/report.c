@@ -79,7 +79,7 @@ static void what_is_left_of_many_is_counted_exactly(void) {
   CHECK_EQ(figures.small.bytes, left * lm_classes[FEW_CLASS].block_bytes);
   CHECK_EQ(figures.listed.bytes + figures.bins.bytes + figures.small.bytes,
            class_of_few()->carved_count * lm_classes[FEW_CLASS].block_bytes);
-  if (SLICES_HAVE_PAGES) CHECK_THAT(figures.idle_bytes, >, figures.listed.bytes / 2);
+  if (BLOCKS_LEAVE_PAGES) CHECK_THAT(figures.idle_bytes, >, figures.listed.bytes / 2);
   CHECK_EQ(figures.hole_bytes, 0);
 }
 
