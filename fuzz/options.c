@@ -95,14 +95,23 @@ static void expect_value(size_t i, const char *value) {
   expected.complaints += !good;
 }
 
+/* Without the blanks around it. */
+static char *trimmed(char *string) {
+  static const char blanks[] = " \t\r";
+  string += strspn(string, blanks);
+  size_t length = strlen(string);
+  while (length > 0 && strchr(blanks, string[length - 1]) != NULL) length--;
+  string[length] = 0;
+  return string;
+}
+
 static void expect_entry(char *entry) {
-  if (entry[0] == 0) return;
   char *value = strchr(entry, '=');
   if (value != NULL) {
     *value++ = 0;
     for (size_t i = 0; i < OPTION_COUNT; i++) {
-      if (strcmp(entry, option_table[i].name) != 0) continue;
-      expect_value(i, value);
+      if (strcmp(trimmed(entry), option_table[i].name) != 0) continue;
+      expect_value(i, trimmed(value));
       return;
     }
   }
@@ -114,21 +123,25 @@ static void expect_defaults(void) {
   for (size_t i = 0; i < OPTION_COUNT; i++) expected.numbers[i] = option_table[i].default_value;
 }
 
-static bool is_of_file(const char *entry) { return strncmp(entry, "options_file=", 13) == 0; }
+static bool is_of_file(const char *entry) {
+  static const char name[] = "options_file";
+  if (strncmp(entry, name, sizeof name - 1) != 0) return false;
+  entry += sizeof name - 1;
+  return entry[strspn(entry, " \t\r")] == '=';
+}
 
 static void expect_entries(char *rest) {
   char *entry;
-  while ((entry = strsep(&rest, ",")) != NULL)
-    if (!is_of_file(entry)) expect_entry(entry);
+  while ((entry = strsep(&rest, ",")) != NULL) {
+    entry = trimmed(entry);
+    if (entry[0] != 0 && !is_of_file(entry)) expect_entry(entry);
+  }
 }
 
 static void expect_lines(char *rest) {
   char *line;
   while ((line = strsep(&rest, "\n")) != NULL) {
-    line += strspn(line, " \t\r");
-    size_t length = strlen(line);
-    while (length > 0 && strchr(" \t\r", line[length - 1]) != NULL) length--;
-    line[length] = 0;
+    line = trimmed(line);
     if (line[0] == '#') continue;
     if (is_of_file(line)) expected.complaints++;
     else expect_entries(line);
