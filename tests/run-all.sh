@@ -94,13 +94,14 @@ end_of install
 cmake -S . -B build/tests -G Ninja -DLOAM_BUILD_TESTS=ON > build/configure-tests.log 2>&1 ||
   { cat build/configure-tests.log; exit 1; }
 end_of configure
-cmake --build build/tests --parallel "$jobs"
+# What is measured rather than tested has a target of its own, and so has what takes long.
+targets=(all long_tests)
+(($# > 0)) || { set -- -LE 'measured|long'; targets=(all); }
+cmake --build build/tests --parallel "$jobs" --target "${targets[@]}"
 [[ -z $compiling ]] || wait "$compiling" ||
   { cat build/cargo-tests.log; failures+=("the command cannot be compiled"); }
 end_of build
 
-# What is measured rather than tested has a target of its own, and so has what takes long.
-(($# > 0)) || set -- -LE 'measured|long'
 # shellcheck disable=SC2046 # one word for each
 install_packages $(packages_of_tests "$@")
 

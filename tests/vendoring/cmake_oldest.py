@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What cmake_package.py tests, with the oldest CMake that CMakeLists.txt asks for. Without it in
 build/python the status is 77."""
+# label: long
 import os
 import re
 import sys

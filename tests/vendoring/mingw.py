@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Projects cross-compiled with MinGW: what each build system makes of loam, run under wine."""
+# label: long
 import os
 import re
 import unittest

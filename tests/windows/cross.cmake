@@ -16,6 +16,7 @@ string(REPLACE "dllcrt2u.o" "dllcrt2.o" specs "${specs}")
 file(CONFIGURE OUTPUT ${bin}/ucrt.specs CONTENT "${specs}" @ONLY)
 
 set(forms msvcrt ucrt clang)
+set(long_forms clang)
 set(msvcrt_flags)
 set(msvcrt_object fast)
 set(ucrt_flags -specs=${bin}/ucrt.specs -D_UCRT)

@@ -7,6 +7,8 @@ add_test(NAME windows.x86.wine COMMAND ${wine32} --start)
 add_test(NAME windows.x86.wine_end COMMAND ${wine32} --end)
 set_tests_properties(windows.x86.wine_fetched PROPERTIES
   TIMEOUT 1200 COST 300 SKIP_RETURN_CODE 77 FIXTURES_SETUP wine32_fetched)
+set_tests_properties(windows.x86.wine_fetched windows.x86.wine windows.x86.wine_end PROPERTIES
+  LABELS long)
 set_tests_properties(windows.x86.wine PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77
   FIXTURES_SETUP wine32 FIXTURES_REQUIRED wine32_fetched)
 set_tests_properties(windows.x86.wine_end PROPERTIES
@@ -21,10 +23,10 @@ windows_modules(x86/ ${bin}/x86_names.o ${flags})
 function(windows_test_32 name file definitions)
   windows_compile(x86/${name}.exe ${file} ${bin}/x86.o ${flags} ${definitions} ${bin}/x86.o ${file}
     -static -lpthread)
-  set(outputs ${outputs} PARENT_SCOPE)
+  set(${collection} ${${collection}} PARENT_SCOPE)
   test_value(arguments ${file} arguments "")
   add_test(NAME windows.x86.${name} COMMAND ${wine32} ${bin}/x86/${name}.exe ${arguments})
-  set_tests_properties(windows.x86.${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77
+  set_tests_properties(windows.x86.${name} PROPERTIES LABELS long TIMEOUT 300 SKIP_RETURN_CODE 77
     FIXTURES_REQUIRED wine32 ENVIRONMENT "LOAM_TEST_BUILD=windows")
 endfunction()
 
