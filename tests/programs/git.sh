@@ -1,6 +1,6 @@
-# History, checks and repacking of a clone of this repository, with its last hundred commits.
+# History, checks and repacking of a clone of this repository, with its last thirty commits.
 source=$(git -C "$SCRIPT_FOLDER" rev-parse --show-toplevel)
-git -c safe.directory='*' clone --quiet --depth 100 "file://$source" clone
+git -c safe.directory='*' clone --quiet --depth 30 "file://$source" clone
 cd clone
 git log --stat --format='%H %s' | sha256sum
 git fsck --full --strict 2>&1
@@ -9,7 +9,7 @@ for i in $(seq 20); do
   GIT_AUTHOR_DATE="2020-01-01T00:00:${i}Z" GIT_COMMITTER_DATE="2020-01-01T00:00:${i}Z" \
     git -c user.name=t -c user.email=t@example.org commit --quiet -m "numbers $i"
 done
-git -c gc.auto=0 -c pack.threads=2 -c gc.aggressiveWindow=50 gc --quiet --aggressive --prune=now
+git -c gc.auto=0 -c pack.threads=2 -c gc.aggressiveWindow=20 gc --quiet --aggressive --prune=now
 git count-objects -v | grep -E '^(count|in-pack|garbage):'
 git rev-parse HEAD
 git blame --porcelain numbers | sha256sum
