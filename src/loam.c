@@ -13,6 +13,8 @@
 #include "os/fault.h"
 #if defined(_WIN32)
 #include "os/os_windows.c"
+#elif !defined(__linux__)
+#include "os/os_unix.c"
 #else
 #include "os/fork_linux.c"
 #include "os/frames_linux.c"
@@ -67,7 +69,7 @@
 #include "large/owned.c"
 
 #include "profile/samples.h"
-#if !defined(_WIN32)
+#if defined(__linux__)
 #include "profile/chance.c"
 #include "profile/file.c"
 #include "profile/samples.c"
@@ -87,6 +89,8 @@
 #if defined(_WIN32)
 #include "api/family_windows.c"
 #include "api/foreign_windows.c"
+#elif !defined(__linux__)
+#include "api/foreign_none.c"
 #else
 #include "api/cxx.c"
 #include "api/dlopen_linux.c"

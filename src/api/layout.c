@@ -12,7 +12,7 @@
 
 /* Where a build has notes. Unit tests have none: they are compiled as whole programs, without what
  * only the note names. */
-#if !defined(_WIN32) && !LM_FAKE_OS
+#if defined(__linux__) && !LM_FAKE_OS
 
 struct lm_layout_entry {
   char name[28];

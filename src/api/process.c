@@ -27,7 +27,7 @@
 #include "pages/meta.h"
 #include "report/report.h"
 
-#if !defined(_WIN32)
+#if defined(__linux__)
 #pragma weak loam_options
 #endif
 
@@ -39,7 +39,7 @@ static bool options_read; /* under the lock, or in the constructor */
 
 /* What the program that loam is in defines, if it does. */
 static const char *embedded_options(void) {
-#if defined(_WIN32)
+#if !defined(__linux__)
   return NULL;
 #else
   return &loam_options != NULL ? loam_options : NULL;
@@ -134,7 +134,7 @@ static void for_each_lock(void (*visit)(struct lm_lock *lock)) {
   visit(&lm_meta_lock);
   visit(&lm_mappings_lock);
   visit(&lm_tags_lock);
-#if !defined(_WIN32)
+#if defined(__linux__)
   visit(&lm_unwind_lock);
 #endif
 }

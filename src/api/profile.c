@@ -18,7 +18,7 @@
 _Atomic(uint32_t) lm_profile_bytes;
 _Atomic(struct loam_heap *) lm_profile_heap;
 
-#if !defined(_WIN32)
+#if defined(__linux__)
 
 /* So much of a class whose bin has to be walked along is in a window at most: more would spoil the
  * caches, which the block that was freed last is in. */

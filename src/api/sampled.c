@@ -11,7 +11,7 @@
 
 struct lm_lock lm_sampled_lock = LM_LOCK_INIT(LM_RANK_SAMPLED);
 
-#if !defined(_WIN32)
+#if defined(__linux__)
 
 #define SLOT_COUNT 256
 #define STACK_DEPTH 32

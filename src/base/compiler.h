@@ -78,7 +78,7 @@
 #define LM_KEEP(address) __asm__ volatile("" : : "r"(address))
 #define LM_CALLER() __builtin_extract_return_addr(__builtin_return_address(0))
 
-#if defined(_WIN32)
+#if defined(_WIN32) || defined(__APPLE__)
 #define LM_TLS_MODEL /* there is but one */
 #elif LM_TLS_DYNAMIC
 #define LM_TLS_MODEL __attribute__((tls_model("global-dynamic")))

@@ -1,4 +1,4 @@
-/* The operating system behind one small interface: os_linux.c, os_windows.c.
+/* The operating system behind one small interface: os_linux.c, os_windows.c, os_unix.c.
  *
  * Functions that can fail return 0 or an errno and never touch errno itself. Addresses and sizes
  * are multiples of the OS page size unless a function says otherwise. All are thread safe. */
@@ -40,7 +40,7 @@ int lm_os_reserve_zero(size_t size, void **result);
 
 /* Makes reserved memory readable and writable; it is zero where it was never written to. */
 int lm_os_commit(void *address, size_t size);
-#if !defined(_WIN32)
+#if defined(__linux__)
 /* Takes the access to fresh pages away until they are committed. Returns 0 or an errno. */
 int lm_os_uncommit(void *address, size_t size);
 #endif
@@ -73,7 +73,7 @@ int lm_os_map(size_t size, size_t alignment, void **result);
  * rounded up. */
 #define LM_PAGE_2M_BYTES ((size_t)2 << 20)
 #define LM_PAGE_1G_BYTES ((size_t)1 << 30)
-#if defined(_WIN32)
+#if !defined(__linux__)
 #define LM_OS_HAS_EXPLICIT_PAGES 0
 #else
 #define LM_OS_HAS_EXPLICIT_PAGES 1
@@ -202,7 +202,7 @@ struct lm_os_output lm_os_keep_open(int fd);
 int lm_os_kept_fd(const struct lm_os_output *output);
 /* A file to append to, made if there is none; negative if it cannot be opened. To be closed. */
 int lm_os_open_to_append(const char *path);
-#if !defined(_WIN32)
+#if defined(__linux__)
 /* The same of one that is empty from here on; minus an errno if it cannot be opened. */
 int lm_os_open_to_write(const char *path);
 #endif
@@ -247,7 +247,7 @@ bool lm_os_find_mapping(uintptr_t address, struct lm_os_mapping *mapping);
 /* Whether a word of 8 bytes can be read there: one system call. */
 bool lm_os_is_readable(const void *address);
 
-#if !defined(_WIN32)
+#if defined(__linux__)
 /* Where in the mapping the memory begins that grows by brk(2): the program's own variables may be
  * before it. Its end if none of it is in there. */
 uintptr_t lm_os_break_start(const struct lm_os_mapping *mapping);

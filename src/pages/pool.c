@@ -271,7 +271,7 @@ bool lm_pool_purge_unused(char *start, char *end) {
   return true;
 }
 
-#if !defined(_WIN32)
+#if defined(__linux__)
 /* Slices not in use, and without dirty pages, are committed when they are used. */
 static void uncommit_unused(struct lm_region *region) {
   size_t page_count = lm_pages_per_slice();

@@ -125,7 +125,7 @@ void lm_pool_give_slices(void *start, size_t slice_count, size_t touched_bytes,
  * system. False if it does not take them. */
 bool lm_pool_purge_unused(char *start, char *end);
 
-#if !defined(_WIN32)
+#if defined(__linux__)
 /* From here on pages may be accessed only once they are used: for a process that locks all that it
  * may access. */
 void lm_pool_commit_as_used(void);

@@ -4,7 +4,7 @@
 #include "os/os.h"
 #include "profile/samples.h"
 
-#if !defined(_WIN32)
+#if defined(__linux__)
 
 #define PART_BYTES 4096
 #define LINE_MAX_BYTES 2048 /* of any line: the longest are those of sites */

@@ -17,7 +17,7 @@ LAYERS = ["base", "os", "config", "sizeclass", "pages", "heap", "large", "profil
 COLUMNS = 100
 FUNCTION_LINES = 70
 # Files for other systems than the one that the tests run on cannot be compiled here.
-OTHER_SYSTEMS = re.compile(r"_(windows|macos|freebsd|netbsd|openbsd|darwin|wasm)\.c$")
+OTHER_SYSTEMS = re.compile(r"_(windows|unix|macos|freebsd|netbsd|openbsd|darwin|wasm)\.c$")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 
