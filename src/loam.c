@@ -10,7 +10,10 @@
 /* What all systems' files include stands outside of the condition, or one of them would have it for
  * itself in the one file that is made of all. */
 #include "base/bits.h"
-#include "os/fault.h"
+#include "os/fault.c"
+#if !defined(__linux__)
+#include "os/absent.c"
+#endif
 #if defined(_WIN32)
 #include "os/os_windows.c"
 #elif !defined(__linux__)

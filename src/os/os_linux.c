@@ -34,12 +34,6 @@
 struct lm_os_facts lm_os = {
     .page_bytes = 4096, .page_shift = 12, .cpu_count = 1, .overcommit = true};
 
-#if LM_FAKE_OS
-_Atomic(long) lm_fault_countdown = -1;
-_Atomic(long) lm_fault_more = 0;
-_Atomic(long) lm_fault_points = 0;
-#endif
-
 /* A system call that may fail: returns minus an errno then, as the kernel does. */
 static long call_or_fault(long n, long a, long b, long c, long d, long e, long f) {
   if (lm_fault_here()) return -ENOMEM;

@@ -32,12 +32,6 @@
 struct lm_os_facts lm_os = {
     .page_bytes = 4096, .page_shift = 12, .cpu_count = 1, .overcommit = true};
 
-#if LM_FAKE_OS
-_Atomic(long) lm_fault_countdown = -1;
-_Atomic(long) lm_fault_more = 0;
-_Atomic(long) lm_fault_points = 0;
-#endif
-
 /* Calls of the C library set errno, which malloc must leave alone. */
 #define KEEPING_ERRNO(expression)                \
   __extension__({                                \
@@ -106,18 +100,6 @@ int lm_os_purge(void *address, size_t size) {
   return map_at(address, size, PROT_READ | PROT_WRITE, MAP_FIXED, &same);
 }
 
-/* The system gives huge pages as it likes. */
-void lm_os_advise_huge(void *address, size_t size) { (void)address, (void)size; }
-void lm_os_refuse_huge(void *address, size_t size) { (void)address, (void)size; }
-void lm_os_accept_huge(void *address, size_t size) { (void)address, (void)size; }
-
-/* Pages without access are mappings of their own there. */
-int lm_os_guard(void *address, size_t size) {
-  (void)address, (void)size;
-  return ENOSYS;
-}
-void lm_os_unguard(void *address, size_t size) { (void)address, (void)size; }
-
 int lm_os_map(size_t size, size_t alignment, void **result) {
   return map_aligned(size, alignment, PROT_READ | PROT_WRITE, result);
 }
@@ -137,11 +119,6 @@ int lm_os_remap(void *address, size_t size, size_t new_size, void **result) {
   lm_os_release(address, size);
   *result = moved;
   return 0;
-}
-
-int lm_os_move_pages(void *from, void *to, size_t size) {
-  (void)from, (void)to, (void)size;
-  return ENOSYS;
 }
 
 size_t lm_os_resident_bytes(const void *address, size_t size) {
@@ -243,9 +220,6 @@ bool lm_os_start_thread(void (*function)(void)) {
   return started;
 }
 
-bool lm_os_is_last_thread(void) { return false; }
-bool lm_os_is_single_threaded(void) { return false; }
-
 /* No call of either does it for all threads, on all versions. */
 bool lm_os_can_order_all(void) { return false; }
 bool lm_os_order_all(void) { return false; }
@@ -268,10 +242,6 @@ bool lm_os_thread_end_arm(void *value) {
 void lm_os_fork_start(void (*before)(void), void (*parent)(void), void (*child)(void)) {
   pthread_atfork(before, parent, child);
 }
-
-void lm_os_thread_begins(void) {}
-void lm_os_notice_copy(void) {}
-bool lm_os_is_bare_copy(void) { return false; }
 
 /* ---- Output ---- */
 
@@ -352,10 +322,6 @@ void lm_os_process_name(char *name, size_t capacity) {
   name[length] = 0;
 }
 
-bool lm_os_parent_has_environment(const char *name, const char *value) {
-  return name == NULL && value == NULL; /* it is not told */
-}
-
 bool lm_os_is_privileged(void) { return issetugid() != 0; }
 bool lm_os_has_environment(void) { return true; }
 const char *lm_os_environment(const char *name) { return getenv(name); }
@@ -371,25 +337,6 @@ bool lm_os_find_mapping(uintptr_t address, struct lm_os_mapping *mapping) {
   strncpy(mapping->path, info.dli_fname, sizeof mapping->path - 1);
   return true;
 }
-
-/* As much as the page's state tells, which is all that one call says. */
-bool lm_os_is_readable(const void *address) {
-  char state;
-  void *page = (void *)lm_align_down((uintptr_t)address, lm_os.page_bytes);
-  return KEEPING_ERRNO(mincore(page, lm_os.page_bytes, (void *)&state)) == 0;
-}
-
-void *lm_os_next_function(const char *name) { return dlsym(RTLD_NEXT, name); }
-void *lm_os_function_seen_by(const void *caller, const char *name) {
-  (void)caller;
-  return dlsym(RTLD_DEFAULT, name);
-}
-
-const char *lm_os_sanitizer(void) { return NULL; }
-bool lm_os_serves(const char *name, const void *function) {
-  return name != NULL && function != NULL;
-}
-bool lm_os_library_has_new(void) { return false; }
 
 /* A handle that is not given back. */
 void lm_os_stay_loaded(void) {

@@ -23,12 +23,6 @@
 struct lm_os_facts lm_os = {
     .page_bytes = 4096, .page_shift = 12, .cpu_count = 1, .purge_decommits = true};
 
-#if LM_FAKE_OS
-_Atomic(long) lm_fault_countdown = -1;
-_Atomic(long) lm_fault_more = 0;
-_Atomic(long) lm_fault_points = 0;
-#endif
-
 /* ---- Start ---- */
 
 /* Of ntdll, since Windows 8; NULL before. Written by lm_os_start. */
@@ -116,18 +110,6 @@ int lm_os_purge(void *address, size_t size) {
   return VirtualFree(address, size, MEM_DECOMMIT) ? 0 : ENOMEM;
 }
 
-/* Large pages need a privilege, are committed at once and cannot be given back in parts. */
-void lm_os_advise_huge(void *address, size_t size) { (void)address, (void)size; }
-void lm_os_refuse_huge(void *address, size_t size) { (void)address, (void)size; }
-void lm_os_accept_huge(void *address, size_t size) { (void)address, (void)size; }
-
-/* Pages could be without access, but would not read as zero again. */
-int lm_os_guard(void *address, size_t size) {
-  (void)address, (void)size;
-  return ENOSYS;
-}
-void lm_os_unguard(void *address, size_t size) { (void)address, (void)size; }
-
 int lm_os_map(size_t size, size_t alignment, void **result) {
   if (lm_fault_here()) return ENOMEM;
   return reserve(size, alignment, MEM_RESERVE | MEM_COMMIT, result);
@@ -172,13 +154,6 @@ int lm_os_remap(void *address, size_t size, size_t new_size, void **result) {
   lm_os_release(address, size);
   *result = moved;
   return 0;
-}
-
-int lm_os_move_pages(void *from, void *to, size_t size) {
-  (void)from;
-  (void)to;
-  (void)size;
-  return ENOSYS;
 }
 
 uint64_t lm_os_address_space_limit(void) { return UINT64_MAX; }
@@ -258,8 +233,6 @@ bool lm_os_start_thread(void (*function)(void)) {
 
 void lm_os_sleep_ms(uint32_t ms) { Sleep(ms); }
 
-bool lm_os_is_last_thread(void) { return false; }
-
 bool lm_os_can_order_all(void) { return true; }
 
 bool lm_os_order_all(void) {
@@ -323,9 +296,6 @@ void lm_os_process_name(char *name, size_t capacity) {
   (void)capacity;
   name[0] = 0;
 }
-bool lm_os_parent_has_environment(const char *name, const char *value) {
-  return name == NULL && value == NULL; /* it is not told */
-}
 bool lm_os_on_signal(int signal, void (*handler)(int)) {
   (void)signal;
   (void)handler;
@@ -357,17 +327,6 @@ void lm_os_abort(void) {
 }
 
 /* ---- The process ---- */
-
-void lm_os_thread_begins(void) {}
-void lm_os_notice_copy(void) {}
-bool lm_os_is_bare_copy(void) { return false; }
-
-const char *lm_os_sanitizer(void) { return NULL; }
-bool lm_os_serves(const char *name, const void *function) {
-  return name != NULL && function != NULL;
-}
-
-bool lm_os_library_has_new(void) { return false; }
 
 void lm_os_stay_loaded(void) {}
 bool lm_os_is_privileged(void) { return false; }

@@ -2,18 +2,14 @@
 memcached -u "$(id -un)" -s "$PWD/socket" -t 4 -m 32 > log 2>&1 &
 server=$!
 trap 'kill $server 2> kill.log || true' EXIT
+. "$SCRIPT_FOLDER/await_socket.inc"
+await_socket
 python3 - <<'PYTHON'
-import hashlib, socket, time
-def connect(client):
-    for _ in range(600): # until the server is ready
-        try:
-            return client.connect("socket")
-        except (FileNotFoundError, ConnectionRefusedError):
-            time.sleep(0.1)
+import hashlib, socket
 clients = [socket.socket(socket.AF_UNIX) for _ in range(8)]
 files = []
 for client in clients:
-    connect(client)
+    client.connect("socket")
     files.append(client.makefile("rwb"))
 def ask(number, text):
     files[number].write(text)

@@ -21,16 +21,10 @@ nginx -p "$PWD" -e "$PWD/logs/start.log" -c "$PWD/nginx.conf" > log 2>&1 &
 server=$!
 trap 'kill $server 2> kill.log || true' EXIT
 cat > client.py <<'PYTHON'
-import gzip, hashlib, socket, time
-def connect(client):
-    for _ in range(600): # until the server is ready
-        try:
-            return client.connect("socket")
-        except (FileNotFoundError, ConnectionRefusedError):
-            time.sleep(0.1)
+import gzip, hashlib, socket
 def get(path, *headers):
     with socket.socket(socket.AF_UNIX) as client:
-        connect(client)
+        client.connect("socket")
         lines = [f"GET {path} HTTP/1.1", "Host: here", "Connection: close", *headers, "", ""]
         client.sendall("\r\n".join(lines).encode())
         head, _, body = client.makefile("rb").read().partition(b"\r\n\r\n")
@@ -43,6 +37,8 @@ for i in range(1, 51):
     seen.update(get(f"/{i}.txt", "Accept-Encoding: gzip")[0].encode())
 print(seen.hexdigest(), get("/none")[0], get("/old")[0])
 PYTHON
+. "$SCRIPT_FOLDER/await_socket.inc"
+await_socket
 python3 client.py
 kill -HUP $server
 sleep 0.3

@@ -83,13 +83,13 @@ fn mapping(line: &str) -> Option<([&str; 3], &str)> {
     Some((first, words.nth(2).unwrap_or_default().trim_start()))
 }
 
-/// How much of a block has pages.
 /// Whether an entry of the map says that the page is present or swapped.
 fn is_touched(entry: &[u8]) -> bool {
     const PRESENT_OR_SWAPPED: u64 = 0b11 << 62;
     entry.try_into().is_ok_and(|entry| u64::from_ne_bytes(entry) & PRESENT_OR_SWAPPED != 0)
 }
 
+/// How much of a block has pages.
 #[derive(Debug)]
 pub struct PageMap {
     file: File,

@@ -1,0 +1,38 @@
+/* What only Linux has, as other systems answer for it: hints are not taken, and what may be absent
+ * is. */
+#include <errno.h>
+
+#include "os/os.h"
+
+/* Large pages need a privilege (Windows), or are the system's own matter. */
+void lm_os_advise_huge(void *address, size_t size) { (void)address, (void)size; }
+void lm_os_refuse_huge(void *address, size_t size) { (void)address, (void)size; }
+void lm_os_accept_huge(void *address, size_t size) { (void)address, (void)size; }
+
+/* Pages could be without access, but would not read as zero again, or be mappings of their own. */
+int lm_os_guard(void *address, size_t size) {
+  (void)address, (void)size;
+  return ENOSYS;
+}
+void lm_os_unguard(void *address, size_t size) { (void)address, (void)size; }
+
+int lm_os_move_pages(void *from, void *to, size_t size) {
+  (void)from, (void)to, (void)size;
+  return ENOSYS;
+}
+
+bool lm_os_is_last_thread(void) { return false; }
+
+void lm_os_thread_begins(void) {}
+void lm_os_notice_copy(void) {}
+bool lm_os_is_bare_copy(void) { return false; }
+
+bool lm_os_parent_has_environment(const char *name, const char *value) {
+  return name == NULL && value == NULL; /* it is not told */
+}
+
+const char *lm_os_sanitizer(void) { return NULL; }
+bool lm_os_serves(const char *name, const void *function) {
+  return name != NULL && function != NULL;
+}
+bool lm_os_library_has_new(void) { return false; }
