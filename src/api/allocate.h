@@ -44,8 +44,10 @@ LM_INLINE void lm_free_tagged(void *address, uint32_t tag) {
   struct lm_block *block = address;
   uint32_t difference = tag ^ lm_load_word(&heap->free_tag);
   if (LM_LIKELY(difference < LM_TAG_UNCOUNTED_LIMIT)) {
-    if (LM_UNLIKELY(heap->bins[difference] == block)) lm_free_twice(block, LM_CALLER());
-    else lm_heap_push(heap, difference, block);
+    struct lm_block *first = heap->bins[difference];
+    __asm__("" : "+r"(first)); /* or compilers load it twice */
+    if (LM_UNLIKELY(first == block)) lm_free_twice(block, LM_CALLER());
+    else lm_heap_push_before(heap, difference, block, first);
   } else if (LM_LIKELY(difference < LM_TAG_SMALL_LIMIT)) {
     difference -= LM_TAG_COUNTS_FREES;
     if (LM_UNLIKELY(heap->bins[difference] == block)) lm_free_twice(block, LM_CALLER());

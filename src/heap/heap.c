@@ -109,7 +109,7 @@ static void stop_counting(struct lm_heap *heap, size_t class_index) {
 /* The class's bin and reserve are empty, and malloc asks for its blocks: it may have guests. Who
  * only frees never gets here, and sends all blocks home. */
 static void admit_guests(struct lm_heap *heap, size_t class_index) {
-  heap->parts_since_refill = 0;
+  heap->parts_since_refill = heap->bins_since_refill = 0;
   if (class_index >= FIRST_GUEST_CLASS) heap->guests_left[class_index] = LM_GUESTS_PER_REFILL + 1;
 }
 
@@ -646,6 +646,10 @@ LM_NOINLINE void lm_bins_drain(struct lm_heap *heap, size_t most) {
 
 /* ---- Frees beyond the bin's room ---- */
 
+/* When so many bins have been freed into in bulk since malloc last found one empty, and the heaps'
+ * budget is spent, the thread may be about to sleep. */
+#define BINS_OF_BULK 4
+
 /* Frees a block when the bin has taken as many as it had room for. What is in the bin becomes its
  * reserve. If there is one already, malloc has not needed it while the bin took the last ones:
  * blocks are being freed in bulk, and keep spans that would be empty. Then they go into their
@@ -660,7 +664,8 @@ static LM_NOINLINE void free_when_full(struct lm_heap *heap, size_t class_index,
     heap->frees_left[class_index] = NO_FREES_LEFT;
     lm_bin_start_draining(heap, class_index);
     give_to_span(heap, class_index, block);
-    if (lm_budget_exceeded()) lm_heap_drain_all(heap);
+    heap->bins_since_refill++;
+    if (heap->bins_since_refill >= BINS_OF_BULK && lm_budget_exceeded()) lm_heap_drain_all(heap);
   }
   lm_watch_full_bin(heap);
 }

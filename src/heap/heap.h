@@ -185,6 +185,7 @@ struct lm_heap {
   /* Blocks of other heaps, and those that others send; remote.h. */
   uint32_t early_growths;      /* while messages waited, since the inbox was last found empty */
   uint32_t parts_since_refill; /* parts of the chains sent since malloc last found a bin empty */
+  uint32_t bins_since_refill;  /* and bins that are freed into in bulk */
   size_t chained_weight;       /* about what is in chains and parcels; 0: nothing */
   size_t flush_part;           /* the chains that are sent next */
   /* Taken out of the inbox and not put back yet, newest first; and by visits, which leave those of
@@ -287,9 +288,14 @@ void *lm_heap_borrow(struct lm_heap *heap, size_t class_index);
  * block reads as zero. */
 void *lm_heap_take_slow(struct lm_heap *heap, size_t class_index, bool *zero);
 
-LM_INLINE void lm_heap_push(struct lm_heap *heap, size_t class_index, struct lm_block *block) {
-  lm_block_link(block, heap->bins[class_index]);
+/* `first` is the bin's. */
+LM_INLINE void lm_heap_push_before(struct lm_heap *heap, size_t class_index, struct lm_block *block,
+                                   struct lm_block *first) {
+  lm_block_link(block, first);
   heap->bins[class_index] = block;
+}
+LM_INLINE void lm_heap_push(struct lm_heap *heap, size_t class_index, struct lm_block *block) {
+  lm_heap_push_before(heap, class_index, block, heap->bins[class_index]);
 }
 
 /* Frees a block of another heap by keeping it, if it is of the class, its tag that of a thread's

@@ -1,5 +1,7 @@
 #include "large/huge.h"
 
+#include <errno.h>
+
 #include "base/bits.h"
 #include "os/os.h"
 #include "pages/explicit.h"
@@ -102,23 +104,60 @@ static void unmap_huge(const struct lm_huge *huge) {
   leave_callback(huge->pool);
 }
 
-void *lm_huge_take(struct lm_pool *pool, size_t size, size_t alignment, bool clear) {
-  void *address;
-  struct lm_huge *huge = new_record();
-  if (huge == NULL) return NULL;
-  huge->size = lm_align_up(lm_max(size, 1), lm_os.page_bytes);
-  huge->pool = pool;
-  huge->provider = lm_load_acquire(&pool->provider);
-  if (map_huge(huge, alignment, clear, &address) != 0) {
-    end_record(huge);
-    return NULL;
-  }
-  lm_provider_begin_huge(huge->provider, address, huge->size, true);
+/* The block is at the address from here on. */
+static void *list_at(struct lm_huge *huge, void *address) {
   huge->address = (uintptr_t)address;
   lm_lock_take(&lm_huge_lock);
   insert(huge);
   lm_lock_free(&lm_huge_lock);
   return address;
+}
+
+void *lm_huge_take(struct lm_pool *pool, size_t size, size_t alignment, bool clear) {
+  void *address;
+  struct lm_huge *huge = new_record();
+  if (huge == NULL) return NULL;
+  *huge = (struct lm_huge){.size = lm_align_up(lm_max(size, 1), lm_os.page_bytes), .pool = pool,
+                           .provider = lm_load_acquire(&pool->provider)};
+  if (map_huge(huge, alignment, clear, &address) != 0) {
+    end_record(huge);
+    return NULL;
+  }
+  lm_provider_begin_huge(huge->provider, address, huge->size, true);
+  return list_at(huge, address);
+}
+
+void *lm_huge_take_kept(struct lm_pool *pool, size_t size, size_t alignment) {
+  if (lm_load_acquire(&pool->provider) != NULL) return NULL;
+  size = lm_align_up(size, lm_os.page_bytes);
+  void *address = lm_mappings_take(&size, alignment);
+  if (address == NULL) return NULL;
+  struct lm_huge *huge = new_record();
+  if (huge == NULL) {
+    lm_os_release(address, size);
+    return NULL;
+  }
+  *huge = (struct lm_huge){.size = size, .pool = pool};
+  return list_at(huge, address);
+}
+
+/* The system does not check growth of what has been moved out of a region. So much is asked for. */
+#define GROWTH_MIN_BYTES (32 * LM_MIB)
+static bool may_grow(size_t bytes) { return bytes < GROWTH_MIN_BYTES || lm_os_would_map(bytes); }
+
+void *lm_huge_take_pages(struct lm_pool *pool, void *block, size_t old_bytes, size_t size) {
+  void *address;
+  struct lm_huge *huge = new_record();
+  if (huge == NULL) return NULL;
+  *huge = (struct lm_huge){.size = lm_align_up(size, lm_os.page_bytes), .pool = pool};
+  if (!may_grow(huge->size - old_bytes) ||
+      lm_os_move_out(block, old_bytes, huge->size, &address) != 0) {
+    end_record(huge);
+    return NULL;
+  }
+  lm_provider_accept_huge(NULL, address, huge->size); /* it has what the region's pages were told */
+  lm_pressure_note_used((huge->size - old_bytes) >> lm_os.page_shift);
+  return list_at(huge, address);
 }
 
 size_t lm_huge_usable_bytes(const void *address) {
@@ -170,8 +209,9 @@ bool lm_huge_give(void *address) {
 static bool resize_mapping(struct lm_huge *huge, size_t size) {
   void *block = (void *)huge->address, *moved;
   if (huge->provider != NULL) return size <= huge->size && size > huge->size / 2;
+  if (size > huge->size && !may_grow(size - huge->size)) return false;
   int error = lm_os_remap(block, huge->size, size, &moved);
-  if (error != 0 && make_room()) error = lm_os_remap(block, huge->size, size, &moved);
+  if (error == ENOMEM && make_room()) error = lm_os_remap(block, huge->size, size, &moved);
   if (error != 0) return false;
   huge->address = (uintptr_t)moved;
   huge->size = size;

@@ -12,9 +12,18 @@
 
 /* From this on a block that cannot grow in place may move by page tables and not by copying. */
 #define MOVE_MIN_BYTES (512 * LM_KIB)
-/* A block that has to move as it grows beyond this becomes a mapping, which grows by page tables
- * alone. */
-#define GROWN_HUGE_MIN_BYTES (4 * LM_MIB)
+/* A block that has to move as it grows, to this or more, becomes a mapping, which grows by page
+ * tables alone. */
+#define MAPPING_MIN_BYTES (4 * LM_MIB)
+
+/* Whether a mapping is better for a block than a place in a region, if there is one or the block
+ * grows. Up to 32 MiB not if the pool has pages for it: those of a mapping are all fresh, and cost
+ * a fault each. */
+static bool is_for_mapping(const struct lm_heap *heap, size_t size) {
+  if (size < MAPPING_MIN_BYTES) return false;
+  return size > LM_LARGE_MAX_BYTES ||
+         lm_load_relaxed(&heap->pool->dirty_page_count) < lm_pages_of(size) / 2;
+}
 
 void *lm_large_take(struct lm_heap *heap, size_t size, size_t alignment, bool clear) {
   if (size > LM_LARGE_MAX_BYTES || alignment > LM_LARGE_MAX_BYTES)
@@ -29,7 +38,9 @@ void *lm_large_take(struct lm_heap *heap, size_t size, size_t alignment, bool cl
     void *block = lm_large_cache_take(heap, page_count, alignment);
     if (block != NULL) return clear ? memset(block, 0, page_count << lm_os.page_shift) : block;
   }
-  void *block = lm_pool_take_large(heap->pool, page_count, alignment, &zero);
+  void *block = NULL;
+  if (is_for_mapping(heap, size) && !clear) block = lm_huge_take_kept(heap->pool, size, alignment);
+  if (block == NULL) block = lm_pool_take_large(heap->pool, page_count, alignment, &zero);
   /* Where no whole region is to be had any more, there may be room for one block. */
   if (block == NULL) return lm_huge_take(heap->pool, lm_max(size, 1), alignment, clear);
   if (clear && !zero) lm_pool_clear_large(block, page_count);
@@ -84,16 +95,15 @@ static bool is_copied(const void *fresh, size_t bytes) {
          lm_pool_dirty_pages(fresh, page_count) > page_count / 2;
 }
 
-/* Whether a block that grows should become a mapping. Not if the pool has pages for it: those of a
- * mapping are all fresh, and cost a fault each. */
-static bool becomes_mapping(const struct lm_heap *heap, size_t old_bytes, size_t size) {
-  if (old_bytes >= GROWN_HUGE_MIN_BYTES || size < GROWN_HUGE_MIN_BYTES) return false;
-  return lm_load_relaxed(&heap->pool->dirty_page_count) < lm_pages_of(size) / 2;
-}
-
-/* A mapping instead of a block in a region. Its pages are copied: a mapping put together of pages
- * from elsewhere cannot grow. */
+/* A mapping instead of a block in a region, with its pages or a copy of them. */
 static void *move_to_mapping(struct lm_heap *heap, void *block, size_t old_bytes, size_t size) {
+  if (old_bytes >= MOVE_MIN_BYTES) {
+    void *moved = lm_huge_take_pages(heap->pool, block, old_bytes, size);
+    if (moved != NULL) {
+      lm_pool_forget_large(block);
+      return moved;
+    }
+  }
   void *moved = lm_huge_take(heap->pool, size, lm_os.page_bytes, false);
   if (moved == NULL) return NULL;
   memcpy(moved, block, old_bytes);
@@ -116,7 +126,7 @@ static void *take_grown(struct lm_heap *heap, size_t old_bytes, size_t size) {
 /* A block in a region becomes a larger one; NULL if its pages cannot move. */
 static void *move_block(struct lm_heap *heap, void *block, size_t old_bytes, size_t size) {
   if (!may_move_pages(heap, block)) return NULL;
-  if (becomes_mapping(heap, old_bytes, size)) return move_to_mapping(heap, block, old_bytes, size);
+  if (is_for_mapping(heap, size)) return move_to_mapping(heap, block, old_bytes, size);
   void *moved = take_grown(heap, old_bytes, size);
   if (moved == NULL) return NULL;
   if (!is_copied(moved, old_bytes)) {

@@ -21,6 +21,12 @@ int lm_os_move_pages(void *from, void *to, size_t size) {
   return ENOSYS;
 }
 
+int lm_os_move_out(void *from, size_t size, size_t new_size, void **result) {
+  (void)from, (void)size, (void)new_size, (void)result;
+  return ENOSYS;
+}
+bool lm_os_would_map(size_t size) { return size != 0; } /* of what nobody moves */
+
 bool lm_os_is_last_thread(void) { return false; }
 
 void lm_os_thread_begins(void) {}

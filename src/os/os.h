@@ -88,6 +88,14 @@ void lm_os_release(void *address, size_t size);
 /* Changes the size of a mapping of lm_os_map, moving it if need be; contents move with it. */
 int lm_os_remap(void *address, size_t size, size_t new_size, void **result);
 
+/* Moves the pages of a part of a reservation into a mapping of their own of `new_size` bytes, which
+ * are not fewer; the part stays mapped and reads as zero. lm_os_remap resizes the mapping. Neither
+ * asks the system whether there is so much memory, as lm_os_map does. ENOSYS, with nothing changed,
+ * where pages cannot be moved. */
+int lm_os_move_out(void *from, size_t size, size_t new_size, void **result);
+/* Whether lm_os_map would not be refused so much. */
+bool lm_os_would_map(size_t size);
+
 /* Moves the pages of one writable range onto another; the source stays mapped and reads as zero.
  * ENOSYS where the system cannot: then the source is as it was and the target holds anything.
  * ENOMEM: the target is not mapped any longer either, and must never be used again. */

@@ -498,13 +498,37 @@ int lm_os_move_pages(void *from, void *to, size_t size) {
   result = call_or_fault(LM_SYS_MMAP, (long)to, (long)size, protection, flags, -1, 0);
   return is_error(result) ? ENOMEM : ENOSYS;
 }
+
+/* Pages that are moved into another mapping, or onto a part of it, would be one apart for ever, and
+ * mremap resizes no more than one. */
+int lm_os_move_out(void *from, size_t size, size_t new_size, void **result) {
+  if (!move_leaves_zeros() || !may_split_maps()) return ENOSYS;
+  long moved = call_or_fault(SYS_mremap, (long)from, (long)size, (long)size,
+                             MREMAP_MAYMOVE | MREMAP_DONTUNMAP, 0, 0);
+  if (is_error(moved)) return ENOSYS;
+  if (lm_os_remap((void *)moved, size, new_size, result) == 0) return 0;
+  memcpy(from, (void *)moved, size);
+  unmap_or_leave((void *)moved, size);
+  return ENOSYS;
+}
 #else
 /* qemu's emulation of 32-bit processors leaves the source without access. */
 int lm_os_move_pages(void *from, void *to, size_t size) {
   (void)from, (void)to, (void)size;
   return ENOSYS;
 }
+int lm_os_move_out(void *from, size_t size, size_t new_size, void **result) {
+  (void)from, (void)size, (void)new_size, (void)result;
+  return ENOSYS;
+}
 #endif
+
+bool lm_os_would_map(size_t size) {
+  void *address;
+  if (map_memory(NULL, size, PROT_READ | PROT_WRITE, CHECKED, &address) != 0) return false;
+  unmap_or_leave(address, size);
+  return true;
+}
 
 uint64_t lm_os_address_space_limit(void) { return find_limit(RLIMIT_AS); }
 

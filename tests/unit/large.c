@@ -189,13 +189,30 @@ static void a_block_that_grows_beyond_4_mib_stays_where_pages_are(void) {
 }
 
 static void a_mapping_that_fails_leaves_the_block_that_was_to_grow(void) {
-  char *block = take_bytes(MIB);
-  fill_ends(block, MIB, 9);
+  size_t bytes = 400 * LM_KIB; /* it is copied, else its pages are moved */
+  char *block = take_bytes(bytes);
+  fill_ends(block, bytes, 9);
   lm_fault_countdown = 0;
   CHECK_EQ(lm_large_resize(heap, block, 5 * MIB), NULL);
-  CHECK_EQ(lm_large_usable_bytes(block), MIB);
-  check_ends(block, MIB, 9);
+  CHECK_EQ(lm_large_usable_bytes(block), bytes);
+  check_ends(block, bytes, 9);
   lm_pool_validate(pool);
+}
+
+static void a_block_whose_pages_cannot_be_moved_out_is_copied(void) {
+  for (int i = 0; lm_fault_countdown < 0; i++) { /* once for each call that can fail */
+    char *block = take_bytes(8 * MIB);
+    fill_ends(block, 8 * MIB, i);
+    lm_fault_countdown = i;
+    char *moved = lm_large_resize(heap, block, 50 * MIB);
+    CHECK(moved != NULL && !lm_region_holds((uintptr_t)moved));
+    check_ends(moved, 8 * MIB, i);
+    touch(moved, 50 * MIB);
+    CHECK_EQ(lm_large_usable_bytes(block), 0);
+    lm_pool_validate(pool);
+    CHECK(lm_large_give(heap, moved));
+  }
+  lm_fault_countdown = -1;
 }
 
 static void a_large_block_moves_into_a_mapping_when_it_outgrows_regions(void) {
@@ -206,6 +223,26 @@ static void a_large_block_moves_into_a_mapping_when_it_outgrows_regions(void) {
   check_ends(moved, LM_LARGE_MAX_BYTES, 3);
   CHECK_EQ(pool->large_count, 0);
   lm_pool_validate(pool);
+}
+
+static void a_mapping_of_moved_pages_grows_no_further_than_there_is_memory(void) {
+  char *moved = lm_large_resize(heap, take_bytes(MIB), 5 * MIB);
+  size_t most = sizeof(size_t) == 8 ? (size_t)1 << 45 : (size_t)1 << 31;
+  CHECK_EQ(lm_huge_resize(moved, most), NULL);
+  CHECK_EQ(lm_large_usable_bytes(moved), 5 * MIB);
+}
+
+static void a_kept_mapping_serves_a_large_block_where_the_pool_has_no_pages(void) {
+  if (LM_CHECKING) return; /* keeps none */
+  for (int i = 0; i < 2; i++) CHECK(lm_huge_give(lm_huge_take(pool, 5 * MIB, PAGE, false)));
+  CHECK_EQ(lm_mappings_kept_bytes, 5 * MIB);
+  char *smaller = take_bytes(3 * MIB), *zero = lm_large_take(heap, 5 * MIB, PAGE, true);
+  CHECK(lm_region_holds((uintptr_t)smaller) && lm_region_holds((uintptr_t)zero));
+  char *block = take_bytes(5 * MIB - PAGE);
+  CHECK(!lm_region_holds((uintptr_t)block));
+  CHECK_EQ(lm_mappings_kept_bytes, 0);
+  CHECK_EQ(lm_large_usable_bytes(block), 5 * MIB);
+  CHECK(lm_large_give(heap, block));
 }
 
 static void a_small_large_block_is_copied(void) {
@@ -303,8 +340,7 @@ static void a_huge_block_that_came_out_of_a_region_grows(void) {
   char *block = take_bytes(LM_LARGE_MAX_BYTES);
   fill_ends(block, LM_LARGE_MAX_BYTES, 8);
   char *moved = lm_large_resize(heap, block, LM_LARGE_MAX_BYTES + MIB);
-  /* Its parts are of different mappings: the system may refuse to resize them as one. */
-  char *grown = lm_raw_realloc(moved, 3 * LM_LARGE_MAX_BYTES, NULL);
+  char *grown = lm_huge_resize(moved, 3 * LM_LARGE_MAX_BYTES); /* it is one mapping */
   CHECK(grown != NULL);
   check_ends(grown, LM_LARGE_MAX_BYTES, 8);
   touch(grown + LM_LARGE_MAX_BYTES, 2 * LM_LARGE_MAX_BYTES);
@@ -355,6 +391,9 @@ int main(void) {
   RUN(a_block_that_grows_beyond_4_mib_becomes_a_mapping_that_grows);
   RUN(a_block_that_grows_beyond_4_mib_stays_where_pages_are);
   RUN(a_mapping_that_fails_leaves_the_block_that_was_to_grow);
+  RUN(a_block_whose_pages_cannot_be_moved_out_is_copied);
+  RUN(a_mapping_of_moved_pages_grows_no_further_than_there_is_memory);
+  RUN(a_kept_mapping_serves_a_large_block_where_the_pool_has_no_pages);
   RUN(a_large_block_moves_into_a_mapping_when_it_outgrows_regions);
   RUN(a_target_that_stays_unmapped_is_never_used_again);
   RUN(a_huge_block_that_came_out_of_a_region_grows);
