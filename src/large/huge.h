@@ -35,14 +35,13 @@ extern struct lm_huge *lm_huge_buckets[LM_HUGE_BUCKET_COUNT] LM_GUARDED_BY(lm_hu
 void *lm_huge_take(struct lm_pool *pool, size_t size, size_t alignment, bool clear);
 /* The same out of what has been kept of freed ones (pages/mappings.h); NULL if there is none. */
 void *lm_huge_take_kept(struct lm_pool *pool, size_t size, size_t alignment);
-/* A huge block of `size` bytes, rounded up to pages, with the pages of a block of `old_bytes`, fewer,
- * in a region of the system's memory; that block stays and reads as zero. NULL, with nothing
- * changed, if they cannot be moved. */
+/* A huge block of `size` bytes, rounded up to pages, with the pages of a block in a region of the
+ * system's memory, which has `old_bytes`, fewer; that block stays and reads as zero. NULL, with
+ * nothing changed, if they cannot be moved. */
 void *lm_huge_take_pages(struct lm_pool *pool, void *block, size_t old_bytes, size_t size);
 /* Bytes of the huge block that begins at `address`; 0 if none does. */
 size_t lm_huge_usable_bytes(const void *address);
-/* Whether `address` is inside a huge block; looks at all of them. */
-/* Where the huge block begins that holds the address; NULL if none does. */
+/* Where the huge block begins that holds the address; NULL if none does. Looks at all of them. */
 char *lm_huge_start(const void *address);
 bool lm_huge_holds(const void *address);
 #if LM_OS_TELLS_USAGE
