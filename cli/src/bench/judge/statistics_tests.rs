@@ -77,7 +77,7 @@ fn shares(machine: Machine, rounds: usize, truth: f64, measurements: usize) -> S
 
 #[test]
 fn intervals_hold_the_truth_and_equals_are_not_told_apart() {
-    hold_the_truth(&[(3, 2000), (8, 100)], 0.91);
+    hold_the_truth(&[(3, 1000), (8, 100)], 0.91);
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn hold_the_truth(sizes: &[(usize, usize)], covered_min: f64) {
 #[test]
 fn five_percent_are_found_in_ten_rounds_of_two_percent_noise() {
     let machine = Machine { run: 0.02, round: 0.02, outliers: 0.0 };
-    let shares = shares(machine, 10, 1.05, 300);
+    let shares = shares(machine, 10, 1.05, 100);
     assert!(shares.found_higher > 0.6, "found {}", shares.found_higher);
     assert!((shares.claimed - shares.found_higher).abs() < 1e-9, "the wrong way round");
 }
@@ -116,7 +116,7 @@ fn ten_percent_are_found_in_five_rounds_of_two_percent_noise() {
 #[test]
 fn a_difference_below_what_matters_is_never_claimed() {
     let machine = Machine { run: 0.01, round: 0.0, outliers: 0.0 };
-    assert!(shares(machine, 20, 1.015, 100).claimed < 0.01);
+    assert!(shares(machine, 20, 1.015, 40).claimed < 0.01);
 }
 
 fn constant(baseline: f64, candidate: f64, rounds: usize) -> Vec<Pair> {

@@ -350,7 +350,7 @@ mod tests {
         }
         assert!(text.contains("faster: ") || text.contains("slower: "), "{text}");
         assert!(text.contains("other medians") && text.contains("minor faults"), "{text}");
-        assert!(text.contains("1 of 10 runs failed: took longer than 60 s"), "{text}");
+        assert!(text.contains("1 of 7 runs failed: took longer than 60 s"), "{text}");
     }
 
     #[test]
