@@ -3,6 +3,7 @@
 #
 #   scripts/traces.sh LOAM FOLDER
 #
+# ROWS in the environment: of the data that Python writes and reads (20000).
 # LOAM is the command, FOLDER gets NAME.trace of each. Programs that are not installed are listed,
 # with their packages. The exit status is the number of recordings that failed.
 set -u
@@ -44,9 +45,9 @@ serve() {
     wait $server
 }
 
-python='import json
-rows = [{"name": str(n), "list": list(range(n % 50))} for n in range(20000)]
-print(len(json.loads(json.dumps(rows))))'
+python="import json
+rows = [{'name': str(n), 'list': list(range(n % 50))} for n in range(${ROWS:-20000})]
+print(len(json.loads(json.dumps(rows))))"
 perl='my %h; $h{$_ % 5000} .= "x$_" for 1..300000; my @s = sort map { lc } values %h; print scalar @s'
 lua='local t = {} for i = 1, 300000 do t[i % 5000] = {i, tostring(i)} end print(#t)'
 sql="create table t(a integer primary key, b text);

@@ -2,7 +2,7 @@
 //! shapes, made from the installed musl.
 
 use crate::common::libc::{MUSL, copy_of, graft, link, run, text};
-use crate::common::{Workshop, fixture, loam};
+use crate::common::{Workshop, built_once, fixture, loam};
 use predicates::str::contains;
 use std::path::{Path, PathBuf};
 
@@ -38,20 +38,25 @@ const OLD_MEMBERS: [&str; 8] = [
 /// An archive whose malloc has the old members, and whose other members call it by its public
 /// names, as they did.
 fn old_musl(workshop: &Workshop, shape: &str) -> PathBuf {
-    let libc = copy_of(workshop, MUSL, "old");
-    run("ar", &[&["d", text(&libc)], &NEW_MEMBERS[..]].concat());
-    let renames = ["malloc", "calloc", "free", "realloc"]
-        .map(|name| format!("--redefine-sym=__libc_{name}={name}"));
-    let renames: Vec<&str> = renames.iter().map(String::as_str).collect();
-    run("objcopy", &[&renames[..], &[text(&libc)]].concat());
-    for member in OLD_MEMBERS {
+    let without_malloc = built_once("libc-without-malloc.a", &[PathBuf::from(MUSL)], |path| {
+        run("cp", &["-p", MUSL, text(path)]);
+        run("ar", &[&["d", text(path)], &NEW_MEMBERS[..]].concat());
+        let renames = ["malloc", "calloc", "free", "realloc"]
+            .map(|name| format!("--redefine-sym=__libc_{name}={name}"));
+        let renames: Vec<&str> = renames.iter().map(String::as_str).collect();
+        run("objcopy", &[&renames[..], &[text(path)]].concat());
+    });
+    let libc = copy_of(workshop, text(&without_malloc), "old");
+    let objects = OLD_MEMBERS.map(|member| {
         let object = workshop.path(&format!("{member}.lo"));
         let source = fixture("old_musl_malloc.c");
         let is_member = format!("-DIS_{member}");
         let flags = ["-O1", "-w", "-fno-builtin", "-c", shape, &is_member];
         run("musl-gcc", &[&flags[..], &[text(&source), "-o", text(&object)]].concat());
-        run("ar", &["r", text(&libc), text(&object)]);
-    }
+        object
+    });
+    let objects: Vec<&str> = objects.iter().map(|object| text(object)).collect();
+    run("ar", &[&["r", text(&libc)], &objects[..]].concat());
     libc
 }
 

@@ -82,17 +82,13 @@ fn a_heap_is_one_picture_with_every_page() {
 fn a_full_disk_is_one_line_and_leaves_nothing() {
     let workshop = Workshop::new();
     let trace = recorded(&workshop);
-    let others = ["out.html", "out.svg", "out.png"].map(|name| workshop.path(name));
-    for flag in ["--html", "--svg", "--png"] {
+    let out = workshop.path("out");
+    for (flag, other) in [("--html", "--svg"), ("--svg", "--html"), ("--png", "--svg")] {
         let mut command = loam();
-        command.arg("plot").arg(&trace);
-        for (other, path) in ["--html", "--svg", "--png"].iter().zip(&others) {
-            let path = if *other == flag { Path::new("/dev/full") } else { path };
-            command.arg(other).arg(path);
-        }
+        command.arg("plot").arg(&trace).args([flag, "/dev/full", other]).arg(&out);
         let refused = command.assert().code(2).stdout("");
         refused.stderr(diff("loam: cannot write /dev/full: no space left on device\n"));
-        assert!(others.iter().all(|path| !path.exists()), "{flag}");
+        assert!(!out.exists(), "{flag}");
     }
     assert!(!Path::new("/dev/full").metadata().unwrap().is_file(), "a device stays one");
 }

@@ -223,7 +223,7 @@ fn of_ten_programs_those_that_are_missing_are_named_and_others_are_in_the_table(
     let (command, folder) = (env!("CARGO_BIN_EXE_loam"), workshop.path("traces"));
     let mut record = std::process::Command::new("/bin/sh");
     record.arg(scripts.join("traces.sh")).args([Path::new(command), &folder]);
-    let recorded = record.env("PATH", &tools).output().unwrap();
+    let recorded = record.env("PATH", &tools).env("ROWS", "1000").output().unwrap();
     let said = String::from_utf8(recorded.stdout).unwrap();
     assert!(recorded.status.success(), "{said}");
     for name in ["perl", "sqlite", "lua", "git", "gs", "gcc", "redis"] {
@@ -234,6 +234,6 @@ fn of_ten_programs_those_that_are_missing_are_named_and_others_are_in_the_table(
     table.args([Path::new(command), &folder, &document]);
     assert!(table.status().unwrap().success());
     let text = std::fs::read_to_string(&document).unwrap();
-    let row = r"(?s)^a\n<!-- .*\n\| python \| [0-9.]+ M \| [0-2]\.\d\d \| .*\n<!-- end -->\nb\n$";
+    let row = r"(?s)^a\n<!-- .*\n\| python \| [0-9.]+ k \| [0-2]\.\d\d \| .*\n<!-- end -->\nb\n$";
     assert!(regex::Regex::new(row).unwrap().is_match(&text), "{text}");
 }

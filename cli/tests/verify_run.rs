@@ -124,7 +124,7 @@ fn operators_are_counted_once() {
         };
         let deletes = all("operator delete") + all("operator delete (sized)");
         assert_eq!(all("operator new"), deletes, "{report}");
-        assert!(all("operator new") > 4 * 2000 * 2);
+        assert!(all("operator new") > 4 * 100 * 2);
         assert!(all("malloc") < 100 && all("free") < 100, "{report}");
     }
 }

@@ -37,11 +37,16 @@ impl Segment {
     /// By the holes that the kernel leaves for pages that were not in memory, or else by what is on
     /// the page.
     fn was_in_memory(&self, at: u64, page: &[u8]) -> bool {
-        let Some(parts) = &self.parts else { return page.iter().any(|&byte| byte != 0) };
+        let Some(parts) = &self.parts else { return !is_zero(page) };
         let offset = self.offset + at;
         let next = parts.partition_point(|part| part.end <= offset);
         parts.get(next).is_some_and(|part| part.start <= offset)
     }
+}
+
+fn is_zero(page: &[u8]) -> bool {
+    const ZEROS: [u8; 4096] = [0; 4096];
+    page.chunks(ZEROS.len()).all(|part| part == &ZEROS[..part.len()])
 }
 
 type Header = FileHeader64<LittleEndian>;
@@ -116,18 +121,18 @@ impl Core {
         let Some((segment, at)) = self.kept(mapping.start) else { return Ok(0) };
         let end = mapping.end.min(segment.start.saturating_add(segment.kept_bytes));
         let file = self.present_file(mapping);
-        let (mut kept, mut present) = (Vec::new(), Vec::new());
+        let most = (PAGES * page_bytes) as usize;
+        let (mut kept, mut present) = (vec![0; most], vec![0; most]);
         let (mut offset, mut held) = (0, 0);
         while mapping.start + offset < end {
             let count = (end - mapping.start - offset).min(PAGES * page_bytes);
-            kept.resize(count as usize, 0);
+            let (kept, present) = (&mut kept[..count as usize], &mut present[..count as usize]);
             self.file
-                .read_exact_at(&mut kept, segment.offset + at + offset)
+                .read_exact_at(kept, segment.offset + at + offset)
                 .with_context(|| format!("cannot read {}", self.path.display()))?;
-            present.clear();
-            present.resize(count as usize, 0);
+            present.fill(0);
             if let Some(file) = &file {
-                read_what_is_there(file, &mut present, mapping.offset.saturating_add(offset));
+                read_what_is_there(file, present, mapping.offset.saturating_add(offset));
             }
             let pages = kept.chunks(page_bytes as usize).zip(present.chunks(page_bytes as usize));
             let is_held = |(index, (kept, present)): &(usize, (&[u8], &[u8]))| {
