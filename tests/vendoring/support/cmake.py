@@ -1,6 +1,9 @@
 """CMake projects made for a test."""
+import functools
 import os
 import re
+import shutil
+import tempfile
 
 from . import API_PROGRAM, ROOT, VendoringTest, run
 
@@ -11,6 +14,19 @@ project(consumer LANGUAGES C)
 # What is tested is how loam is built in, not how fast it is.
 COMPILED_SOON = ("-DLOAM_OPTIMIZE=OFF", "-DCMAKE_BUILD_TYPE=Debug")
 AS_SUBDIRECTORY = f"add_subdirectory({ROOT} loam)\n"
+# Arguments that choose or concern the compiler.
+OF_COMPILER = ("--toolchain", "-DCMAKE_SYSTEM", "-DCMAKE_C_COMPILER", "-DCMAKE_CXX_COMPILER",
+               "-DCMAKE_TRY_COMPILE")
+
+
+@functools.cache
+def configured(cmake, project, *arguments):
+    """A folder with a project, where CMake has found out about the compiler."""
+    folder = tempfile.TemporaryDirectory(prefix="loam-vendoring-")
+    with open(os.path.join(folder.name, "CMakeLists.txt"), "w", encoding="utf-8") as file:
+        file.write(project)
+    run(cmake, "-S", folder.name, "-B", os.path.join(folder.name, "build"), "-G", "Ninja", *arguments)
+    return folder
 
 
 class CMakeTest(VendoringTest):
@@ -18,10 +34,22 @@ class CMakeTest(VendoringTest):
 
     def project(self, text, head=HEAD, loam=AS_SUBDIRECTORY):
         """A project whose folder holds program.c."""
+        self.begin = head + (loam if loam == AS_SUBDIRECTORY else "")
         self.write("program.c", PROGRAM)
         self.write("CMakeLists.txt", head + loam + text)
 
+    def begin_with_known_compiler(self, *arguments):
+        """What CMake finds out about a compiler it need not find out for each project."""
+        begun = configured(self.cmake, self.begin, *(
+            word for word in arguments if word.startswith(OF_COMPILER))).name
+        shutil.copytree(os.path.join(begun, "build", "CMakeFiles"), self.path("build", "CMakeFiles"))
+        with open(os.path.join(begun, "build", "CMakeCache.txt"), encoding="utf-8") as file:
+            cache = file.read().replace(begun, self.folder)
+        self.write("build/CMakeCache.txt", re.sub(r"//.*\nLOAM_COMMAND:.*\n", "", cache))
+
     def configure(self, *arguments):
+        if not os.path.exists(self.path("build")):
+            self.begin_with_known_compiler(*arguments)
         return run(self.cmake, "-S", self.folder, "-B", self.path("build"), "-G", "Ninja",
                    COMPILED_SOON[0], *arguments)
 
