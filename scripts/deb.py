@@ -172,8 +172,8 @@ def strip(root, architecture):
               *glob.glob(root + "/usr/lib/*/*.[ao]"))
 
 
-def make(root, output, architecture, compression="-z6"):
-    """The package's path."""
+def make(root, output, architecture, *compression):
+    """The package's path. dpkg-deb packs as tight as it does by itself, or as it is told."""
     if not os.path.exists(os.path.join(root, "usr/bin/loam")):
         raise Failure(f"{root}/usr/bin/loam: there is no command to pack")
     arrange(root)
@@ -183,7 +183,7 @@ def make(root, output, architecture, compression="-z6"):
     set_times(root)
     os.makedirs(output, exist_ok=True)
     package = os.path.join(output, f"loam_{dist.version()}_{architecture}.deb")
-    output_of("dpkg-deb", "--root-owner-group", "-Zxz", compression, "--build", root, package)
+    output_of("dpkg-deb", "--root-owner-group", "-Zxz", *compression, "--build", root, package)
     return package
 
 

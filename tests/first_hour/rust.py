@@ -28,11 +28,13 @@ CARRIER = """fn main() {
 
 
 def cargo(folder, *arguments):
-    """With what is installed and fetched already; both projects share what they compile."""
+    """With what is installed and fetched already; both projects share what they compile. The
+    allocator is compiled soon."""
     kept = {name: os.environ[name] for name in ("CARGO_HOME", "RUSTUP_HOME", "HOME")
             if name in os.environ}
     return run("cargo", *arguments, "--offline", "--quiet", folder=folder, path=os.environ["PATH"],
-               environment={**kept, "CARGO_TARGET_DIR": os.path.dirname(folder) + "/target"})
+               environment={
+        **kept, "CARGO_TARGET_DIR": os.path.dirname(folder) + "/target", "CFLAGS": "-O0"})
 
 
 def crate(release, name, folder):
