@@ -1,4 +1,4 @@
-/* 300 forks while three threads allocate. Each child allocates at once, finds the contents of
+/* 300 forks, or as many as the argument says, while three threads allocate. Each child allocates at once, finds the contents of
  * the parent's blocks, frees them, starts a thread, and ends. */
 #include "background.h"
 
@@ -29,14 +29,14 @@ static void be_the_child(void) {
   _exit(0);
 }
 
-int main(void) {
+int main(int count, char **arguments) {
   pthread_t threads[3];
   for (uintptr_t i = 0; i < 3; i++) threads[i] = start_thread(background_work, (void *)i);
   for (unsigned i = 0; i < BLOCKS; i++) {
     blocks[i] = opaque(malloc(size_of(i)));
     fill(blocks[i], 0, size_of(i) < 500 ? size_of(i) : 500, i);
   }
-  fork_repeatedly(FORKS, be_the_child);
+  fork_repeatedly(count > 1 ? atoi(arguments[1]) : FORKS, be_the_child);
   __atomic_store_n(&background_stop, 1, __ATOMIC_RELAXED);
   for (int i = 0; i < 3; i++) join_thread(threads[i]);
   return 0;

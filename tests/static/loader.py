@@ -7,14 +7,14 @@ import os
 import sys
 from functools import partial
 
-from run import link, output, run_checks
+from run import ARGUMENTS, link, output, run_checks
 
 PRELOADED = ["static/libc_callers.c", "static/before_and_after_main.c", "fork/under_threads.c",
              "api/size_sweep.c", "api/remote_free.c"]
 
 
-def preload(program, library, command=()):
-    output([*command, program], {"LD_PRELOAD": library, "LOAM_TEST_BUILD": "fast"})
+def preload(program, library, command=(), arguments=()):
+    output([*command, program, *arguments], {"LD_PRELOAD": library, "LOAM_TEST_BUILD": "fast"})
 
 
 def checks(work, fast, checking, dlopen):
@@ -27,9 +27,11 @@ def checks(work, fast, checking, dlopen):
                       os.path.join(work, compiler + "-opener"))
         yield f"{compiler} opens libloam-dlopen.so", partial(output, [opener, dlopen])
     for source in PRELOADED:
-        yield f"musl: {source}", partial(preload, programs["musl-gcc", source], fast)
+        yield f"musl: {source}", partial(preload, programs["musl-gcc", source], fast,
+                                          arguments=ARGUMENTS.get(source, []))
     for source in PRELOADED[:3]:
-        yield f"musl, checking: {source}", partial(preload, programs["musl-gcc", source], checking)
+        yield f"musl, checking: {source}", partial(preload, programs["musl-gcc", source], checking,
+                                                    arguments=ARGUMENTS.get(source, []))
     # The preload is inherited: a glibc process starts a musl one, and the other way round.
     yield "glibc starts musl", partial(preload, programs["musl-gcc", PRELOADED[0]], fast,
                                        ["/usr/bin/env"])

@@ -11,7 +11,7 @@ import os
 import re
 import subprocess
 import sys
-from functools import partial
+from functools import cache, partial
 
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # What is run on each platform: threads, forks, thread-local storage, constructors, libc's callers.
@@ -21,7 +21,8 @@ PROGRAMS = ["static/libc_callers.c", "static/before_and_after_main.c", "fork/und
             "api/orphans_reused.c", "api/out_of_memory.c", "api/posix_memalign_errno.c",
             "api/aligned_sweep.c", "api/remote_free.c"]
 CXX_PROGRAMS = ["static/exceptions.cpp"]
-ARGUMENTS = {"stress/exchange.c": ["2"]}
+# `fork.under_threads` and `stress.exchange.long` repeat more.
+ARGUMENTS = {"stress/exchange.c": ["1"], "fork/under_threads.c": ["60"]}
 M32 = ["-m32", "-idirafter", "/usr/include/x86_64-linux-gnu"]
 
 # name: (architecture of the object, C compiler, C++ compiler or nothing, what runs a program)
@@ -71,11 +72,23 @@ def inspect(program):
             raise RuntimeError(f"{file} has not one note of loam's")
 
 
-def link(compiler, source, first, flags, program):
+@cache
+def compiled(compiler, source, flags, folder):
+    """The object, compiled once for all that link it."""
+    name = "".join((*compiler, *flags, os.path.basename(source))).replace("/", "_")
+    path = os.path.join(folder, name + ".o")
     output([*compiler, "-g", "-O1", "-fno-builtin", "-w", "-D_FILE_OFFSET_BITS=64",
             f"-I{TESTS}", f"-I{TESTS}/../include",
             *([] if source.endswith("pp") else ["-std=gnu11"]), f'-DTEST_BIN="{TESTS}"',
-            *first, os.path.join(TESTS, source), *flags, "-pthread", "-o", program])
+            *flags, "-pthread", "-c", os.path.join(TESTS, source), "-o", path])
+    return path
+
+
+def link(compiler, source, first, flags, program):
+    of_linker = ("-Wl,", "-fuse-ld=", "-static")
+    of_compiler = tuple(flag for flag in flags if not flag.startswith(of_linker))
+    made = compiled(tuple(compiler), source, of_compiler, os.path.dirname(program))
+    output([*compiler, "-g", "-O1", *first, made, *flags, "-pthread", "-o", program])
     return program
 
 
