@@ -2,7 +2,7 @@
 """Runs a script of real programs without loam and with each given library preloaded, and fails
 when exit status or standard output differ, or a process holds far more mappings or memory.
 
-The script runs in an empty folder of its own. What it prints to standard output must not depend
+The script runs in an empty folder of its own; $KEPT is one that all its runs share. What it prints to standard output must not depend
 on time, process ids or addresses; standard error is shown on failure, not compared, but must not
 have a line from loam. Status 77 of the first run means that a program is missing: a failure,
 because run-all.sh installs what is needed.
@@ -22,11 +22,12 @@ TIMEOUT_SECONDS = 300
 Result = namedtuple("Result", "status output errors footprint")
 
 
-def run(script, library):
+def run(script, library, kept=""):
     """The Result of the script; library may be None."""
     environment = {name: value for name, value in os.environ.items()
                    if name not in ("LD_PRELOAD", "LOAM_OPTIONS")}
-    environment.update(LC_ALL="C.UTF-8", SCRIPT_FOLDER=os.path.dirname(os.path.abspath(script)))
+    environment.update(LC_ALL="C.UTF-8", SCRIPT_FOLDER=os.path.dirname(os.path.abspath(script)),
+                       KEPT=kept)
     if library is not None:
         environment["LD_PRELOAD"] = library
     with tempfile.TemporaryDirectory(prefix="loam-programs-") as folder:
@@ -69,8 +70,8 @@ def differences(expected, actual, build="libloam.so"):
     return found
 
 
-def compare(script, libraries):
-    expected = run(script, None)
+def compare(script, libraries, kept):
+    expected = run(script, None, kept)
     if expected.status != 0:
         print(f"{script} fails without loam: status {expected.status}\n{expected.output}{expected.errors}")
         return 1
@@ -81,7 +82,7 @@ def compare(script, libraries):
             print(f"{library} cannot be preloaded")
             return 1
         build = os.path.basename(library)
-        actual = run(script, library)
+        actual = run(script, library, kept)
         print(f"with {build}: {actual.footprint}")
         found = differences(expected, actual, build)
         if found:
@@ -125,7 +126,9 @@ def main():
         return self_test()
     if not arguments.library or arguments.script is None:
         parser.error("a script and at least one --library are needed")
-    return compare(arguments.script, [os.path.realpath(each) for each in arguments.library])
+    libraries = [os.path.realpath(each) for each in arguments.library]
+    with tempfile.TemporaryDirectory(prefix="loam-programs-") as kept:
+        return compare(arguments.script, libraries, kept)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 # gcc and clang give the same object, byte for byte, for a large generated C file.
 awk 'BEGIN {
   print "#include <stdio.h>\n#include <string.h>\n#include <stdlib.h>"
-  for (i = 0; i < 120; i++) {
+  for (i = 0; i < 50; i++) {
     printf "struct s%d { int a[%d]; char *name; struct s%d *next; };\n", i, i % 9 + 1, i
     printf "int f%d(struct s%d *s, int n) {\n  int r = n;\n", i, i
     printf "  for (int i = 0; i < %d; i++) { r += s->a[i] * %d; ", \

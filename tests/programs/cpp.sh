@@ -1,4 +1,4 @@
-# A C++ program with exceptions, threads and all operators, built here.
+# A C++ program with exceptions, threads and all operators, built here by the first run.
 cat > program.cpp <<'CPP'
 #include <future>
 #include <iostream>
@@ -72,5 +72,5 @@ int main() {
   std::cout << stream.str().size() << std::endl;
 }
 CPP
-LD_PRELOAD= g++ -std=c++17 -O1 -pthread program.cpp -o program
-./program
+test -e "$KEPT/program" || LD_PRELOAD= g++ -std=c++17 -O1 -pthread program.cpp -o "$KEPT/program"
+"$KEPT/program"

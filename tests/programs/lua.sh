@@ -1,7 +1,7 @@
 # Lua, whose interpreter calls realloc for everything: tables, closures, text, coroutines, collection.
 lua5.4 - <<'LUA'
 local words, order = {}, {}
-for i = 0, 80000 do
+for i = 0, 40000 do
   local word = "w" .. i * 7919 % 20011
   if not words[word] then words[word] = {}; order[#order + 1] = word end
   table.insert(words[word], string.rep("x", i % 90))
@@ -13,7 +13,7 @@ print(#order, order[1], order[#order], length)
 for mode in ("incremental generational"):gmatch("%a+") do
   collectgarbage(mode)
   local made = {}
-  for i = 1, 300000 do made[i % 5000 + 1] = { i, tostring(i), function() return i end } end
+  for i = 1, 120000 do made[i % 5000 + 1] = { i, tostring(i), function() return i end } end
   local sum = 0
   for _, each in ipairs(made) do sum = sum + each[3]() end
   print(mode, sum)

@@ -2,7 +2,7 @@
 perl -e '
 use strict; use warnings;
 my (%words, @lines); srand(42);
-for my $i (0 .. 60000) {
+for my $i (0 .. 25000) {
   my $line = join " ", map { "w" . ($i * $_ % 7919) } 1 .. 8;
   push @lines, $line; $words{$_}++ for split / /, $line;
   $line =~ s/(w\d)(\d+)/$2$1/g; $lines[$i / 2] = $line if $i % 5 == 0;

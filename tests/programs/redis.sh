@@ -5,10 +5,10 @@ server=$!
 trap 'kill $server 2> kill.log || true' EXIT
 client() { redis-cli -s "$PWD/socket" "$@"; }
 for _ in $(seq 600); do client ping > ping.log 2>&1 && break; sleep 0.1; done
-redis-benchmark -s "$PWD/socket" -t set,get,lpush,lrange_100,hset,zadd -n 20000 -d 200 -P 16 -q \
+redis-benchmark -s "$PWD/socket" -t set,get,lpush,lrange_100,hset,zadd -n 8000 -d 200 -P 16 -q \
   > benchmark.log
 client flushall
-awk 'BEGIN { for (i = 0; i < 60000; i++) {
+awk 'BEGIN { for (i = 0; i < 25000; i++) {
   printf "SET key:%d %0*d\n", i, i % 500 + 1, i
   printf "LPUSH list:%d item-%d\nHSET hash:%d field-%d %d\n", i % 100, i, i % 300, i % 40, i
   printf "SADD set:%d %d\nZADD zset:%d %d member-%d\n", i % 70, i, i % 50, i * 7 % 1000, i

@@ -1,8 +1,8 @@
-# A quarter of a million rows: inserted, indexed, joined, deleted; two connections to one file at the end.
+# A hundred thousand rows: inserted, indexed, joined, deleted; two connections to one file at the end.
 sqlite3 rows.db <<'SQL'
 pragma journal_mode = wal;
 create table rows (id integer primary key, text text, number integer);
-with recursive n(i) as (select 1 union all select i + 1 from n where i < 250000)
+with recursive n(i) as (select 1 union all select i + 1 from n where i < 100000)
 insert into rows select i, 'row number ' || (i * 7919 % 1000003), i * 31 % 977 from n;
 create index by_number on rows (number, text);
 select count(*), sum(length(text)), min(text), max(text) from rows;
