@@ -103,8 +103,8 @@ def compile_from_tests_crates(processor, build, carried):
         raise Failure(f"a release for {processor.name} is not linked with this machine's glibc")
     output_of("cargo", "rustc", "--locked", "--package", "loam", "--bin", "loam", "--profile",
               "tests", "--target-dir", build + "/cargo",
-              "--config", 'profile.tests.package.loam.debug="line-directives-only"',
-              "--", "-Ctarget-feature=+crt-static", "-Clink-arg=-s",
+              "--config", 'profile.tests.package.loam.codegen-units=4',
+              "--", "-Ctarget-feature=+crt-static", "-Cstrip=symbols",
               environment={"CARGO_BUILD_BUILD_DIR": tests_folder(), **carried},
               what=f"the command for {processor.name}")
     return build + "/cargo/tests/loam"

@@ -28,7 +28,7 @@ set(clang_object clang)
 # headers serve as Windows' own if the compiler says that it is like GCC, too.
 set(msvc ${CMAKE_CURRENT_SOURCE_DIR}/msvc)
 set(msvc_compile ${CLANG} --target=x86_64-pc-windows-msvc -fms-compatibility-version=11
-  -fgnuc-version=4.2.1 -isystem /usr/share/mingw-w64/include ${loam_flags} -DLM_NO_OVERRIDE=1)
+  -fgnuc-version=4.2.1 -isystem /usr/share/mingw-w64/include ${loam_flags_soon} -DLM_NO_OVERRIDE=1)
 windows_compile(msvc.obj ${source} "" ${msvc_compile} -c ${source})
 windows_compile(core.obj ${msvc}/core.c "" ${msvc_compile} -fno-builtin -c ${msvc}/core.c)
 add_custom_command(OUTPUT ${bin}/core.exe
