@@ -1,4 +1,4 @@
-// arguments: 5
+// arguments: 2
 // long-arguments: 30
 /* Ten thousand forks, or as many as SECONDS have room for, beside threads that read lines, open
  * and close files, flush all streams, and write to streams in memory. The C library takes locks of

@@ -1,6 +1,6 @@
-// arguments: 20
+// arguments: 12
 // timeout: 150
-// cost: 20
+// cost: 12
 /* A program that goes on for SECONDS: threads that stay pass blocks around, others come and go,
  * children are forked, heaps are made and destroyed, and the sizes of blocks drift from small to
  * large and back. Contents stay right, and resident memory and the number of mappings are at the

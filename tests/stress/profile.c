@@ -1,4 +1,4 @@
-// cost: 14
+// long-arguments: 40000
 /* Threads take, resize, hand over and free blocks while profiles are started, stopped and written:
  * no block is given out twice, and none loses what is in it. */
 #include "names.h"
@@ -8,7 +8,7 @@
 
 #include "threads.h"
 
-enum { THREADS = 4, PLACES = 256, TURNS = 40000, LARGEST = 3000 };
+enum { THREADS = 4, PLACES = 256, LARGEST = 3000 };
 
 struct block {
   size_t size;
@@ -16,6 +16,7 @@ struct block {
 };
 static _Atomic(struct block *) places[PLACES];
 static atomic_int running = THREADS;
+static int turn_count = 12000;
 
 static unsigned char mark_of(size_t size) { return (unsigned char)(size * 7 + 1); }
 
@@ -45,7 +46,7 @@ static size_t next_size(unsigned long *random) {
 
 static void *run(void *seed) {
   unsigned long random = (unsigned long)(uintptr_t)seed * 2654435761u + 1;
-  for (int i = 0; i < TURNS; i++) {
+  for (int i = 0; i < turn_count; i++) {
     size_t size = next_size(&random);
     struct block *block = opaque(malloc(sizeof *block + size));
     CHECK(block != NULL);
@@ -63,8 +64,9 @@ static void *run(void *seed) {
   return NULL;
 }
 
-int main(void) {
+int main(int count, char **arguments) {
   pthread_t threads[THREADS];
+  if (count > 1) turn_count = atoi(arguments[1]);
   if (loam_profile_start == NULL) return 77;
   for (uintptr_t i = 0; i < THREADS; i++)
     CHECK_EQ(pthread_create(&threads[i], NULL, run, (void *)(i + 1)), 0);
