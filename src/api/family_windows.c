@@ -100,8 +100,7 @@ static bool starts_block(const void *address) {
   if (tag >> LM_TAG_OWNER_SHIFT < LM_OWNER_ORPHAN || class_index == LM_CLASS_MIDDLE)
     return lm_raw_usable_bytes(address) != 0;
   struct lm_span *span = lm_span_of(address);
-  size_t offset = (size_t)((const char *)address - lm_span_start(span));
-  return offset % lm_classes[class_index].block_bytes == 0;
+  return lm_span_offset_of(span, address) % lm_classes[class_index].block_bytes == 0;
 #endif
 }
 

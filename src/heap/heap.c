@@ -698,12 +698,11 @@ static LM_NOINLINE void free_and_look(struct lm_heap *heap, struct lm_span *span
 /* The heap has been entered, and is left. */
 LM_INLINE void free_entered(struct lm_heap *heap, size_t class_index, struct lm_block *block,
                             bool alone) {
-  int left = heap->frees_left[class_index];
-  if (LM_UNLIKELY(left == -1)) {
+  if (LM_UNLIKELY(heap->frees_left[class_index] == -1)) {
     free_and_leave_when_full(heap, class_index, block, alone);
     return;
   }
-  if (LM_UNLIKELY(left == INT16_MIN)) heap->frees_left[class_index] = NO_FREES_LEFT;
+  heap->frees_left[class_index] = NO_FREES_LEFT; /* free counts on */
   struct lm_span *span = lm_span_of_own(block);
   put_on_span(span, class_index, block);
   if (LM_UNLIKELY(span->used_count == span->look_at_count)) free_and_look(heap, span, alone);

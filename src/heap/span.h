@@ -57,16 +57,23 @@ LM_INLINE uint64_t lm_span_written_pages(const struct lm_span *span) {
   return (span->written_pages | lm_bitmap_mask(0, 0, carved_pages)) & ~span->hole_pages;
 }
 
+/* How far behind the span's start an address in it is: in its slice, and by the slices before that,
+ * whose records stand in the same order. */
+LM_INLINE size_t lm_span_offset_of(const struct lm_span *span, const void *address) {
+  size_t records = (size_t)((const char *)lm_span_record_of(address) - (const char *)span);
+  return ((uintptr_t)address & (LM_SLICE_BYTES - 1)) + records * (LM_SLICE_BYTES / sizeof *span);
+}
+
 /* Whether a block of the span may begin at `address`, which is in the span. Any thread. */
 LM_INLINE bool lm_span_has_block_at(const struct lm_span *span, const void *address) {
-  size_t offset = (size_t)((const char *)address - lm_span_start(span));
+  size_t offset = lm_span_offset_of(span, address);
   return lm_class_block_at(&lm_classes[span->class_index], offset) < span->capacity;
 }
 
 /* Whether one has been carved there. For the span's owner: other threads' line is not touched. */
 LM_INLINE bool lm_span_has_carved_at(const struct lm_span *span, size_t class_index,
                                      const void *address) {
-  size_t offset = (size_t)((const char *)address - lm_span_start(span));
+  size_t offset = lm_span_offset_of(span, address);
   return lm_class_block_at(&lm_classes[class_index], offset) < span->extended_count;
 }
 
