@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import sys
+import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tests", "first_hour"))
@@ -43,6 +44,7 @@ def unpack(released, name, work):
 
 
 def crate_of_the_command(work, released, version):
+    """In a folder `work` outside of the checkout: cargo takes what is below that for a part of it."""
     unpack(released, f"loam-{version}.crate", work)
     run("cargo", "install", "--quiet", "--locked", "--path", f"{work}/loam-{version}", "--root",
         work + "/cargo", "--target-dir", work + "/cargo-target")
@@ -75,7 +77,8 @@ def main():
     try:
         released = same_twice(work)
         version = re.search(r"loam-([0-9.]+)\.crate", " ".join(os.listdir(released)))[1]
-        crate_of_the_command(work, released, version)
+        with tempfile.TemporaryDirectory() as outside:
+            crate_of_the_command(outside, released, version)
         aarch64(work, released, version)
     except Wrong as wrong:
         sys.exit(f"test-release: {wrong}")
