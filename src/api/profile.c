@@ -225,6 +225,7 @@ static void note_empty_bin(struct lm_profile_window *window, size_t class_index)
   uint16_t room = lm_classes[class_index].bin_frees;
   if (heap->frees_left[class_index] < 0) return;
   heap->frees_left[class_index] = (int16_t)room;
+  heap->room_steps[class_index] = LM_ROOM_STEPS;
   window->bin_sums[class_index] = room + heap->guests_left[class_index];
 }
 

@@ -8,6 +8,16 @@
  * all its spans. */
 #define LM_UNCOUNTED_SLICES 4
 
+/* In a process of more threads than this all classes are counted: each thread may be about to
+ * sleep, and nobody else reaches its bins. */
+#define LM_UNCOUNTED_THREADS 4
+LM_INLINE bool lm_bins_are_many(void) {
+  return lm_load_relaxed(&lm_pool_thread_count) > LM_UNCOUNTED_THREADS;
+}
+
+/* Counts frees of the class from here on, if it has spans. */
+void lm_bin_count_frees(struct lm_heap *heap, size_t class_index);
+
 /* Guests that a bin takes each time that malloc has found it empty. */
 #define LM_GUESTS_PER_REFILL 32
 

@@ -64,9 +64,31 @@ _Static_assert(offsetof(struct lm_heap, middle) + offsetof(struct lm_middle, cac
 /* A negative room: -1 says that it has just been used up, less that blocks go into their spans. */
 #define NO_FREES_LEFT (-2)
 
-static int16_t frees_of_bin(const struct lm_heap *heap, size_t class_index) {
+/* The room of a bin that malloc has found empty. In a heap that nobody else reaches, and that may
+ * be about to rest, it is opened in steps, each time by as much as it was, so that the heap notices
+ * soon what is freed; and the next time one step less than it was needed. */
+static size_t frees_opened(const struct lm_heap *heap, size_t class_index) {
+  size_t frees = lm_classes[class_index].bin_frees;
+  return lm_max(frees >> (LM_ROOM_STEPS - heap->room_steps[class_index]), 1);
+}
+
+static int16_t open_room(struct lm_heap *heap, size_t class_index) {
   if (!heap->counts_frees[class_index]) return NO_FREES_LEFT;
-  return (int16_t)lm_classes[class_index].bin_frees;
+  uint8_t *steps = &heap->room_steps[class_index];
+  bool stepwise = heap->watch.counts_all_frees || lm_bins_are_many();
+  if (!stepwise) *steps = LM_ROOM_STEPS;
+  else if (*steps > 0) *steps -= 1;
+  return (int16_t)frees_opened(heap, class_index);
+}
+
+/* Opens it further; false if there is no more. */
+static bool open_further(struct lm_heap *heap, size_t class_index) {
+  if (heap->room_steps[class_index] == LM_ROOM_STEPS) return false;
+  size_t opened = frees_opened(heap, class_index);
+  heap->room_steps[class_index]++;
+  heap->frees_left[class_index] = (int16_t)(frees_opened(heap, class_index) - opened);
+  lm_heap_forget_sum(heap, class_index);
+  return true;
 }
 
 static void set_counts_frees(struct lm_span *span, bool counted) {
@@ -77,7 +99,7 @@ static void set_counts_frees(struct lm_span *span, bool counted) {
 
 static void set_class_counts_frees(struct lm_heap *heap, size_t class_index, bool counted) {
   heap->counts_frees[class_index] = counted;
-  heap->frees_left[class_index] = frees_of_bin(heap, class_index);
+  heap->frees_left[class_index] = open_room(heap, class_index);
   lm_heap_forget_sum(heap, class_index);
   if (heap->sentinel != NULL && heap->sentinel->class_index == class_index) heap->sentinel = NULL;
   set_counts_frees(heap->current[class_index], counted);
@@ -87,6 +109,11 @@ static void set_class_counts_frees(struct lm_heap *heap, size_t class_index, boo
     set_counts_frees(span, counted);
 }
 
+void lm_bin_count_frees(struct lm_heap *heap, size_t class_index) {
+  if (heap->counts_frees[class_index] || heap->span_counts[class_index] == 0) return;
+  set_class_counts_frees(heap, class_index, true);
+}
+
 static size_t slices_of(const struct lm_heap *heap, size_t class_index) {
   return heap->span_counts[class_index] * lm_classes[class_index].slice_count;
 }
@@ -94,7 +121,7 @@ static size_t slices_of(const struct lm_heap *heap, size_t class_index) {
 /* A class is counted until few slices are left, and no reason for it. */
 static void stop_counting(struct lm_heap *heap, size_t class_index) {
   if (heap->counts_frees[class_index] && slices_of(heap, class_index) <= LM_UNCOUNTED_SLICES &&
-      !heap->watch.counts_all_frees)
+      !heap->watch.counts_all_frees && !lm_bins_are_many())
     set_class_counts_frees(heap, class_index, false);
 }
 
@@ -109,7 +136,8 @@ static void stop_counting(struct lm_heap *heap, size_t class_index) {
 /* The class's bin and reserve are empty, and malloc asks for its blocks: it may have guests. Who
  * only frees never gets here, and sends all blocks home. */
 static void admit_guests(struct lm_heap *heap, size_t class_index) {
-  heap->parts_since_refill = heap->bins_since_refill = 0;
+  heap->parts_since_refill = 0;
+  heap->bytes_since_refill = 0;
   if (class_index >= FIRST_GUEST_CLASS) heap->guests_left[class_index] = LM_GUESTS_PER_REFILL + 1;
 }
 
@@ -124,7 +152,8 @@ static void add_span(struct lm_heap *heap, struct lm_span *span) {
   if (LM_UNLIKELY(slices_before < HUGE_MIN_SLICES && heap->slice_count >= HUGE_MIN_SLICES))
     lm_pool_accept_huge(heap->pool);
   lm_learning_note_used(&heap->spares.learning, heap->slice_count);
-  bool counts = slices_of(heap, class_index) > LM_UNCOUNTED_SLICES || heap->watch.counts_all_frees;
+  bool counts = slices_of(heap, class_index) > LM_UNCOUNTED_SLICES ||
+                heap->watch.counts_all_frees || lm_bins_are_many();
   if (counts && !heap->counts_frees[class_index]) set_class_counts_frees(heap, class_index, true);
   uint32_t counted = heap->counts_frees[class_index] ? LM_TAG_COUNTS_FREES : 0;
   lm_span_set_tag(span, heap->tag | counted | (uint32_t)class_index);
@@ -153,12 +182,13 @@ void lm_bin_start_draining(struct lm_heap *heap, size_t class_index) {
 /* Faster than other bins are put back, since all may be freed before long. */
 void lm_heap_drain_all(struct lm_heap *heap) {
   if (heap->visits.underway) return;
-  bool exceeded = lm_budget_exceeded();
+  bool all = lm_bins_are_many() || lm_budget_exceeded();
   heap->fallen_count = 0;
   for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
-    if ((heap->counts_frees[i] && !exceeded) || heap->span_counts[i] == 0) continue;
-    if (!heap->counts_frees[i]) set_class_counts_frees(heap, i, true);
+    if ((heap->counts_frees[i] && !all) || heap->span_counts[i] == 0) continue;
+    lm_bin_count_frees(heap, i);
     heap->frees_left[i] = NO_FREES_LEFT;
+    heap->room_steps[i] = 0;
     lm_bin_start_draining(heap, i);
   }
   heap->drains_fast = heap->drains;
@@ -450,9 +480,10 @@ static size_t find_lender(const struct lm_heap *heap, size_t class_index, size_t
 /* A block of the class's reserve, which becomes the bin. While blocks of the class are being freed
  * in bulk, there is still no room. */
 static void *take_reserve(struct lm_heap *heap, size_t class_index) {
+  heap->bytes_since_refill = 0;
   lm_bin_load_reserve(heap, class_index);
   int16_t *left = &heap->frees_left[class_index];
-  if (*left >= 0) *left = frees_of_bin(heap, class_index);
+  if (*left >= 0) *left = open_room(heap, class_index);
   return lm_heap_pop(heap, class_index);
 }
 
@@ -495,7 +526,8 @@ static void *take_slow(struct lm_heap *heap, size_t class_index, bool *zero) {
   *zero = false;
   lm_inspect_empty_bin(heap, class_index);
   if (heap->reserves[class_index] != NULL) return take_reserve(heap, class_index);
-  heap->frees_left[class_index] = frees_of_bin(heap, class_index);
+  heap->frees_left[class_index] = open_room(heap, class_index);
+  lm_watch_bin(heap);
   if (LM_UNLIKELY(heap->fallen_count != 0)) { /* it may only have looked like a fall */
     heap->fallen_count = 0;
     lm_budget_tick(heap);
@@ -646,9 +678,22 @@ LM_NOINLINE void lm_bins_drain(struct lm_heap *heap, size_t most) {
 
 /* ---- Frees beyond the bin's room ---- */
 
-/* When so many bins have been freed into in bulk since malloc last found one empty, and the heaps'
- * budget is spent, the thread may be about to sleep. */
-#define BINS_OF_BULK 4
+/* When bins have taken such a part of the heap's share since malloc last found one empty, its
+ * thread may be about to sleep. The second holds once the heaps' budget is spent. */
+#define BULK_FRACTION 4
+#define BULK_FRACTION_SPENT 16
+
+/* A bin has no more room, or takes some more frees: the heap falls if that is much. */
+static void note_bulk(struct lm_heap *heap, size_t class_index) {
+  size_t share = LM_OPTION(heap_cache_bytes) / lm_max(lm_load_relaxed(&lm_pool_thread_count), 1);
+  int16_t frees = heap->frees_left[class_index];
+  if (frees < 0) return;
+  heap->bytes_since_refill += (size_t)frees * lm_classes[class_index].block_bytes;
+  if (heap->bytes_since_refill < share / BULK_FRACTION_SPENT) return;
+  if (heap->bytes_since_refill < share / BULK_FRACTION && !lm_budget_exceeded()) return;
+  heap->bytes_since_refill = 0;
+  heap_falls(heap);
+}
 
 /* Frees a block when the bin has taken as many as it had room for. What is in the bin becomes its
  * reserve. If there is one already, malloc has not needed it while the bin took the last ones:
@@ -656,18 +701,21 @@ LM_NOINLINE void lm_bins_drain(struct lm_heap *heap, size_t most) {
  * spans, and so do those that follow, until malloc has found the bin and the reserve empty. */
 static LM_NOINLINE void free_when_full(struct lm_heap *heap, size_t class_index,
                                        struct lm_block *block) {
-  if (heap->reserves[class_index] == NULL) {
+  if (open_further(heap, class_index)) {
+    heap->frees_left[class_index]--;
+    lm_heap_push(heap, class_index, block);
+  } else if (heap->reserves[class_index] == NULL) {
     lm_bin_store_reserve(heap, class_index);
-    heap->frees_left[class_index] = (int16_t)(frees_of_bin(heap, class_index) - 1);
+    heap->frees_left[class_index] = (int16_t)(open_room(heap, class_index) - 1);
     lm_heap_push(heap, class_index, block);
   } else {
     heap->frees_left[class_index] = NO_FREES_LEFT;
+    heap->room_steps[class_index] = 0;
     lm_bin_start_draining(heap, class_index);
     give_to_span(heap, class_index, block);
-    heap->bins_since_refill++;
-    if (heap->bins_since_refill >= BINS_OF_BULK && lm_budget_exceeded()) lm_heap_drain_all(heap);
   }
-  lm_watch_full_bin(heap);
+  note_bulk(heap, class_index);
+  lm_watch_bin(heap);
 }
 
 /* Leaves the heap, which a free alone has entered, or others around it. */
@@ -685,7 +733,9 @@ static LM_NOINLINE void free_and_leave_when_full(struct lm_heap *heap, size_t cl
 /* What follows a free now and then; the heap is left. Apart, so that the free itself saves no
  * registers. */
 static LM_NOINLINE void free_and_go_on(struct lm_heap *heap, bool ended, bool alone) {
+  size_t drained_class = heap->drained_class;
   if (heap->drains) lm_bins_drain(heap, heap->drains_fast ? LM_DRAINED_FAST : LM_DRAINED_BY_CALL);
+  if (drained_class != heap->drained_class) lm_watch_bin(heap);
   /* A thread that only frees must see the clock, too. */
   if (ended) lm_heap_tick_after_work(heap);
   leave(heap, alone);

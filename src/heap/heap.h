@@ -129,6 +129,9 @@ struct lm_visits {
 };
 #define LM_VISITS_OF_PARKED 128
 
+/* A bin's room is opened in so many doublings (heap.c). */
+#define LM_ROOM_STEPS 4
+
 #if LM_HARDENED_FREES
 /* Blocks that the thread has freed last, and others are freed instead of; api/hardened.c */
 #define LM_HELD_COUNT 64
@@ -157,6 +160,8 @@ struct lm_heap {
   struct lm_span *current[LM_CLASS_COUNT]; /* NULL if there is none */
   uint32_t span_counts[LM_CLASS_COUNT];    /* of all the heap's spans */
   bool counts_frees[LM_CLASS_COUNT];       /* of the class's blocks */
+  /* How often the bin's room has been doubled; LM_ROOM_STEPS: it is all that it can be. */
+  uint8_t room_steps[LM_CLASS_COUNT];
   /* Blocks of larger classes that requests of this one got since it last had a span. */
   uint8_t borrowed_counts[LM_CLASS_COUNT];
   /* One more than the guests that the bin still takes; 0: it takes none and has none. Small blocks
@@ -185,7 +190,7 @@ struct lm_heap {
   /* Blocks of other heaps, and those that others send; remote.h. */
   uint32_t early_growths;      /* while messages waited, since the inbox was last found empty */
   uint32_t parts_since_refill; /* parts of the chains sent since malloc last found a bin empty */
-  uint32_t bins_since_refill;  /* and bins that are freed into in bulk */
+  size_t bytes_since_refill;   /* and about what bins have taken meanwhile, of counted frees */
   size_t chained_weight;       /* about what is in chains and parcels; 0: nothing */
   size_t flush_part;           /* the chains that are sent next */
   /* Taken out of the inbox and not put back yet, newest first; and by visits, which leave those of

@@ -134,6 +134,8 @@ size_t lm_heap_validate(const struct lm_heap *heap) {
     if (spans * lm_classes[i].slice_count > LM_UNCOUNTED_SLICES) lm_must(heap->counts_frees[i]);
     used -= validate_bin(heap, i, heap->bins[i]);
     validate_sum(heap, i);
+    lm_must(heap->room_steps[i] <= LM_ROOM_STEPS);
+    lm_must(heap->frees_left[i] <= (int)lm_classes[i].bin_frees);
     if (heap->reserves[i] != NULL) used -= validate_bin(heap, i, heap->reserves[i]);
   }
   lm_must(slices == heap->slice_count);

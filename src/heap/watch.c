@@ -116,7 +116,7 @@ void lm_watch_large(struct lm_heap *heap) {
   lm_heap_leave(heap);
 }
 
-void lm_watch_full_bin(struct lm_heap *heap) {
+void lm_watch_bin(struct lm_heap *heap) {
   if (heap->watch.counts_all_frees) look_at_clock(heap);
 }
 

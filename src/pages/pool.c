@@ -11,7 +11,7 @@
 
 struct lm_pool lm_pools[LM_POOL_MAX];
 unsigned lm_pool_count = 1;
-_Atomic(size_t) lm_pool_thread_count;
+LM_CACHE_ALIGNED _Atomic(size_t) lm_pool_thread_count; /* away from what is written often */
 _Atomic(struct lm_pool *) lm_own_pools;
 
 void lm_pool_start(void) {

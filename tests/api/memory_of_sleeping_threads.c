@@ -1,6 +1,8 @@
 // builds: fast linked
 /* Threads that have taken and freed megabytes again and again, and then sleep, keep little of it
  * all together, though nobody makes a call; and next to nothing once another thread does. */
+#include <stdbool.h>
+
 #include "children.h"
 #include "threads.h"
 
@@ -8,11 +10,27 @@ enum { ROUNDS = 4, COUNT = 100000, ATTEMPTS = 3 };
 
 struct use {
   size_t thread_count, bytes, least, largest;
+  bool replaces; /* blocks at random, so that they are freed in no order */
 };
 struct sleepers {
   const struct use *use;
   pthread_barrier_t barrier;
 };
+
+static void *take(const struct use *use, uint64_t *random, size_t *size) {
+  *size = use->least + random_next(random) % (use->largest - use->least + 1);
+  void *block = opaque(malloc(*size));
+  touch(block, *size);
+  return block;
+}
+
+static void replace(const struct use *use, uint64_t *random, void **blocks, size_t count) {
+  for (size_t i = 0, size; i < 4 * count; i++) {
+    size_t index = random_next(random) % count;
+    free(blocks[index]);
+    blocks[index] = take(use, random, &size);
+  }
+}
 
 static void *take_free_and_sleep(void *argument) {
   struct sleepers *sleepers = argument;
@@ -21,11 +39,9 @@ static void *take_free_and_sleep(void *argument) {
   void **blocks = malloc(COUNT * sizeof *blocks);
   for (int round = 0; round < ROUNDS; round++) {
     size_t count = 0;
-    for (size_t taken = 0; taken < use->bytes && count < COUNT; count++) {
-      size_t size = use->least + random_next(&random) % (use->largest - use->least + 1);
-      touch(blocks[count] = opaque(malloc(size)), size);
-      taken += size;
-    }
+    for (size_t taken = 0, size; taken < use->bytes && count < COUNT; taken += size)
+      blocks[count++] = take(use, &random, &size);
+    if (use->replaces) replace(use, &random, blocks, count);
     for (size_t i = 0; i < count; i++) free(blocks[i]);
   }
   free(blocks);
@@ -42,16 +58,19 @@ static void call_now_and_then(void) {
 }
 
 #define THREAD_BYTES (64 * 1024) /* its stack, and its heap's record */
-/* Of 768 MiB and more: what has been freed so lately that it might be taken again at once, and what
+/* Of 400 MiB and more: what has been freed so lately that it might be taken again at once, and what
  * heaps may keep. 15 to 70 MiB where nothing else runs, and 4 to 16 after calls. */
 #define SLEEPING_BYTES (160 * MIB)
 #define CALLED_BYTES (40 * MIB)
 
-static const struct use uses[] = {{48, 16 * MIB, 16, 1000},
-                            {48, 16 * MIB, 16, 200000},
-                            {48, 16 * MIB, 300000, 2000000},
-                            {200, 8 * MIB, 1000, 60000},
-                            {200, 8 * MIB, 16, 1000}};
+static const struct use uses[] = {{48, 16 * MIB, 16, 1000, false},
+                                  {48, 16 * MIB, 16, 200000, false},
+                                  {48, 16 * MIB, 300000, 2000000, false},
+                                  {200, 8 * MIB, 1000, 60000, false},
+                                  {200, 8 * MIB, 16, 1000, false},
+                                  /* so little of each class that bins could keep all of it */
+                                  {200, 2 * MIB, 16, 1000, true},
+                                  {200, 2 * MIB, 1000, 16000, true}};
 
 /* What is resident without what such threads keep, who have gone to sleep. */
 static size_t let_sleep(const struct use *use) {

@@ -261,6 +261,81 @@ static void however_many_are_freed_into_their_spans_the_room_stays_used_up(void)
   CHECK_THAT(heap->frees_left[CLASS], <, -1);
 }
 
+/* ---- Among many threads ---- */
+
+enum { THREADS = 100 }; /* beside the one that there may be */
+
+static void begin_among_many(void) {
+  begin();
+  lm_pool_thread_count += THREADS;
+}
+
+static void among_many_threads_all_classes_are_counted(void) {
+  begin_among_many();
+  take_blocks(0, 1);
+  CHECK(heap->counts_frees[CLASS]);
+  take_blocks(1, BLOCKS);
+  CHECK(heap->counts_frees[CLASS]);
+  lm_pool_thread_count -= THREADS;
+  take_blocks(BLOCKS, 2 * BLOCKS);
+  CHECK(!heap->counts_frees[CLASS]);
+}
+
+static void there_a_bin_opens_its_room_in_steps(void) {
+  begin_among_many();
+  take_blocks(0, 2 * BLOCKS);
+  size_t room = lm_classes[CLASS].bin_frees, first = room >> LM_ROOM_STEPS;
+  CHECK_EQ(heap->frees_left[CLASS], first);
+  give_blocks(0, first);
+  CHECK_EQ(heap->frees_left[CLASS], 0);
+  give_blocks(first, first + 1);
+  CHECK_EQ(heap->frees_left[CLASS], first - 1);
+  give_blocks(first + 1, room);
+  CHECK_EQ(heap->frees_left[CLASS], 0);
+  CHECK_EQ(heap->reserves[CLASS], NULL);
+  CHECK_EQ(list_length(heap->bins[CLASS]), room);
+  give_blocks(room, room + 1);
+  CHECK_EQ(list_length(heap->reserves[CLASS]), room);
+  lm_heap_validate(heap);
+  lm_pool_thread_count -= THREADS;
+}
+
+static void and_begins_one_step_below_what_malloc_has_needed(void) {
+  begin_among_many();
+  take_blocks(0, 2 * BLOCKS);
+  size_t first = lm_classes[CLASS].bin_frees >> LM_ROOM_STEPS;
+  give_blocks(0, 4 * first); /* in three steps */
+  take_blocks(0, 4 * first + 1);
+  CHECK_EQ(heap->frees_left[CLASS], 2 * first);
+  lm_pool_thread_count -= THREADS;
+}
+
+/* Bytes in bins and reserves. */
+static size_t bytes_in_bins(void) {
+  size_t bytes = 0;
+  for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
+    size_t count = list_length(heap->bins[i]);
+    if (heap->reserves[i] != NULL) count += list_length(heap->reserves[i]);
+    bytes += count * lm_classes[i].block_bytes;
+  }
+  return bytes;
+}
+
+static void there_what_is_freed_in_bulk_stays_in_bins_up_to_the_heaps_share_only(void) {
+  begin_among_many();
+  enum { CLASSES = 40, IN_CLASS = 64 };
+  size_t share = LM_OPTION(heap_cache_bytes) / lm_pool_thread_count, taken = 0;
+  for (size_t i = 0; i < CLASSES * IN_CLASS; i++) {
+    blocks[i] = heap_take(heap, CLASS + i % CLASSES);
+    taken += lm_classes[CLASS + i % CLASSES].block_bytes;
+  }
+  CHECK_THAT(taken, >, share);
+  give_blocks(0, CLASSES * IN_CLASS);
+  CHECK_THAT(bytes_in_bins(), <, share / BULK_FRACTION);
+  lm_heap_validate(heap);
+  lm_pool_thread_count -= THREADS;
+}
+
 /* ---- The sentinel ---- */
 
 enum { SEVERAL = 3 }; /* classes of three and a half spans each */
@@ -731,6 +806,10 @@ int main(void) {
   RUN(what_is_freed_beyond_the_reserve_goes_into_the_spans_and_the_bin_follows);
   RUN(frees_go_into_the_spans_until_malloc_has_found_bin_and_reserve_empty);
   RUN(however_many_are_freed_into_their_spans_the_room_stays_used_up);
+  RUN(among_many_threads_all_classes_are_counted);
+  RUN(there_a_bin_opens_its_room_in_steps);
+  RUN(and_begins_one_step_below_what_malloc_has_needed);
+  RUN(there_what_is_freed_in_bulk_stays_in_bins_up_to_the_heaps_share_only);
   RUN(a_heap_of_more_than_eight_slices_has_a_sentinel);
   RUN(what_is_freed_altogether_leaves_no_span_in_whatever_order);
   RUN(when_most_spans_are_gone_all_classes_are_counted);
