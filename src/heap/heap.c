@@ -17,7 +17,8 @@
 
 struct lm_heap lm_empty_heap = {
     .bins = {[0 ... LM_BIN_COUNT - 1] = LM_NO_BLOCK},
-    .tag = LM_TAG_NO_HEAP, .free_tag = LM_TAG_NO_HEAP, .pool = &lm_pools[0]};
+    .tag = LM_TAG_NO_HEAP, .free_tag = LM_TAG_NO_HEAP, .pool = &lm_pools[0],
+    .visits = {.entered = 1}}; /* nobody enters it alone */
 
 _Static_assert(offsetof(struct lm_heap, middle) + offsetof(struct lm_middle, cached) <=
                    LM_META_PAGE_BYTES,
@@ -679,18 +680,24 @@ LM_NOINLINE void lm_bins_drain(struct lm_heap *heap, size_t most) {
 /* ---- Frees beyond the bin's room ---- */
 
 /* When bins have taken such a part of the heap's share since malloc last found one empty, its
- * thread may be about to sleep. The second holds once the heaps' budget is spent. */
+ * thread may be about to sleep. The second holds if the heaps' budget is spent then. Each takes so
+ * much in any case: with less, a thread that takes as much as it frees would fall now and then. */
 #define BULK_FRACTION 4
-#define BULK_FRACTION_SPENT 16
+#define BULK_FRACTION_SPENT 8
+#define SHARE_MIN_BYTES LM_MIB
 
 /* A bin has no more room, or takes some more frees: the heap falls if that is much. */
 static void note_bulk(struct lm_heap *heap, size_t class_index) {
-  size_t share = LM_OPTION(heap_cache_bytes) / lm_max(lm_load_relaxed(&lm_pool_thread_count), 1);
-  int16_t frees = heap->frees_left[class_index];
-  if (frees < 0) return;
-  heap->bytes_since_refill += (size_t)frees * lm_classes[class_index].block_bytes;
-  if (heap->bytes_since_refill < share / BULK_FRACTION_SPENT) return;
-  if (heap->bytes_since_refill < share / BULK_FRACTION && !lm_budget_exceeded()) return;
+  size_t thread_count = lm_max(lm_load_relaxed(&lm_pool_thread_count), 1);
+  size_t share = lm_max(LM_OPTION(heap_cache_bytes) / thread_count, SHARE_MIN_BYTES);
+  size_t limit = share / BULK_FRACTION_SPENT, before = heap->bytes_since_refill;
+  if (heap->frees_left[class_index] < 0) return;
+  size_t frees = (size_t)heap->frees_left[class_index];
+  heap->bytes_since_refill += frees * lm_classes[class_index].block_bytes;
+  if (heap->bytes_since_refill < limit) return;
+  /* The budget is read once, since others write to it. */
+  bool spent = before < limit && lm_budget_exceeded();
+  if (!spent && heap->bytes_since_refill < share / BULK_FRACTION) return;
   heap->bytes_since_refill = 0;
   heap_falls(heap);
 }

@@ -4,7 +4,6 @@
 #include "heap/middle.h"
 #include "heap/orphan.h"
 #include "heap/span.h"
-#include "heap/visit.h"
 #include "os/panic.h"
 
 /* ---- Messages ---- */
@@ -126,6 +125,10 @@ static bool wants_orphan(const struct lm_heap *heap, size_t class_index) {
 /* Blocks of an orphan go to the orphan, or with it to the heap that frees them. */
 static void deliver_to_orphan(struct lm_heap *heap, struct lm_message *message) {
   struct lm_span *span = lm_span_of(message);
+  if (heap->visits.underway) { /* of a thread that sleeps */
+    deliver(message);
+    return;
+  }
   lm_heap_enter(heap);
   if (wants_orphan(heap, span->class_index) && lm_orphan_adopt_span(heap, span)) {
     if (span->class_index == LM_CLASS_MIDDLE) heap->middle.takes = false;
@@ -225,6 +228,11 @@ LM_NOINLINE void lm_remote_flush_part(struct lm_heap *heap) {
   lm_heap_tick_after_work(heap); /* a thread that only frees must see the clock too */
 }
 
+LM_NOINLINE void lm_remote_flush_part_and_leave(struct lm_heap *heap) {
+  lm_remote_flush_part(heap);
+  lm_heap_leave_at_last(heap);
+}
+
 void lm_remote_flush(struct lm_heap *heap) {
   if (heap->chained_weight == 0) return;
   heap->chained_weight = 0;
@@ -258,9 +266,11 @@ void lm_remote_free(struct lm_heap *heap, struct lm_block *block, size_t class_i
   size_t weight = weight_of(block, class_index);
   uintptr_t slice = lm_chain_slice_of(block);
   struct lm_chain *chain = lm_chain_for(heap, slice);
+  lm_heap_enter(heap);
   if (chain->slice != slice)
     begin_chain(heap, chain, block, class_index == LM_CLASS_MIDDLE ? 0 : weight);
-  lm_chain_push(heap, chain, block, weight);
+  if (lm_chain_push(heap, chain, block, weight)) lm_remote_flush_part(heap);
+  lm_heap_leave(heap);
 }
 
 void lm_remote_free_now(struct lm_block *block) {
@@ -271,9 +281,6 @@ void lm_remote_free_now(struct lm_block *block) {
 }
 
 /* ---- The owner ---- */
-
-/* Each costs a cache miss or two. */
-#define MESSAGES_PER_CALL 8
 
 /* What the next turn reads first: lines that other threads have written to. */
 LM_INLINE void prefetch_message(struct lm_message *message) {
@@ -322,7 +329,11 @@ void lm_remote_collect(struct lm_heap *heap) {
 }
 
 bool lm_remote_collect_some(struct lm_heap *heap) {
-  return take_messages(heap, MESSAGES_PER_CALL);
+  return take_messages(heap, LM_MESSAGES_PER_CALL);
+}
+
+bool lm_remote_collect_more(struct lm_heap *heap, size_t most) {
+  return take_messages(heap, most);
 }
 
 bool lm_remote_visit(struct lm_heap *heap, size_t most) {

@@ -13,6 +13,7 @@
 #define LM_HEAP_REMOTE_H
 
 #include "heap/heap.h"
+#include "heap/visit.h"
 
 /* A block up to 1 KiB weighs its bytes, a larger one a quarter of them, but 1 KiB at least; an
  * orphan's block as much as four parts of the chains, at least. */
@@ -49,24 +50,32 @@ LM_INLINE struct lm_chain *lm_chain_for(struct lm_heap *heap, uintptr_t slice) {
   return &heap->chains[(slice >> LM_SLICE_SHIFT) % LM_CHAIN_COUNT];
 }
 
-LM_INLINE void lm_chain_push(struct lm_heap *heap, struct lm_chain *chain, struct lm_block *block,
+/* Returns whether so much is collected that a part is to be sent. */
+LM_INLINE bool lm_chain_push(struct lm_heap *heap, struct lm_chain *chain, struct lm_block *block,
                              size_t weight) {
   lm_block_link(block, chain->newest);
   chain->newest = block;
   chain->count++;
   heap->chained_weight += weight;
-  if (LM_UNLIKELY(heap->chained_weight >= LM_REMOTE_BATCH_WEIGHT)) lm_remote_flush_part(heap);
+  return LM_UNLIKELY(heap->chained_weight >= LM_REMOTE_BATCH_WEIGHT);
 }
 
+/* The same for a heap that a free alone has entered, and which is left. */
+void lm_remote_flush_part_and_leave(struct lm_heap *heap);
+
 /* Frees a block for whose slice there is a chain of blocks of one size; false, with nothing done,
- * if there is none. While a chain has blocks their span cannot end, so that nothing else has to be
- * known of an address in its slice. */
+ * if there is none, or if the heap has been entered, is parked, or is the empty one. While a chain
+ * has blocks their span cannot end, so that nothing else has to be known of an address in its
+ * slice. */
 LM_INLINE bool lm_remote_join(struct lm_heap *heap, void *address) {
   uintptr_t slice = lm_chain_slice_of(address);
   struct lm_chain *chain = lm_chain_for(heap, slice);
-  if (chain->slice != slice || chain->weight == 0) return false;
-  lm_chain_push(heap, chain, address, chain->weight);
-  return true;
+  if (LM_UNLIKELY(!lm_heap_enter_alone(heap))) return false;
+  bool joins = chain->slice == slice && chain->weight != 0;
+  if (LM_LIKELY(joins) && lm_chain_push(heap, chain, address, chain->weight))
+    lm_remote_flush_part_and_leave(heap);
+  else lm_heap_leave_at_last(heap);
+  return joins;
 }
 
 /* Frees a block of a span that is not the heap's own and has the class. */
@@ -88,7 +97,10 @@ LM_INLINE bool lm_remote_waits(const struct lm_heap *heap) {
 }
 
 /* Takes a part of it, so that no call pays for all. False if there was nothing to take. */
+#define LM_MESSAGES_PER_CALL 8 /* each costs a cache miss or two */
 bool lm_remote_collect_some(struct lm_heap *heap);
+/* The same, up to so many messages. */
+bool lm_remote_collect_more(struct lm_heap *heap, size_t most);
 
 /* Takes up to `most` in a visit of the heap (visit.h), which leaves those of chunks to its thread.
  * Returns whether there are more. */

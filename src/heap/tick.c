@@ -112,6 +112,7 @@ static LM_NOINLINE void tick_slow(struct lm_heap *heap, uint64_t now_ms) {
 /* How much one tick may do, so that no single call pays for all. */
 struct effort {
   size_t class_count;   /* looked through */
+  size_t message_count; /* taken out of the inbox */
   size_t drained_count; /* blocks put back into their spans */
   size_t spare_count;   /* spans given back */
   size_t kept_count;    /* heaps of ended threads */
@@ -120,7 +121,8 @@ struct effort {
 };
 #define TRIM_CLASSES_PER_TICK 32
 #define SPARES_PER_TICK 8
-/* Some 40 nanoseconds for each block, and 1 microsecond for each span. */
+/* Some 200 nanoseconds for each message, 40 for each block, and 1 microsecond for each span. */
+#define MESSAGES_PER_REST_MS 8
 #define DRAINED_PER_REST_MS 128
 #define SPARES_PER_REST_MS 2
 /* A kept heap takes some 40 microseconds, and a purge 70 for each MiB: no more of these after a
@@ -155,7 +157,7 @@ static void tick_and_drain(struct lm_heap *heap, const struct effort *effort) {
   if (now_ms - heap->tick_ms >= lm_heap_tick_interval_ms() || rises) tick_slow(heap, now_ms);
   for (size_t i = 0; i < effort->class_count && heap->trim_class < LM_CLASS_COUNT; i++)
     trim_class(heap, heap->trim_class++);
-  if (lm_remote_waits(heap)) lm_remote_collect_some(heap);
+  if (lm_remote_waits(heap)) lm_remote_collect_more(heap, effort->message_count);
   if (heap->drains) lm_bins_drain(heap, effort->drained_count);
   lm_spares_give_surplus(heap, effort->spare_count);
   if (heap->ends_kept || heap->turns_pools || heap->visits_others) go_on(heap, now_ms, effort);
@@ -169,8 +171,8 @@ static void tick_and_drain(struct lm_heap *heap, const struct effort *effort) {
 }
 
 #define EFFORT(drained_count, lets_watch) \
-  {TRIM_CLASSES_PER_TICK, drained_count, SPARES_PER_TICK, KEPT_PER_TICK, LM_POOL_TICK_BYTES, \
-   lets_watch}
+  {TRIM_CLASSES_PER_TICK, LM_MESSAGES_PER_CALL, drained_count, SPARES_PER_TICK, KEPT_PER_TICK, \
+   LM_POOL_TICK_BYTES, lets_watch}
 
 void lm_heap_tick(struct lm_heap *heap) {
   static const struct effort effort = EFFORT(LM_DRAINED_FAST, true);
@@ -189,8 +191,9 @@ void lm_heap_tick_often(struct lm_heap *heap) {
 
 void lm_heap_tick_at_rest(struct lm_heap *heap, uint64_t rest_ms) {
   size_t ms = (size_t)lm_min(rest_ms, REST_MS_MAX);
-  const struct effort effort = {LM_CLASS_COUNT, ms * DRAINED_PER_REST_MS, ms * SPARES_PER_REST_MS,
-                                KEPT_PER_TICK, LM_POOL_TICK_BYTES, true};
+  const struct effort effort = {
+      LM_CLASS_COUNT, ms * MESSAGES_PER_REST_MS, ms * DRAINED_PER_REST_MS, ms * SPARES_PER_REST_MS,
+      KEPT_PER_TICK, LM_POOL_TICK_BYTES, true};
   tick_and_drain(heap, &effort);
 }
 
@@ -213,6 +216,7 @@ bool lm_heap_visit(struct lm_heap *heap, uint64_t now_ms) {
   uint64_t elapsed_ms = now_ms - lm_max(heap->visits.visited_ms, heap->tick_ms);
   bool begins = elapsed_ms >= lm_heap_tick_interval_ms();
   if (begins) begin_visit(heap, now_ms);
+  lm_remote_flush(heap);
   bool more = lm_remote_visit(heap, MESSAGES_PER_VISIT);
   lm_spares_give_surplus(heap, SPARES_PER_TICK);
   bool holes = lm_holes_tick_heap(heap, begins ? elapsed_ms : 0);
@@ -222,6 +226,7 @@ bool lm_heap_visit(struct lm_heap *heap, uint64_t now_ms) {
 
 bool lm_heap_visit_to_trim(struct lm_heap *heap, uint64_t unused) {
   (void)unused;
+  lm_remote_flush(heap);
   while (lm_remote_visit(heap, SIZE_MAX)) {}
   for (size_t i = 1; i < LM_CLASS_COUNT; i++) trim_current(heap, i);
   lm_spares_trim(heap);

@@ -12,9 +12,9 @@
 
 /* From this on a block that cannot grow in place may move by page tables and not by copying. */
 #define MOVE_MIN_BYTES (512 * LM_KIB)
-/* A block that has to move as it grows, to this or more, becomes a mapping, which grows by page
- * tables alone. */
-#define MAPPING_MIN_BYTES (4 * LM_MIB)
+/* A block that has to move as it grows, to this or more, becomes a mapping, where that grows by
+ * page tables alone; and a fresh one may have a mapping that was kept. */
+#define MAPPING_MIN_BYTES (LM_OS_GROWS_MAPPINGS ? 4 * LM_MIB : LM_LARGE_MAX_BYTES + 1)
 
 /* Whether a mapping is better for a block than a place in a region, if there is one or the block
  * grows. Up to 32 MiB not if the pool has pages for it: those of a mapping are all fresh, and cost

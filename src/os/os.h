@@ -85,8 +85,16 @@ void lm_os_unmap_explicit(void *address, size_t size);
  * system does not end, at its limit of mappings, is purged, and ended with a later call. */
 void lm_os_release(void *address, size_t size);
 
-/* Changes the size of a mapping of lm_os_map, moving it if need be; contents move with it. */
+/* Changes the size of a mapping of lm_os_map or lm_os_move_out, moving it if need be; contents move
+ * with it. */
 int lm_os_remap(void *address, size_t size, size_t new_size, void **result);
+
+/* Whether lm_os_remap mostly makes a mapping longer without copying it. */
+#if defined(__linux__) || defined(_WIN32)
+#define LM_OS_GROWS_MAPPINGS 1
+#else
+#define LM_OS_GROWS_MAPPINGS 0
+#endif
 
 /* Moves the pages of a part of a reservation into a mapping of their own of `new_size` bytes, which
  * are not fewer; the part stays mapped and reads as zero. lm_os_remap resizes the mapping. Neither

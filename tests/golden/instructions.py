@@ -142,12 +142,12 @@ int main(int count, char **arguments) {
 
 # What is counted, the program, and how many instructions per turn are permitted.
 PATTERNS = [
-    ("malloc and a free by another thread", REMOTE_LOOP, 75),
-    ("a block exchanged", EXCHANGING_LOOP % dict(places=20000, least=16, range=985), 80),
+    ("malloc and a free by another thread", REMOTE_LOOP, 85),
+    ("a block exchanged", EXCHANGING_LOOP % dict(places=20000, least=16, range=985), 84),
     ("a larger one", EXCHANGING_LOOP % dict(places=1000, least=1000, range=15000), 153),
     ("a middle block replaced", REPLACING_LOOP % dict(live=200, least=10000, range=240000), 192),
     ("a large block replaced", REPLACING_LOOP % dict(live=30, least=300000, range=2700000), 2470),
-    ("one of the same length replaced", REPLACING_LOOP % dict(live=30, least=1000000, range=1), 455),
+    ("one of the same length replaced", REPLACING_LOOP % dict(live=30, least=1000000, range=1), 462),
     ("a block of a batch", BATCHES_LOOP, 83),
 ]
 

@@ -402,8 +402,8 @@ static void a_refill_takes_no_more_messages_than_it_must(void) {
   CHECK_EQ(sent, SPANS);
   heap_take(owner, LARGE_CLASS);
   CHECK_EQ(inbox_length(owner), 0);
-  CHECK_EQ(received_length(owner), sent - MESSAGES_PER_CALL);
-  CHECK_EQ(lm_heap_validate(owner), SPANS * SPAN_BLOCKS - MESSAGES_PER_CALL + 1);
+  CHECK_EQ(received_length(owner), sent - LM_MESSAGES_PER_CALL);
+  CHECK_EQ(lm_heap_validate(owner), SPANS * SPAN_BLOCKS - LM_MESSAGES_PER_CALL + 1);
   lm_remote_collect(owner);
   CHECK_EQ(received_length(owner), 0);
   CHECK_EQ(lm_heap_validate(owner), SPANS * (SPAN_BLOCKS - 1) + 1);
@@ -424,11 +424,11 @@ static void each_time_that_a_heap_grows_it_looks_through_more_messages(void) {
   send_from_each_span(1);
   heap_take(owner, OTHER_CLASS);
   CHECK_EQ(owner->early_growths, 1);
-  size_t left = SPANS - PARTS_PER_REFILL * MESSAGES_PER_CALL;
+  size_t left = SPANS - PARTS_PER_REFILL * LM_MESSAGES_PER_CALL;
   CHECK_EQ(received_length(owner), left);
   heap_take(owner, OTHER_CLASS);
   CHECK_EQ(owner->early_growths, 2);
-  left -= (1 + PARTS_PER_REFILL + 1) * MESSAGES_PER_CALL; /* one before all else */
+  left -= (1 + PARTS_PER_REFILL + 1) * LM_MESSAGES_PER_CALL; /* one before all else */
   CHECK_EQ(received_length(owner), left);
   heap_take(owner, OTHER_CLASS);
   CHECK_EQ(owner->early_growths, 0);

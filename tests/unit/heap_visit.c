@@ -135,6 +135,37 @@ static void messages_to_a_sleeping_thread_are_taken(void) {
   join_thread(thread);
 }
 
+enum { COLLECTED = 100 }; /* of a kilobyte, fewer than are sent without a visit */
+static struct lm_block *others[COLLECTED];
+
+static void *free_others_and_sleep(void *unused) {
+  sleeper = LM_THREAD(lm_this_heap);
+  lm_raw_free(lm_raw_malloc(1));
+  sleeper = LM_THREAD(lm_this_heap);
+  for (size_t i = 0; i < COLLECTED; i++) lm_raw_free(others[i]);
+  CHECK_THAT(sleeper->chained_weight, >=, COLLECTED * BYTES);
+  sleep_until_turn(2);
+  CHECK_EQ(sleeper->chained_weight, 0);
+  lm_raw_free(lm_raw_malloc(BYTES));
+  return unused;
+}
+
+static void what_a_sleeping_thread_has_freed_of_others_is_sent(void) {
+  if (!lm_os_order_all()) return;
+  struct lm_heap *mine = lm_heap_begin();
+  for (size_t i = 0; i < COLLECTED; i++)
+    others[i] = heap_take(mine, lm_sizeclass_of(BYTES));
+  size_t used = lm_heap_validate(mine);
+  pthread_t thread = start_thread(free_others_and_sleep, NULL);
+  wait_for_turn(1);
+  visit_for_rounds(4);
+  CHECK_EQ(sleeper->visits.parked, LM_PARKED);
+  lm_remote_collect(mine);
+  CHECK_EQ(lm_heap_validate(mine), used - COLLECTED);
+  lm_store_release(&turn, 2);
+  join_thread(thread);
+}
+
 static void *take_middle_and_sleep(void *unused) {
   for (size_t i = 0; i < 100; i++) CHECK((blocks[i] = lm_raw_malloc(100000)) != NULL);
   sleeper = lm_this_heap;
@@ -185,10 +216,17 @@ static void orphans_holes_are_made_by_the_clock(void) {
   check_kept();
 }
 
+enum { HANDED = 64 };
+static _Atomic(void *) handed[HANDED]; /* blocks of the visitors', for the thread to free */
+
 /* The whole protocol at full speed: a thread that goes in and out of its heap, and two that park
  * and visit it. */
 static void *visit_all_the_time(void *unused) {
-  while (lm_load_relaxed(&turn) == 0) lm_visit_all_to_trim();
+  while (lm_load_relaxed(&turn) == 0) {
+    for (size_t i = 0; i < HANDED; i++)
+      lm_raw_free(lm_exchange_acq_rel(&handed[i], lm_raw_malloc(i * 16 + 1)));
+    lm_visit_all_to_trim();
+  }
   return unused;
 }
 
@@ -204,10 +242,12 @@ static void a_thread_and_its_visitors_never_meet(void) {
     blocks[i] = lm_raw_malloc(size);
     CHECK(blocks[i] != NULL);
     memset(blocks[i], 1, size);
+    lm_raw_free(lm_exchange_acq_rel(&handed[i % HANDED], NULL));
   }
   for (size_t i = 0; i < 2000; i++) lm_raw_free(blocks[i]);
   lm_store_relaxed(&turn, 1);
   for (int i = 0; i < 2; i++) join_thread(visitors[i]);
+  for (size_t i = 0; i < HANDED; i++) lm_raw_free(lm_exchange_acq_rel(&handed[i], NULL));
   lm_heap_validate(lm_this_heap);
 }
 
@@ -217,6 +257,7 @@ int main(void) {
   RUN(trim_reaches_sleeping_threads_at_once);
   RUN(a_thread_that_is_in_a_slow_path_is_not_visited);
   RUN(messages_to_a_sleeping_thread_are_taken);
+  RUN(what_a_sleeping_thread_has_freed_of_others_is_sent);
   RUN(messages_of_middle_blocks_wait_for_the_thread);
   RUN(orphans_holes_are_made_by_the_clock);
   RUN(a_thread_and_its_visitors_never_meet);

@@ -1,0 +1,35 @@
+// builds: fast linked
+/* Threads that have freed another one's blocks, each so few that it has sent none, and sleep then,
+ * keep none of them from their owner, as long as anybody makes calls. */
+#include "check.h"
+#include "threads.h"
+
+enum { THREADS = 48, BLOCKS = 12288, BYTES = 4000 };
+
+static void *blocks[BLOCKS];
+static pthread_barrier_t barrier;
+
+static void *free_and_sleep(void *argument) {
+  size_t part = (size_t)argument;
+  for (size_t i = 0; i < BLOCKS / THREADS; i++) free(blocks[part * (BLOCKS / THREADS) + i]);
+  pthread_barrier_wait(&barrier);
+  pause();
+  return NULL;
+}
+
+#define SLACK_BYTES (16 * MIB)
+
+int main(void) {
+  CHECK_EQ(pthread_barrier_init(&barrier, NULL, THREADS + 1), 0);
+  size_t before = resident_bytes();
+  for (size_t i = 0; i < BLOCKS; i++) touch(blocks[i] = opaque(malloc(BYTES)), BYTES);
+  for (size_t i = 0; i < THREADS; i++) start_thread(free_and_sleep, (void *)i);
+  pthread_barrier_wait(&barrier);
+  /* Two seconds do on a machine that is idle. */
+  for (int i = 0; i < 400 && resident_bytes() >= before + SLACK_BYTES; i++) {
+    usleep(50000);
+    for (int k = 0; k < 5; k++) free(opaque(malloc(100)));
+  }
+  CHECK_THAT(resident_bytes(), <, before + SLACK_BYTES);
+  return 0;
+}
