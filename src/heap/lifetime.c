@@ -218,8 +218,19 @@ void lm_heap_end(struct lm_heap *heap) {
   lm_pool_tick(lm_os_clock_ms(), LM_POOL_TICK_BYTES);
 }
 
+/* In a process copied by the system call alone the visitor is gone, and what it was changing stays
+ * half changed, as what was under locks does. */
+static void end_visit_of_parent(struct lm_visits *visits) {
+  if (lm_load_relaxed(&visits->parked) < LM_VISITED) return;
+  visits->underway = false;
+  lm_store_relaxed(&visits->parked, LM_NOT_PARKED);
+}
+
 void lm_heap_after_fork(struct lm_heap *heap) {
-  if (!lm_heap_is_empty(heap)) heap->thread_id = lm_os_thread_id();
+  if (!lm_heap_is_empty(heap)) {
+    heap->thread_id = lm_os_thread_id();
+    end_visit_of_parent(&heap->visits);
+  }
   lm_store_relaxed(&lm_pool_thread_count, lm_heap_is_empty(heap) ? 0 : 1);
   lm_store_relaxed(&lm_budget_kept_bytes, heap->reported_bytes);
 }

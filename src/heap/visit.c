@@ -22,6 +22,7 @@ LM_NOINLINE void lm_heap_take_back(struct lm_heap *heap) {
       continue; /* parked once more */
     }
     if (parked == LM_VISITED && !lm_cas_acquire(&visits->parked, &parked, LM_AWAITED)) continue;
+    lm_os_notice_copy(); /* where nobody visits: lm_heap_after_fork */
     lm_os_wait(&visits->parked, LM_AWAITED);
   }
 }

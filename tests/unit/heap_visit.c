@@ -216,6 +216,17 @@ static void orphans_holes_are_made_by_the_clock(void) {
   check_kept();
 }
 
+static void in_a_copy_without_the_visitor_the_thread_goes_on(void) {
+  struct lm_heap *heap = lm_heap_begin();
+  for (uint32_t parked = LM_VISITED; parked <= LM_AWAITED; parked++) {
+    lm_store_relaxed(&heap->visits.parked, parked);
+    heap->visits.underway = true;
+    lm_heap_after_fork(heap);
+    CHECK_EQ(heap->visits.parked, LM_NOT_PARKED);
+    CHECK(!heap->visits.underway);
+  }
+}
+
 enum { HANDED = 64 };
 static _Atomic(void *) handed[HANDED]; /* blocks of the visitors', for the thread to free */
 
@@ -260,6 +271,7 @@ int main(void) {
   RUN(what_a_sleeping_thread_has_freed_of_others_is_sent);
   RUN(messages_of_middle_blocks_wait_for_the_thread);
   RUN(orphans_holes_are_made_by_the_clock);
+  RUN(in_a_copy_without_the_visitor_the_thread_goes_on);
   RUN(a_thread_and_its_visitors_never_meet);
   return UNIT_RESULT();
 }
