@@ -4,6 +4,10 @@
  * the heap whole, whenever it wakes. */
 #include "unit.h"
 
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
 enum { BLOCKS = 40000, BYTES = 1024, KEPT_OF = 16 };
 static void *blocks[BLOCKS];
 static struct lm_heap *sleeper;
@@ -227,6 +231,27 @@ static void in_a_copy_without_the_visitor_the_thread_goes_on(void) {
   }
 }
 
+/* By the system call alone, in the midst of a visit. */
+static void such_a_copy_does_not_wait(void) {
+  pthread_t thread = start_thread(free_and_sleep, NULL);
+  wait_for_turn(1);
+  lm_raw_free(lm_raw_malloc(1));
+  struct lm_heap *mine = LM_THREAD(lm_this_heap);
+  lm_store_relaxed(&mine->visits.parked, LM_VISITED);
+  pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+  if (child == 0) {
+    alarm(60);
+    lm_raw_free(lm_raw_malloc(100000));
+    _exit(0);
+  }
+  lm_store_relaxed(&mine->visits.parked, LM_NOT_PARKED);
+  int status;
+  CHECK_EQ(waitpid(child, &status, 0), child);
+  CHECK_EQ(status, 0);
+  lm_store_release(&turn, 2);
+  join_thread(thread);
+}
+
 enum { HANDED = 64 };
 static _Atomic(void *) handed[HANDED]; /* blocks of the visitors', for the thread to free */
 
@@ -272,6 +297,7 @@ int main(void) {
   RUN(messages_of_middle_blocks_wait_for_the_thread);
   RUN(orphans_holes_are_made_by_the_clock);
   RUN(in_a_copy_without_the_visitor_the_thread_goes_on);
+  RUN(such_a_copy_does_not_wait);
   RUN(a_thread_and_its_visitors_never_meet);
   return UNIT_RESULT();
 }
