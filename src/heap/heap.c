@@ -73,11 +73,15 @@ static size_t frees_opened(const struct lm_heap *heap, size_t class_index) {
   return lm_max(frees >> (LM_ROOM_STEPS - heap->room_steps[class_index]), 1);
 }
 
+/* Whether all classes are to be counted, and rooms opened in steps. */
+static bool counts_all(const struct lm_heap *heap) {
+  return heap->watch.counts_all_frees || lm_bins_are_many();
+}
+
 static int16_t open_room(struct lm_heap *heap, size_t class_index) {
   if (!heap->counts_frees[class_index]) return NO_FREES_LEFT;
   uint8_t *steps = &heap->room_steps[class_index];
-  bool stepwise = heap->watch.counts_all_frees || lm_bins_are_many();
-  if (!stepwise) *steps = LM_ROOM_STEPS;
+  if (!counts_all(heap)) *steps = LM_ROOM_STEPS;
   else if (*steps > 0) *steps -= 1;
   return (int16_t)frees_opened(heap, class_index);
 }
@@ -122,7 +126,7 @@ static size_t slices_of(const struct lm_heap *heap, size_t class_index) {
 /* A class is counted until few slices are left, and no reason for it. */
 static void stop_counting(struct lm_heap *heap, size_t class_index) {
   if (heap->counts_frees[class_index] && slices_of(heap, class_index) <= LM_UNCOUNTED_SLICES &&
-      !heap->watch.counts_all_frees && !lm_bins_are_many())
+      !counts_all(heap))
     set_class_counts_frees(heap, class_index, false);
 }
 
@@ -153,9 +157,8 @@ static void add_span(struct lm_heap *heap, struct lm_span *span) {
   if (LM_UNLIKELY(slices_before < HUGE_MIN_SLICES && heap->slice_count >= HUGE_MIN_SLICES))
     lm_pool_accept_huge(heap->pool);
   lm_learning_note_used(&heap->spares.learning, heap->slice_count);
-  bool counts = slices_of(heap, class_index) > LM_UNCOUNTED_SLICES ||
-                heap->watch.counts_all_frees || lm_bins_are_many();
-  if (counts && !heap->counts_frees[class_index]) set_class_counts_frees(heap, class_index, true);
+  if (slices_of(heap, class_index) > LM_UNCOUNTED_SLICES || counts_all(heap))
+    lm_bin_count_frees(heap, class_index);
   uint32_t counted = heap->counts_frees[class_index] ? LM_TAG_COUNTS_FREES : 0;
   lm_span_set_tag(span, heap->tag | counted | (uint32_t)class_index);
 }

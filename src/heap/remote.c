@@ -309,8 +309,7 @@ static void receive(struct lm_heap *heap) {
   if (heap->received == NULL) heap->received = lm_exchange_acquire(&heap->inbox, NULL);
 }
 
-/* Takes up to `most` messages; false if there were none. */
-static bool take_messages(struct lm_heap *heap, size_t most) {
+bool lm_remote_collect_up_to(struct lm_heap *heap, size_t most) {
   if (LM_LIKELY(heap->received == NULL)) {
     if (LM_LIKELY(!lm_remote_waits(heap))) return false;
     receive(heap);
@@ -325,16 +324,9 @@ static bool take_messages(struct lm_heap *heap, size_t most) {
 }
 
 void lm_remote_collect(struct lm_heap *heap) {
-  while (take_messages(heap, SIZE_MAX)) {}
+  while (lm_remote_collect_up_to(heap, SIZE_MAX)) {}
 }
 
-bool lm_remote_collect_some(struct lm_heap *heap) {
-  return take_messages(heap, LM_MESSAGES_PER_CALL);
-}
-
-bool lm_remote_collect_more(struct lm_heap *heap, size_t most) {
-  return take_messages(heap, most);
-}
 
 bool lm_remote_visit(struct lm_heap *heap, size_t most) {
   if (heap->received == NULL && lm_load_relaxed(&heap->inbox) != NULL)

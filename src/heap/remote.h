@@ -96,11 +96,14 @@ LM_INLINE bool lm_remote_waits(const struct lm_heap *heap) {
          lm_load_relaxed(&heap->inbox) != NULL;
 }
 
-/* Takes a part of it, so that no call pays for all. False if there was nothing to take. */
-#define LM_MESSAGES_PER_CALL 8 /* each costs a cache miss or two */
-bool lm_remote_collect_some(struct lm_heap *heap);
-/* The same, up to so many messages. */
-bool lm_remote_collect_more(struct lm_heap *heap, size_t most);
+/* Takes up to `most` messages. False if there was nothing to take. */
+bool lm_remote_collect_up_to(struct lm_heap *heap, size_t most);
+
+/* Takes a part, so that no call pays for all: each message costs a cache miss or two. */
+#define LM_MESSAGES_PER_CALL 8
+LM_INLINE bool lm_remote_collect_some(struct lm_heap *heap) {
+  return lm_remote_collect_up_to(heap, LM_MESSAGES_PER_CALL);
+}
 
 /* Takes up to `most` in a visit of the heap (visit.h), which leaves those of chunks to its thread.
  * Returns whether there are more. */

@@ -157,7 +157,7 @@ static void tick_and_drain(struct lm_heap *heap, const struct effort *effort) {
   if (now_ms - heap->tick_ms >= lm_heap_tick_interval_ms() || rises) tick_slow(heap, now_ms);
   for (size_t i = 0; i < effort->class_count && heap->trim_class < LM_CLASS_COUNT; i++)
     trim_class(heap, heap->trim_class++);
-  if (lm_remote_waits(heap)) lm_remote_collect_more(heap, effort->message_count);
+  if (lm_remote_waits(heap)) lm_remote_collect_up_to(heap, effort->message_count);
   if (heap->drains) lm_bins_drain(heap, effort->drained_count);
   lm_spares_give_surplus(heap, effort->spare_count);
   if (heap->ends_kept || heap->turns_pools || heap->visits_others) go_on(heap, now_ms, effort);

@@ -127,7 +127,7 @@ inline deliver(b) {
   od
 }
 
-/* take_messages for one block that was in the inbox of heap h. */
+/* lm_remote_collect_up_to for one block that was in the inbox of heap h. */
 inline take_message(h, b) {
   if
 #ifdef MUTANT_NO_OWNER_CHECK

@@ -138,7 +138,8 @@ static void once_it_is_spent_bins_are_emptied_when_less_is_freed_in_bulk(void) {
     for (size_t i = 0; i < count; i++) blocks[i] = heap_take(heap, CLASS);
     set_class_counts_frees(heap, CLASS, true);
     lm_budget_kept_bytes = spent ? SIZE_MAX / 2 : 0;
-    heap->bytes_since_refill = LM_OPTION(heap_cache_bytes) / BULK_FRACTION_SPENT / lm_pool_thread_count - 1;
+    size_t share = LM_OPTION(heap_cache_bytes) / lm_pool_thread_count;
+    heap->bytes_since_refill = share / BULK_FRACTION_SPENT - 1;
     for (size_t i = 0; i < count; i++) heap_give(heap, blocks[i]);
     CHECK_EQ(heap->bins[other] == LM_NO_BLOCK, spent);
   }

@@ -143,7 +143,6 @@ enum { COLLECTED = 100 }; /* of a kilobyte, fewer than are sent without a visit 
 static struct lm_block *others[COLLECTED];
 
 static void *free_others_and_sleep(void *unused) {
-  sleeper = LM_THREAD(lm_this_heap);
   lm_raw_free(lm_raw_malloc(1));
   sleeper = LM_THREAD(lm_this_heap);
   for (size_t i = 0; i < COLLECTED; i++) lm_raw_free(others[i]);
@@ -157,8 +156,7 @@ static void *free_others_and_sleep(void *unused) {
 static void what_a_sleeping_thread_has_freed_of_others_is_sent(void) {
   if (!lm_os_order_all()) return;
   struct lm_heap *mine = lm_heap_begin();
-  for (size_t i = 0; i < COLLECTED; i++)
-    others[i] = heap_take(mine, lm_sizeclass_of(BYTES));
+  for (size_t i = 0; i < COLLECTED; i++) others[i] = heap_take(mine, lm_sizeclass_of(BYTES));
   size_t used = lm_heap_validate(mine);
   pthread_t thread = start_thread(free_others_and_sleep, NULL);
   wait_for_turn(1);
