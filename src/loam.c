@@ -51,6 +51,7 @@
 #include "pages/tags.c"
 #include "pages/valid.c"
 
+#include "heap/bins.c"
 #include "heap/budget.c"
 #include "heap/heap.c"
 #include "heap/holes.c"

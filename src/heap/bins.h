@@ -1,8 +1,10 @@
-/* What the heap's slow paths and its tick both do to bins and spans; to be entered before. */
+/* What the heap's slow paths and its tick do to bins and spans, and how many frees bins take; to be
+ * entered before. */
 #ifndef LM_HEAP_BINS_H
 #define LM_HEAP_BINS_H
 
 #include "heap/heap.h"
+#include "heap/span.h"
 
 /* Frees are counted in a class of more slices than this: uncounted ones stay in the bin and keep
  * all its spans. */
@@ -15,8 +17,38 @@ LM_INLINE bool lm_bins_are_many(void) {
   return lm_load_relaxed(&lm_pool_thread_count) > LM_UNCOUNTED_THREADS;
 }
 
+/* Whether all of the heap's classes are to be counted, and rooms opened in steps. */
+LM_INLINE bool lm_bins_count_all(const struct lm_heap *heap) {
+  return heap->watch.counts_all_frees || lm_bins_are_many();
+}
+
+LM_INLINE size_t lm_bin_slices(const struct lm_heap *heap, size_t class_index) {
+  return heap->span_counts[class_index] * lm_classes[class_index].slice_count;
+}
+
+/* A span of the heap's, or NULL: whether frees of its blocks are counted. */
+LM_INLINE void lm_span_set_counts_frees(struct lm_span *span, bool counted) {
+  if (span == NULL) return;
+  uint32_t tag = lm_load_relaxed(&span->tag) & ~LM_TAG_COUNTS_FREES;
+  lm_span_set_tag(span, counted ? tag | LM_TAG_COUNTS_FREES : tag);
+}
+
+/* Of all blocks of the class. A counted class's room is opened anew. */
+void lm_bin_set_counts_frees(struct lm_heap *heap, size_t class_index, bool counted);
 /* Counts frees of the class from here on, if it has spans. */
 void lm_bin_count_frees(struct lm_heap *heap, size_t class_index);
+/* A class is counted until few slices are left, and no reason for it. */
+void lm_bin_stop_counting(struct lm_heap *heap, size_t class_index);
+
+/* A negative room: -1 says that it has just been used up, less that blocks go into their spans. */
+#define LM_NO_FREES_LEFT (-2)
+
+/* The room of a bin that malloc has found empty. In a heap that nobody else reaches, and that may
+ * be about to rest, it is opened in steps, each time by as much as it was, so that the heap notices
+ * soon what is freed; and the next time one step less than it was needed. */
+int16_t lm_bin_open_room(struct lm_heap *heap, size_t class_index);
+/* Opens it further; false if there is no more. */
+bool lm_bin_open_further(struct lm_heap *heap, size_t class_index);
 
 /* Guests that a bin takes each time that malloc has found it empty. */
 #define LM_GUESTS_PER_REFILL 32

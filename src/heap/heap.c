@@ -60,76 +60,6 @@ _Static_assert(offsetof(struct lm_heap, middle) + offsetof(struct lm_middle, cac
 /* A heap of so many lets its pool's regions have huge pages, where everybody gets them. */
 #define HUGE_MIN_SLICES (LM_POOL_HUGE_MIN_BYTES >> LM_SLICE_SHIFT)
 
-/* ---- Counted frees ---- */
-
-/* A negative room: -1 says that it has just been used up, less that blocks go into their spans. */
-#define NO_FREES_LEFT (-2)
-
-/* The room of a bin that malloc has found empty. In a heap that nobody else reaches, and that may
- * be about to rest, it is opened in steps, each time by as much as it was, so that the heap notices
- * soon what is freed; and the next time one step less than it was needed. */
-static size_t frees_opened(const struct lm_heap *heap, size_t class_index) {
-  size_t frees = lm_classes[class_index].bin_frees;
-  return lm_max(frees >> (LM_ROOM_STEPS - heap->room_steps[class_index]), 1);
-}
-
-/* Whether all classes are to be counted, and rooms opened in steps. */
-static bool counts_all(const struct lm_heap *heap) {
-  return heap->watch.counts_all_frees || lm_bins_are_many();
-}
-
-static int16_t open_room(struct lm_heap *heap, size_t class_index) {
-  if (!heap->counts_frees[class_index]) return NO_FREES_LEFT;
-  uint8_t *steps = &heap->room_steps[class_index];
-  if (!counts_all(heap)) *steps = LM_ROOM_STEPS;
-  else if (*steps > 0) *steps -= 1;
-  return (int16_t)frees_opened(heap, class_index);
-}
-
-/* Opens it further; false if there is no more. */
-static bool open_further(struct lm_heap *heap, size_t class_index) {
-  if (heap->room_steps[class_index] == LM_ROOM_STEPS) return false;
-  size_t opened = frees_opened(heap, class_index);
-  heap->room_steps[class_index]++;
-  heap->frees_left[class_index] = (int16_t)(frees_opened(heap, class_index) - opened);
-  lm_heap_forget_sum(heap, class_index);
-  return true;
-}
-
-static void set_counts_frees(struct lm_span *span, bool counted) {
-  if (span == NULL) return;
-  uint32_t tag = lm_load_relaxed(&span->tag) & ~LM_TAG_COUNTS_FREES;
-  lm_span_set_tag(span, counted ? tag | LM_TAG_COUNTS_FREES : tag);
-}
-
-static void set_class_counts_frees(struct lm_heap *heap, size_t class_index, bool counted) {
-  heap->counts_frees[class_index] = counted;
-  heap->frees_left[class_index] = open_room(heap, class_index);
-  lm_heap_forget_sum(heap, class_index);
-  if (heap->sentinel != NULL && heap->sentinel->class_index == class_index) heap->sentinel = NULL;
-  set_counts_frees(heap->current[class_index], counted);
-  struct lm_span *span = heap->usable[class_index].first;
-  for (; span != NULL; span = span->next) set_counts_frees(span, counted);
-  for (span = heap->full[class_index].first; span != NULL; span = span->next)
-    set_counts_frees(span, counted);
-}
-
-void lm_bin_count_frees(struct lm_heap *heap, size_t class_index) {
-  if (heap->counts_frees[class_index] || heap->span_counts[class_index] == 0) return;
-  set_class_counts_frees(heap, class_index, true);
-}
-
-static size_t slices_of(const struct lm_heap *heap, size_t class_index) {
-  return heap->span_counts[class_index] * lm_classes[class_index].slice_count;
-}
-
-/* A class is counted until few slices are left, and no reason for it. */
-static void stop_counting(struct lm_heap *heap, size_t class_index) {
-  if (heap->counts_frees[class_index] && slices_of(heap, class_index) <= LM_UNCOUNTED_SLICES &&
-      !counts_all(heap))
-    set_class_counts_frees(heap, class_index, false);
-}
-
 /* ---- Guests ---- */
 
 /* Smaller blocks have so many others in their slice that to send one home costs little, while one
@@ -157,14 +87,14 @@ static void add_span(struct lm_heap *heap, struct lm_span *span) {
   if (LM_UNLIKELY(slices_before < HUGE_MIN_SLICES && heap->slice_count >= HUGE_MIN_SLICES))
     lm_pool_accept_huge(heap->pool);
   lm_learning_note_used(&heap->spares.learning, heap->slice_count);
-  if (slices_of(heap, class_index) > LM_UNCOUNTED_SLICES || counts_all(heap))
+  if (lm_bin_slices(heap, class_index) > LM_UNCOUNTED_SLICES || lm_bins_count_all(heap))
     lm_bin_count_frees(heap, class_index);
   uint32_t counted = heap->counts_frees[class_index] ? LM_TAG_COUNTS_FREES : 0;
   lm_span_set_tag(span, heap->tag | counted | (uint32_t)class_index);
 }
 
 static void unset_sentinel(struct lm_heap *heap) {
-  if (heap->sentinel != NULL) set_counts_frees(heap->sentinel, false);
+  if (heap->sentinel != NULL) lm_span_set_counts_frees(heap->sentinel, false);
   heap->sentinel = NULL;
 }
 
@@ -174,7 +104,7 @@ static void set_sentinel(struct lm_heap *heap, struct lm_span *span) {
   if (span->state != LM_SPAN_FULL) return;
   unset_sentinel(heap);
   heap->sentinel = span;
-  set_counts_frees(span, true);
+  lm_span_set_counts_frees(span, true);
 }
 
 void lm_bin_start_draining(struct lm_heap *heap, size_t class_index) {
@@ -191,7 +121,7 @@ void lm_heap_drain_all(struct lm_heap *heap) {
   for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
     if ((heap->counts_frees[i] && !all) || heap->span_counts[i] == 0) continue;
     lm_bin_count_frees(heap, i);
-    heap->frees_left[i] = NO_FREES_LEFT;
+    heap->frees_left[i] = LM_NO_FREES_LEFT;
     heap->room_steps[i] = 0;
     lm_bin_start_draining(heap, i);
   }
@@ -403,7 +333,7 @@ static void heap_falls(struct lm_heap *heap) {
   heap->spares.learning.fell = true;
   heap->fallen_count = 0;
   for (size_t i = 1; i < LM_CLASS_COUNT; i++)
-    heap->fallen_count += lm_min(slices_of(heap, i), LM_UNCOUNTED_SLICES);
+    heap->fallen_count += lm_min(lm_bin_slices(heap, i), LM_UNCOUNTED_SLICES);
   lm_budget_report(heap);
   if (!lm_spares_cover(heap)) lm_heap_drain_all(heap);
 }
@@ -487,7 +417,7 @@ static void *take_reserve(struct lm_heap *heap, size_t class_index) {
   heap->bytes_since_refill = 0;
   lm_bin_load_reserve(heap, class_index);
   int16_t *left = &heap->frees_left[class_index];
-  if (*left >= 0) *left = open_room(heap, class_index);
+  if (*left >= 0) *left = lm_bin_open_room(heap, class_index);
   return lm_heap_pop(heap, class_index);
 }
 
@@ -530,7 +460,7 @@ static void *take_slow(struct lm_heap *heap, size_t class_index, bool *zero) {
   *zero = false;
   lm_inspect_empty_bin(heap, class_index);
   if (heap->reserves[class_index] != NULL) return take_reserve(heap, class_index);
-  heap->frees_left[class_index] = open_room(heap, class_index);
+  heap->frees_left[class_index] = lm_bin_open_room(heap, class_index);
   lm_watch_bin(heap);
   if (LM_UNLIKELY(heap->fallen_count != 0)) { /* it may only have looked like a fall */
     heap->fallen_count = 0;
@@ -540,7 +470,7 @@ static void *take_slow(struct lm_heap *heap, size_t class_index, bool *zero) {
   if (heap->early_growths != 0) collect_some(heap);
   struct lm_span *span = heap->current[class_index];
   if (span != NULL && span->extended_count < span->carve_limit) return carve(heap, span, zero);
-  stop_counting(heap, class_index);
+  lm_bin_stop_counting(heap, class_index);
   if (++heap->refill_count % REFILLS_PER_TICK == 0 || LM_UNLIKELY(heap->visits_others))
     lm_heap_tick(heap);
   void *block = take_freed(heap, class_index);
@@ -711,15 +641,15 @@ static void note_bulk(struct lm_heap *heap, size_t class_index) {
  * spans, and so do those that follow, until malloc has found the bin and the reserve empty. */
 static LM_NOINLINE void free_when_full(struct lm_heap *heap, size_t class_index,
                                        struct lm_block *block) {
-  if (open_further(heap, class_index)) {
+  if (lm_bin_open_further(heap, class_index)) {
     heap->frees_left[class_index]--;
     lm_heap_push(heap, class_index, block);
   } else if (heap->reserves[class_index] == NULL) {
     lm_bin_store_reserve(heap, class_index);
-    heap->frees_left[class_index] = (int16_t)(open_room(heap, class_index) - 1);
+    heap->frees_left[class_index] = (int16_t)(lm_bin_open_room(heap, class_index) - 1);
     lm_heap_push(heap, class_index, block);
   } else {
-    heap->frees_left[class_index] = NO_FREES_LEFT;
+    heap->frees_left[class_index] = LM_NO_FREES_LEFT;
     heap->room_steps[class_index] = 0;
     lm_bin_start_draining(heap, class_index);
     give_to_span(heap, class_index, block);
@@ -762,7 +692,7 @@ LM_INLINE void free_entered(struct lm_heap *heap, size_t class_index, struct lm_
     free_and_leave_when_full(heap, class_index, block, alone);
     return;
   }
-  heap->frees_left[class_index] = NO_FREES_LEFT; /* free counts on */
+  heap->frees_left[class_index] = LM_NO_FREES_LEFT; /* free counts on */
   struct lm_span *span = lm_span_of_own(block);
   put_on_span(span, class_index, block);
   if (LM_UNLIKELY(span->used_count == span->look_at_count)) free_and_look(heap, span, alone);

@@ -136,7 +136,7 @@ static void once_it_is_spent_bins_are_emptied_when_less_is_freed_in_bulk(void) {
   heap_give(heap, heap_take(heap, other));
   for (int spent = 0; spent < 2; spent++) {
     for (size_t i = 0; i < count; i++) blocks[i] = heap_take(heap, CLASS);
-    set_class_counts_frees(heap, CLASS, true);
+    lm_bin_set_counts_frees(heap, CLASS, true);
     lm_budget_kept_bytes = spent ? SIZE_MAX / 2 : 0;
     size_t share = LM_OPTION(heap_cache_bytes) / lm_pool_thread_count;
     heap->bytes_since_refill = share / BULK_FRACTION_SPENT - 1;

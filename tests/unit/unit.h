@@ -79,8 +79,8 @@ static inline void *heap_take(struct lm_heap *heap, size_t class_index) {
 
 /* Until malloc finds the bin empty, frees of the class's blocks go into their spans. */
 static inline void leave_no_room(struct lm_heap *heap, size_t class_index) {
-  if (!heap->counts_frees[class_index]) set_class_counts_frees(heap, class_index, true);
-  heap->frees_left[class_index] = NO_FREES_LEFT;
+  if (!heap->counts_frees[class_index]) lm_bin_set_counts_frees(heap, class_index, true);
+  heap->frees_left[class_index] = LM_NO_FREES_LEFT;
 }
 
 /* A free by the heap's own thread, or by another's heap. */
