@@ -24,6 +24,7 @@
 #include "os/group_linux.c"
 #include "os/os_linux.c"
 #include "os/process_linux.c"
+#include "os/signals_linux.c"
 #include "os/unwind_linux.c"
 #endif
 #include "os/misuse.c"
