@@ -11,6 +11,7 @@
 #include <link.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/uio.h>
 
 #include "base/bits.h"
