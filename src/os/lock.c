@@ -40,18 +40,20 @@ void lm_lock_free_slow(struct lm_lock *lock) {
 LM_THREAD_LOCAL uint32_t lm_held_ranks = 0; /* bit r: this thread holds a lock of rank r */
 #endif
 
-void lm_lock_rank_check(uint32_t rank, bool taken) {
+void lm_lock_check_rank(uint32_t rank) {
 #if LM_CHECKING
-  uint32_t bit = (uint32_t)1 << rank;
-  if (taken) {
-    lm_assert((LM_THREAD(lm_held_ranks) & ~(bit - 1)) == 0);
-    LM_THREAD(lm_held_ranks) |= bit;
-  } else {
-    lm_assert((LM_THREAD(lm_held_ranks) & bit) != 0);
-    LM_THREAD(lm_held_ranks) &= ~bit;
-  }
+  lm_assert(LM_THREAD(lm_held_ranks) >> rank == 0);
 #else
   (void)rank;
-  (void)taken;
+#endif
+}
+
+void lm_lock_note_rank(uint32_t rank, bool held) {
+#if LM_CHECKING
+  lm_assert((LM_THREAD(lm_held_ranks) >> rank & 1) == !held);
+  LM_THREAD(lm_held_ranks) ^= (uint32_t)1 << rank;
+#else
+  (void)rank;
+  (void)held;
 #endif
 }

@@ -40,7 +40,11 @@ struct LM_IS_LOCK lm_lock {
 
 void lm_lock_take_slow(struct lm_lock *lock);
 void lm_lock_free_slow(struct lm_lock *lock);
-void lm_lock_rank_check(uint32_t rank, bool taken);
+/* The checking build's: that a lock of the rank may be taken; that it has been, or is about to be
+ * freed. A signal's handler takes locks if none is held: so a rank counts as held no longer than
+ * its lock is. */
+void lm_lock_check_rank(uint32_t rank);
+void lm_lock_note_rank(uint32_t rank, bool held);
 
 LM_INLINE void lm_lock_take(struct lm_lock *lock) LM_TAKES(lock);
 /* False, at once, if somebody holds it. */
@@ -48,21 +52,22 @@ LM_INLINE bool lm_lock_try(struct lm_lock *lock) LM_TAKES_IF_TRUE(lock);
 LM_INLINE void lm_lock_free(struct lm_lock *lock) LM_FREES(lock);
 
 LM_LOCKS_UNCHECKED LM_INLINE void lm_lock_take(struct lm_lock *lock) {
-  if (LM_CHECKING) lm_lock_rank_check(lock->rank, true);
+  if (LM_CHECKING) lm_lock_check_rank(lock->rank);
   uint32_t expected = 0;
   if (LM_UNLIKELY(!lm_cas_acquire(&lock->state, &expected, 1))) lm_lock_take_slow(lock);
+  if (LM_CHECKING) lm_lock_note_rank(lock->rank, true);
 }
 
 LM_LOCKS_UNCHECKED LM_INLINE bool lm_lock_try(struct lm_lock *lock) {
   uint32_t expected = 0;
   if (lm_load_relaxed(&lock->state) != 0 || !lm_cas_acquire(&lock->state, &expected, 1))
     return false;
-  if (LM_CHECKING) lm_lock_rank_check(lock->rank, true);
+  if (LM_CHECKING) lm_lock_check_rank(lock->rank), lm_lock_note_rank(lock->rank, true);
   return true;
 }
 
 LM_LOCKS_UNCHECKED LM_INLINE void lm_lock_free(struct lm_lock *lock) {
-  if (LM_CHECKING) lm_lock_rank_check(lock->rank, false);
+  if (LM_CHECKING) lm_lock_note_rank(lock->rank, false);
   if (LM_UNLIKELY(lm_exchange_release(&lock->state, 0) == 2)) lm_lock_free_slow(lock);
 }
 

@@ -1,6 +1,8 @@
 /* The lock: mutual exclusion, waking, ranks. */
 #include "unit.h"
 
+#include <sys/time.h>
+
 enum { THREADS = 4, ROUNDS = 20000 };
 static struct lm_lock lock = LM_LOCK_INIT(LM_RANK_HEAPS);
 static volatile long counter; /* under the lock */
@@ -84,6 +86,29 @@ static void the_checking_build_ends_the_program_at_a_falling_rank(void) {
   CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 }
 
+static struct lm_lock lower_lock = LM_LOCK_INIT(LM_RANK_ORPHANS);
+static volatile long taken_by_handler;
+
+static void take_lower_if_free(int unused) {
+  (void)unused;
+  if (lm_load_relaxed(&lock.state) != 0) return;
+  lm_lock_take(&lower_lock);
+  taken_by_handler++;
+  lm_lock_free(&lower_lock);
+}
+
+static void a_handler_may_take_locks_whenever_none_is_held(void) {
+  const struct itimerval often = {{0, 50}, {0, 50}}, never = {{0, 0}, {0, 0}};
+  signal(SIGALRM, take_lower_if_free);
+  CHECK_EQ(setitimer(ITIMER_REAL, &often, NULL), 0);
+  while (taken_by_handler < 2000) {
+    take_and_free(NULL);
+    if (lm_lock_try(&lock)) lm_lock_free(&lock);
+  }
+  CHECK_EQ(setitimer(ITIMER_REAL, &never, NULL), 0);
+  signal(SIGALRM, SIG_DFL);
+}
+
 static size_t visited;
 static uint32_t last_rank;
 static void visit(struct lm_lock *visited_lock) {
@@ -112,6 +137,7 @@ int main(void) {
   RUN(a_lock_nobody_waits_for_wakes_nobody);
   RUN(rising_ranks_are_good);
   RUN(the_checking_build_ends_the_program_at_a_falling_rank);
+  RUN(a_handler_may_take_locks_whenever_none_is_held);
   RUN(fork_takes_the_locks_by_rank_and_both_sides_find_them_free);
   return UNIT_RESULT();
 }
