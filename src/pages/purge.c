@@ -105,16 +105,23 @@ static LM_COLD size_t option_page_count(void) {
 /* So much may be free and dirty without hurry, or more where there are few threads, each of which
  * may take much at once; and a part of what is used. With more of it the clock turns in proportion
  * faster, so that what is free goes back the sooner, the more there is, while what is taken again
- * at once stays; and faster still with many threads, each of which may be about to sleep. */
-#define CALM_BYTES (32 * LM_MIB)
+ * at once stays. */
+#define CALM_BYTES (16 * LM_MIB)
 #define CALM_SHARED_BYTES (512 * LM_MIB)
 #define CALM_FRACTION 4
-#define THREADS_PER_HURRY 4
-#define HURRY_MAX 8
 
 static size_t calm_page_count(const struct lm_pool *pool) {
   size_t share = CALM_SHARED_BYTES / lm_max(lm_load_relaxed(&lm_pool_thread_count), 1);
   return (lm_max(share, CALM_BYTES) >> lm_os.page_shift) + lm_runs_used_pages(pool) / CALM_FRACTION;
+}
+
+/* Where more than so many threads share a pool, few of them run at the same time and the others may
+ * be about to sleep: its clock turns faster by the square of how many times more they are. */
+#define CALM_THREADS 8
+static uint64_t hurry(void) {
+  uint64_t thread_count = lm_load_relaxed(&lm_pool_thread_count) / lm_pool_count;
+  uint64_t hurry = thread_count * thread_count / (CALM_THREADS * CALM_THREADS);
+  return hurry == 0 ? 1 : hurry;
 }
 
 /* From one turn to the next. */
@@ -124,8 +131,7 @@ static uint64_t turn_ms(const struct lm_pool *pool) {
   uint64_t ms = LM_OPTION(purge_delay_ms) / 2;
   if (lm_pressed(LM_PRESSURE_SOME)) return 0;
   if (dirty_count <= calm_count || option_bounds()) return ms;
-  size_t hurry = lm_load_relaxed(&lm_pool_thread_count) / THREADS_PER_HURRY;
-  return ms * calm_count / dirty_count / lm_max(1, lm_min(hurry, HURRY_MAX));
+  return ms * calm_count / dirty_count / hurry();
 }
 
 /* The lock is held, and given up meanwhile. Returns whether the turn is not over. */

@@ -59,8 +59,8 @@ static void call_now_and_then(void) {
 
 #define THREAD_BYTES (64 * 1024) /* its stack, and its heap's record */
 /* Of 400 MiB and more: what has been freed so lately that it might be taken again at once, and what
- * heaps may keep. 15 to 70 MiB where nothing else runs, and 4 to 16 after calls. */
-#define SLEEPING_BYTES (160 * MIB)
+ * heaps may keep. 6 to 50 MiB where nothing else runs, and 2 to 16 after calls. */
+#define SLEEPING_BYTES (112 * MIB)
 #define CALLED_BYTES (40 * MIB)
 
 static const struct use uses[] = {{48, 16 * MIB, 16, 1000, false},

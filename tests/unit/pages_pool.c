@@ -426,16 +426,18 @@ static void what_is_freed_while_the_clock_turns_stays_for_the_next_turn(void) {
 
 static void the_more_is_free_the_faster_the_clock_turns(void) {
   CHECK_EQ(calm_page_count(pool), CALM_SHARED_BYTES >> lm_os.page_shift);
-  lm_pool_thread_count = THREADS_PER_HURRY;
+  lm_pool_thread_count = CALM_THREADS * lm_pool_count;
   size_t calm = calm_page_count(pool);
-  CHECK_EQ(calm, (CALM_SHARED_BYTES / THREADS_PER_HURRY) >> lm_os.page_shift);
+  CHECK_EQ(calm, CALM_SHARED_BYTES / lm_pool_thread_count >> lm_os.page_shift);
   atomic_store(&pool->dirty_page_count, calm);
   CHECK_EQ(turn_ms(pool), lm_options.purge_delay_ms / 2);
   atomic_store(&pool->dirty_page_count, 2 * calm);
   CHECK_EQ(turn_ms(pool), lm_options.purge_delay_ms / 4);
-  lm_pool_thread_count = 4 * THREADS_PER_HURRY;
+  lm_pool_thread_count = 4 * CALM_THREADS * lm_pool_count;
   atomic_store(&pool->dirty_page_count, 2 * calm_page_count(pool));
-  CHECK_EQ(turn_ms(pool), lm_options.purge_delay_ms / 16);
+  CHECK_EQ(turn_ms(pool), lm_options.purge_delay_ms / 4 / 16);
+  lm_pool_thread_count = 100000; /* as many as there may be */
+  CHECK_EQ(turn_ms(pool), 0);
   atomic_store(&pool->dirty_page_count, SIZE_MAX);
   CHECK_EQ(turn_ms(pool), 0);
   lm_pool_thread_count = 0;
