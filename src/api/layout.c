@@ -74,7 +74,6 @@ const struct lm_layout_entry lm_layout[] = {
     FIELD("heap", struct lm_heap, chains),
     FIELD("heap", struct lm_heap, parcels),
     FIELD("heap", struct lm_heap, received),
-    FIELD("heap", struct lm_heap, received_of_chunks),
     FIELD("heap", struct lm_heap, inbox),
     FIELD("heap", struct lm_heap, next_made),
     FIELD("heap", struct lm_heap, thread_id),

@@ -58,6 +58,7 @@ struct lm_middle {
   struct lm_learning learning; /* of pages that the program has, and of what was not cached */
   uint32_t calls_to_tick; /* not 0 */
   size_t used_count, dirty_count; /* in blocks; free and dirty */
+  size_t limiting_count; /* used_count as cache_room knows it: visits do not tell */
   size_t flush_index;
   size_t empty_chunk_count;
   size_t debt_count; /* purged early and used again since: limits early purges */
@@ -193,9 +194,7 @@ struct lm_heap {
   size_t bytes_since_refill;   /* and about what bins have taken meanwhile, of counted frees */
   size_t chained_weight;       /* about what is in chains and parcels; 0: nothing */
   size_t flush_part;           /* the chains that are sent next */
-  /* Taken out of the inbox and not put back yet, newest first; and by visits, which leave those of
-   * middle blocks. */
-  struct lm_message *received, *received_of_chunks;
+  struct lm_message *received; /* taken out of the inbox and not put back yet, newest first */
   uint8_t used_chains[LM_CHAIN_PARTS]; /* bit i of a part: its chain i has blocks */
 
   /* This and the next three: while it has no thread, under the lists' lock. */

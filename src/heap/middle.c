@@ -40,15 +40,18 @@ void lm_middle_begin(struct lm_heap *heap) {
   heap->middle.calls_to_tick = CALLS_PER_TICK;
 }
 
-/* Without a change nothing is written: visits may not write to cache_room. */
-static void set_used_count(struct lm_middle *middle, size_t count) {
-  if (count == middle->used_count) return;
-  middle->cache_room += (ptrdiff_t)cache_limit(count) - (ptrdiff_t)cache_limit(middle->used_count);
+/* The cache's limit follows, but in a visit: fast paths write to cache_room without entering. */
+static void set_used_count(struct lm_heap *heap, size_t count) {
+  struct lm_middle *middle = &heap->middle;
   middle->used_count = count;
+  if (count == middle->limiting_count || heap->visits.underway) return;
+  middle->cache_room +=
+      (ptrdiff_t)cache_limit(count) - (ptrdiff_t)cache_limit(middle->limiting_count);
+  middle->limiting_count = count;
 }
 
 static size_t pages_cached(const struct lm_middle *middle) {
-  return (size_t)((ptrdiff_t)cache_limit(middle->used_count) - middle->cache_room);
+  return (size_t)((ptrdiff_t)cache_limit(middle->limiting_count) - middle->cache_room);
 }
 size_t lm_middle_cached_count(const struct lm_heap *heap) { return pages_cached(&heap->middle); }
 
@@ -93,15 +96,16 @@ void lm_middle_own(struct lm_heap *heap, struct lm_span *span) {
   span->state = LM_SPAN_CHUNK;
   lm_span_set_tag(span, heap->tag | LM_TAG_CHUNK | LM_CLASS_MIDDLE);
   list_chunk(middle, span, chunk->run_limit);
-  set_used_count(middle, middle->used_count + span->used_count);
+  set_used_count(heap, middle->used_count + span->used_count);
   middle->dirty_count += lm_load_relaxed(&chunk->dirty_count);
   if (span->used_count == 0) middle->empty_chunk_count++;
 }
 
-static void remove_chunk(struct lm_middle *middle, struct lm_span *span) {
+static void remove_chunk(struct lm_heap *heap, struct lm_span *span) {
+  struct lm_middle *middle = &heap->middle;
   struct lm_chunk *chunk = lm_chunk_of_span(span);
   unlist_chunk(middle, span, chunk->run_limit);
-  set_used_count(middle, middle->used_count - span->used_count);
+  set_used_count(heap, middle->used_count - span->used_count);
   middle->dirty_count -= lm_load_relaxed(&chunk->dirty_count);
   if (span->used_count == 0) middle->empty_chunk_count--;
 }
@@ -112,7 +116,7 @@ struct lm_span *lm_middle_remove(struct lm_heap *heap) {
   size_t run = middle->runs != 0 ? (size_t)__builtin_ctzll(middle->runs) + 1 : 0;
   struct lm_span *span = middle->by_run[run].first;
   if (span == NULL) span = middle->by_run[0].first;
-  if (span != NULL) remove_chunk(middle, span);
+  if (span != NULL) remove_chunk(heap, span);
   return span;
 }
 
@@ -154,7 +158,7 @@ static void purge_middle_early(struct lm_middle *middle) {
 }
 
 static void give_empty_chunk(struct lm_heap *heap, struct lm_span *span) {
-  remove_chunk(&heap->middle, span);
+  remove_chunk(heap, span);
   lm_span_end(span);
 }
 
@@ -216,7 +220,7 @@ static void release(struct lm_heap *heap, void *block) {
   struct lm_span *span = lm_span_of_own(block);
   size_t run_before = lm_chunk_of_span(span)->run_limit;
   size_t page_count = lm_chunk_give(span, block);
-  set_used_count(middle, middle->used_count - page_count);
+  set_used_count(heap, middle->used_count - page_count);
   middle->dirty_count += page_count;
   relist_chunk(middle, span, run_before);
   if (LM_UNLIKELY(span->used_count == 0) &&
@@ -265,8 +269,8 @@ static void flush_surplus(struct lm_heap *heap) {
 }
 
 /* NULL if the chunk turns out to have no such run. */
-static void *take_from(struct lm_middle *middle, struct lm_span *span, size_t page_count,
-                       bool clear) {
+static void *take_from(struct lm_heap *heap, struct lm_span *span, size_t page_count, bool clear) {
+  struct lm_middle *middle = &heap->middle;
   bool was_empty = span->used_count == 0;
   size_t limit_before = lm_chunk_of_span(span)->run_limit, reused, regretted;
   void *block = lm_chunk_take(span, page_count, clear, &reused, &regretted);
@@ -275,7 +279,7 @@ static void *take_from(struct lm_middle *middle, struct lm_span *span, size_t pa
     return NULL;
   }
   middle->empty_chunk_count -= was_empty;
-  set_used_count(middle, middle->used_count + page_count);
+  set_used_count(heap, middle->used_count + page_count);
   middle->dirty_count -= reused;
   middle->debt_count += regretted;
   return block;
@@ -297,7 +301,7 @@ static void *take_entered(struct lm_heap *heap, size_t page_count, bool clear) {
       continue;
     }
     size_t run = page_count + (size_t)__builtin_ctzll(fitting);
-    void *block = take_from(middle, middle->by_run[run].first, page_count, clear);
+    void *block = take_from(heap, middle->by_run[run].first, page_count, clear);
     if (LM_UNLIKELY(block == NULL)) continue;
     lm_learning_note_used(&middle->learning, live_count(middle));
     lm_learning_note_asked(&middle->learning, page_count, lm_os.page_shift);
@@ -321,12 +325,17 @@ LM_NOINLINE void lm_middle_give_slow(struct lm_heap *heap) {
   lm_heap_leave(heap);
 }
 
+static void cache(struct lm_heap *heap, void *block) {
+  lm_middle_push(&heap->middle, block, lm_region_block_entry(block),
+                 lm_region_block_pages(block) - 1);
+  flush_surplus(heap);
+}
+
 void lm_middle_put_back(struct lm_heap *heap, struct lm_block *first, size_t count) {
   for (struct lm_block *block = first, *next; count > 0; count--, block = next) {
     next = lm_block_next(block);
-    lm_middle_push(&heap->middle, block, lm_region_block_entry(block),
-                   lm_region_block_pages(block) - 1);
-    flush_surplus(heap);
+    if (heap->visits.underway) release(heap, block);
+    else cache(heap, block);
   }
 }
 
@@ -339,7 +348,7 @@ static bool resize_entered(struct lm_heap *heap, void *block, size_t page_count)
   if (page_count > LM_CHUNK_RUN_MAX || !lm_chunk_resize(span, block, page_count, &regretted))
     return false;
   middle->debt_count += regretted;
-  set_used_count(middle, middle->used_count + span->used_count - used_before);
+  set_used_count(heap, middle->used_count + span->used_count - used_before);
   middle->dirty_count += lm_load_relaxed(&chunk->dirty_count) - dirty_before;
   relist_chunk(middle, span, run_before);
   return true;

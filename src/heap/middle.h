@@ -73,7 +73,8 @@ LM_INLINE bool lm_middle_give(struct lm_heap *heap, void *block) {
   return true;
 }
 
-/* Puts `count` blocks of own chunks back, linked from `first`. */
+/* Puts `count` blocks of own chunks back, linked from `first`: into the cache, or in a visit, which
+ * does not reach that, into their chunks. */
 void lm_middle_put_back(struct lm_heap *heap, struct lm_block *first, size_t count);
 
 /* Changes the length of a block of the heap's own where it stands; false if that is not

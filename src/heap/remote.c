@@ -302,17 +302,10 @@ static void take_message(struct lm_heap *heap, struct lm_message *message) {
   }
 }
 
-/* None has been received that is not put back. */
-static void receive(struct lm_heap *heap) {
-  heap->received = heap->received_of_chunks;
-  heap->received_of_chunks = NULL;
-  if (heap->received == NULL) heap->received = lm_exchange_acquire(&heap->inbox, NULL);
-}
-
 bool lm_remote_collect_up_to(struct lm_heap *heap, size_t most) {
   if (LM_LIKELY(heap->received == NULL)) {
     if (LM_LIKELY(!lm_remote_waits(heap))) return false;
-    receive(heap);
+    heap->received = lm_exchange_acquire(&heap->inbox, NULL);
   }
   for (struct lm_message *message; most > 0 && (message = heap->received) != NULL; most--) {
     heap->received = message_next(message);
@@ -325,22 +318,6 @@ bool lm_remote_collect_up_to(struct lm_heap *heap, size_t most) {
 
 void lm_remote_collect(struct lm_heap *heap) {
   while (lm_remote_collect_up_to(heap, SIZE_MAX)) {}
-}
-
-
-bool lm_remote_visit(struct lm_heap *heap, size_t most) {
-  if (heap->received == NULL && lm_load_relaxed(&heap->inbox) != NULL)
-    heap->received = lm_exchange_acquire(&heap->inbox, NULL);
-  for (struct lm_message *message; most > 0 && (message = heap->received) != NULL; most--) {
-    heap->received = message_next(message);
-    if (lm_span_of(message)->class_index == LM_CLASS_MIDDLE) {
-      message_set(message, heap->received_of_chunks, message_count(message));
-      heap->received_of_chunks = message;
-    } else {
-      take_message(heap, message);
-    }
-  }
-  return heap->received != NULL;
 }
 
 void lm_remote_close(struct lm_heap *heap) {

@@ -92,8 +92,7 @@ void lm_remote_collect(struct lm_heap *heap);
 
 /* Whether there is something to take. */
 LM_INLINE bool lm_remote_waits(const struct lm_heap *heap) {
-  return heap->received != NULL || heap->received_of_chunks != NULL ||
-         lm_load_relaxed(&heap->inbox) != NULL;
+  return heap->received != NULL || lm_load_relaxed(&heap->inbox) != NULL;
 }
 
 /* Takes up to `most` messages. False if there was nothing to take. */
@@ -104,10 +103,6 @@ bool lm_remote_collect_up_to(struct lm_heap *heap, size_t most);
 LM_INLINE bool lm_remote_collect_some(struct lm_heap *heap) {
   return lm_remote_collect_up_to(heap, LM_MESSAGES_PER_CALL);
 }
-
-/* Takes up to `most` in a visit of the heap (visit.h), which leaves those of chunks to its thread.
- * Returns whether there are more. */
-bool lm_remote_visit(struct lm_heap *heap, size_t most);
 
 /* Closes the inbox of a heap that ends, after its spans have been orphaned, and passes on what was
  * in it. */

@@ -217,17 +217,17 @@ bool lm_heap_visit(struct lm_heap *heap, uint64_t now_ms) {
   bool begins = elapsed_ms >= lm_heap_tick_interval_ms();
   if (begins) begin_visit(heap, now_ms);
   lm_remote_flush(heap);
-  bool more = lm_remote_visit(heap, MESSAGES_PER_VISIT);
+  lm_remote_collect_up_to(heap, MESSAGES_PER_VISIT);
   lm_spares_give_surplus(heap, SPARES_PER_TICK);
   bool holes = lm_holes_tick_heap(heap, begins ? elapsed_ms : 0);
   heap->visits.kept_bytes = lm_watch_kept_bytes(heap);
-  return more || holes || heap->spares.surplus_count != 0;
+  return heap->received != NULL || holes || heap->spares.surplus_count != 0;
 }
 
 bool lm_heap_visit_to_trim(struct lm_heap *heap, uint64_t unused) {
   (void)unused;
   lm_remote_flush(heap);
-  while (lm_remote_visit(heap, SIZE_MAX)) {}
+  lm_remote_collect_up_to(heap, SIZE_MAX);
   for (size_t i = 1; i < LM_CLASS_COUNT; i++) trim_current(heap, i);
   lm_spares_trim(heap);
   lm_middle_visit_to_trim(heap);

@@ -90,7 +90,6 @@ void lm_lists_add_heap(struct lm_heap *heap, bool own, struct lm_class_figures *
   sum_chains(heap, classes);
   for (size_t i = 0; i < LM_PARCEL_COUNT; i++) sum_messages(heap->parcels[i].first, own, classes);
   sum_messages(heap->received, own, classes);
-  sum_messages(heap->received_of_chunks, own, classes);
   if (inbox != LM_INBOX_CLOSED) sum_messages(inbox, own, classes);
   lm_lock_free(&lm_tags_lock);
 }

@@ -152,7 +152,6 @@ impl Reader<'_> {
             self.note_messages(word(parcels + i * parcel_size + self.number("parcel.first")?))?;
         }
         self.note_messages(word(self.number("heap.received")?))?;
-        self.note_messages(word(self.number("heap.received_of_chunks")?))?;
         self.note_messages(word(self.number("heap.inbox")?))?;
         Ok(word(self.number("heap.thread_id")?) & 0xffff_ffff)
     }
