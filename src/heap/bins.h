@@ -59,6 +59,9 @@ LM_INLINE bool lm_bin_has_guests(const struct lm_heap *heap, size_t class_index)
   return left != 0 && left != LM_GUESTS_PER_REFILL + 1;
 }
 
+/* The class's current span, if it has free blocks, joins the usable ones, where holes are made. */
+void lm_bin_retire_current(struct lm_heap *heap, size_t class_index);
+
 /* The class's bin and reserve are empty. */
 LM_INLINE void lm_bin_end_guests(struct lm_heap *heap, size_t class_index) {
   heap->guests_left[class_index] = 0;

@@ -325,7 +325,7 @@ LM_NOINLINE void lm_middle_give_slow(struct lm_heap *heap) {
   lm_heap_leave(heap);
 }
 
-static void cache(struct lm_heap *heap, void *block) {
+static void cache_put_back(struct lm_heap *heap, void *block) {
   lm_middle_push(&heap->middle, block, lm_region_block_entry(block),
                  lm_region_block_pages(block) - 1);
   flush_surplus(heap);
@@ -335,7 +335,7 @@ void lm_middle_put_back(struct lm_heap *heap, struct lm_block *first, size_t cou
   for (struct lm_block *block = first, *next; count > 0; count--, block = next) {
     next = lm_block_next(block);
     if (heap->visits.underway) release(heap, block);
-    else cache(heap, block);
+    else cache_put_back(heap, block);
   }
 }
 

@@ -206,7 +206,10 @@ static void begin_visit(struct lm_heap *heap, uint64_t now_ms) {
   lm_large_cache_tick(heap);
   lm_spares_tick(heap);
   lm_budget_tick(heap);
-  for (size_t i = 1; i < LM_CLASS_COUNT; i++) trim_current(heap, i);
+  for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
+    trim_current(heap, i);
+    lm_bin_retire_current(heap, i);
+  }
   lm_holes_begin_round(&heap->holes);
 }
 

@@ -81,7 +81,7 @@ void lm_watch_closely(struct lm_heap *heap) {
 bool lm_watch_free(struct lm_heap *heap) {
   struct lm_watch *watch = &heap->watch;
   if (heap->close_looks != 0 && --heap->close_looks != 0 && !watch->worth_it &&
-      !lm_remote_waits(heap))
+      !lm_remote_waits(heap) && lm_load_relaxed(&lm_pool_thread_count) <= 1)
     return true;
   bool waits = lm_remote_waits(heap) && lm_remote_collect_some(heap);
   if (look_at_clock(heap) != 0 || waits) return true;

@@ -139,6 +139,33 @@ static void messages_to_a_sleeping_thread_are_taken(void) {
   join_thread(thread);
 }
 
+enum { SPAN_BLOCKS = LM_SLICE_BYTES / BYTES };
+
+static void *take_a_span_and_sleep(void *unused) {
+  for (size_t i = 0; i < SPAN_BLOCKS; i++) CHECK((blocks[i] = lm_raw_malloc(BYTES)) != NULL);
+  sleeper = lm_this_heap;
+  CHECK(sleeper->current[lm_sizeclass_of(BYTES)] != NULL);
+  sleep_until_turn(2);
+  for (size_t i = 1; i < SPAN_BLOCKS; i++) memset(blocks[i] = lm_raw_malloc(BYTES), 1, BYTES);
+  lm_heap_validate(sleeper);
+  return unused;
+}
+
+static void holes_are_made_in_current_spans_too(void) {
+  if (!lm_os_order_all() || lm_os.purge_decommits || !BLOCKS_LEAVE_PAGES) return;
+  pthread_t thread = start_thread(take_a_span_and_sleep, NULL);
+  wait_for_turn(1);
+  struct lm_heap *mine = lm_heap_begin();
+  for (size_t i = 1; i < SPAN_BLOCKS; i++)
+    lm_remote_free(mine, blocks[i], lm_sizeclass_of(BYTES));
+  lm_remote_flush(mine);
+  visit_for_rounds(4);
+  CHECK_THAT(holes_of(sleeper) * PAGE, >, SPAN_BLOCKS * BYTES / 2);
+  lm_heap_validate(sleeper);
+  lm_store_release(&turn, 2);
+  join_thread(thread);
+}
+
 enum { COLLECTED = 100 }; /* of a kilobyte, fewer than are sent without a visit */
 static struct lm_block *others[COLLECTED];
 
@@ -299,6 +326,7 @@ int main(void) {
   RUN(trim_reaches_sleeping_threads_at_once);
   RUN(a_thread_that_is_in_a_slow_path_is_not_visited);
   RUN(messages_to_a_sleeping_thread_are_taken);
+  RUN(holes_are_made_in_current_spans_too);
   RUN(what_a_sleeping_thread_has_freed_of_others_is_sent);
   RUN(middle_blocks_of_a_sleeping_thread_s_are_released);
   RUN(orphans_holes_are_made_by_the_clock);

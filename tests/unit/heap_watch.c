@@ -107,6 +107,20 @@ static void malloc_lets_frees_look_again_only_if_the_heap_has_fallen(void) {
   CHECK(lm_watches(heap));
 }
 
+/* Of a thread that has made few calls. */
+static void first_frees_look_at_the_clock_if_there_are_other_threads(void) {
+  lm_raw_free(lm_raw_malloc(16));
+  struct lm_heap *heap = lm_this_heap;
+  CHECK_THAT(heap->close_looks, >, 2);
+  CHECK(!heap->watch.worth_it);
+  heap->watch.seen_ms -= 50;
+  lm_raw_free(lm_raw_malloc(16));
+  CHECK_THAT(lm_os_clock_ms() - heap->watch.seen_ms, >=, 50);
+  lm_heap_begin();
+  lm_raw_free(lm_raw_malloc(16));
+  CHECK_THAT(lm_os_clock_ms() - heap->watch.seen_ms, <, 50);
+}
+
 /* ---- Threads whose calls all take the fast paths ---- */
 
 static void free_half_elsewhere(struct lm_heap *heap) {
@@ -221,6 +235,7 @@ int main(void) {
   RUN(blocks_of_others_go_home_from_a_heap_that_watches);
   RUN(fast_frees_use_up_what_they_may_and_the_next_malloc_looks);
   RUN(holes_that_may_cost_nothing_more_do_not_let_frees_look);
+  RUN(first_frees_look_at_the_clock_if_there_are_other_threads);
   RUN(malloc_lets_frees_look_again_only_if_the_heap_has_fallen);
   RUN(a_heap_that_is_called_takes_what_others_have_sent);
   RUN(a_tick_takes_what_others_have_sent);
