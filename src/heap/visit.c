@@ -138,9 +138,9 @@ LM_REQUIRES(lm_visits_round.lock) static bool step(uint64_t now_ms) {
   return round_goes_on;
 }
 
-/* A step takes up to 100 microseconds. There is one for each millisecond that passes, so that all
- * together take a small part of the time however many threads there are; those of a rest may be
- * made at once. */
+/* A step takes some tens of microseconds, and up to a millisecond where it frees much. There is one
+ * for each millisecond that passes, one in a call, so that all together take a small part of the
+ * time however many threads there are; those of a rest may be made in the calls that follow it. */
 #define STEPS_MAX 2000
 
 LM_REQUIRES(lm_visits_round.lock) static bool may_step(uint64_t now_ms) {

@@ -1,8 +1,6 @@
 // builds: fast linked
 /* What a thread has taken and another one frees comes back though its owner sleeps, of whatever
  * size it is, as long as anybody makes calls. */
-#include <stdbool.h>
-
 #include "children.h"
 #include "threads.h"
 
