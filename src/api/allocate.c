@@ -378,9 +378,8 @@ static void free_watched(struct lm_heap *heap, void *address, void *caller) {
     lm_heap_leave(heap);
   }
   if (fills_freed()) fill_freed(block);
-  if (difference < LM_TAG_UNCOUNTED_LIMIT) lm_heap_push(heap, difference, block);
-  else if (difference < LM_TAG_SMALL_LIMIT)
-    lm_heap_free_counted(heap, difference - LM_TAG_COUNTS_FREES, block);
+  if (difference < LM_TAG_BIN_LIMIT) lm_heap_free_own(heap, difference, block);
+  else if (difference < LM_TAG_SMALL_LIMIT) lm_heap_free_to_sentinel(heap, block);
   else if (difference < LM_TAG_OWN_LIMIT) free_own_middle(block, caller);
   else if (!lm_heap_keep_guest(heap, block, tag & LM_TAG_CLASS_MASK) &&
            !lm_remote_join(heap, block))
@@ -403,7 +402,8 @@ static LM_NOINLINE void free_rare(struct lm_heap *heap, void *block, void *calle
  * heaps, and for these if it does not. */
 LM_NOINLINE void lm_free_slow(void *block, uint32_t difference, void *caller) {
   struct lm_heap *heap = LM_THREAD(lm_this_heap);
-  if (LM_LIKELY(difference < LM_TAG_OWN_LIMIT)) free_own_middle(block, caller);
+  if (LM_UNLIKELY(difference < LM_TAG_SMALL_LIMIT)) lm_heap_free_to_sentinel(heap, block);
+  else if (LM_LIKELY(difference < LM_TAG_OWN_LIMIT)) free_own_middle(block, caller);
   else if (LM_UNLIKELY(difference >> 31 != 0)) free_rare(heap, block, caller);
   else if (!lm_heap_keep_guest(heap, block, difference & LM_TAG_CLASS_MASK) &&
            !lm_remote_join(heap, block))

@@ -37,21 +37,19 @@ LM_INLINE void *lm_raw_malloc(size_t size) {
   return lm_malloc_slow(size);
 }
 
-/* free: one load of a tag and one comparison decide that the block belongs to this thread's heap,
- * and is of a class whose frees are not counted. */
+/* free: one load of a tag and one comparison decide that the block belongs to this thread's heap;
+ * its bin takes so many. */
 LM_INLINE void lm_free_tagged(void *address, uint32_t tag) {
   struct lm_heap *heap = LM_THREAD(lm_this_heap);
   struct lm_block *block = address;
   uint32_t difference = tag ^ lm_load_word(&heap->free_tag);
-  if (LM_LIKELY(difference < LM_TAG_UNCOUNTED_LIMIT)) {
+  if (LM_LIKELY(difference < LM_TAG_BIN_LIMIT)) {
     struct lm_block *first = heap->bins[difference];
     __asm__("" : "+r"(first)); /* or compilers load it twice */
     if (LM_UNLIKELY(first == block)) lm_free_twice(block, LM_CALLER());
+    else if (LM_UNLIKELY(lm_decrease_below_0(&heap->frees_left[difference])))
+      lm_heap_free_beyond(heap, difference, block);
     else lm_heap_push_before(heap, difference, block, first);
-  } else if (LM_LIKELY(difference < LM_TAG_SMALL_LIMIT)) {
-    difference -= LM_TAG_COUNTS_FREES;
-    if (LM_UNLIKELY(heap->bins[difference] == block)) lm_free_twice(block, LM_CALLER());
-    else lm_heap_free_counted(heap, difference, block);
   } else {
     lm_free_slow(address, difference, LM_CALLER());
   }

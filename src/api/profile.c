@@ -6,6 +6,7 @@
 #include "api/allocate.h"
 #include "api/guarded.h"
 #include "config/options.h"
+#include "heap/bins.h"
 #include "heap/middle.h"
 #include "heap/shared.h"
 #include "large/large.h"
@@ -219,7 +220,7 @@ LM_INLINE struct lm_block *last_of(struct lm_block *first, uint32_t most, uint32
 }
 
 /* The heap's bin is empty, and has as much room as if malloc had found it so. From here on what
- * comes into it is counted, if its frees are. */
+ * comes into it is counted. */
 static void note_empty_bin(struct lm_profile_window *window, size_t class_index) {
   struct lm_heap *heap = window->owner;
   uint16_t room = lm_classes[class_index].bin_frees;
@@ -241,7 +242,8 @@ static LM_NOINLINE void *refill_by_walk(struct lm_profile_window *window, size_t
                                         struct lm_block *first) {
   struct lm_heap *heap = window->owner;
   uint32_t left = window->left[class_index], most = window->batch_counts[class_index], count;
-  if (heap->counts_frees[class_index]) most = lm_classes[class_index].bin_frees;
+  bool bounded = lm_bin_is_bounded(heap, class_index);
+  if (bounded) most = lm_classes[class_index].bin_frees;
   most = (uint32_t)lm_min(left - 1, most);
   struct lm_block *last = last_of(first, most, &count);
   heap->bins[class_index] = lm_block_next(last);
@@ -250,7 +252,7 @@ static LM_NOINLINE void *refill_by_walk(struct lm_profile_window *window, size_t
   lm_block_link(last, LM_NO_BLOCK);
   window->heap.bins[class_index] = lm_block_next(first);
   window->left[class_index] = left - count;
-  bool few = count < most && (count < FEW_BLOCKS || !heap->counts_frees[class_index]);
+  bool few = count < most && (count < FEW_BLOCKS || !bounded);
   return LM_UNLIKELY(few) ? add_one(window, class_index, first) : first;
 }
 

@@ -109,6 +109,17 @@
 #define LM_IN_RESULT_REGISTER(value) ((void)(value))
 #endif
 
+/* Takes one from `*count`, and returns whether it is below 0. GCC computes the address apart. */
+LM_INLINE bool lm_decrease_below_0(int16_t *count) {
+#if defined(__x86_64__) && defined(__GCC_ASM_FLAG_OUTPUTS__)
+  bool below;
+  __asm__("subw $1, %1" : "=@ccs"(below), "+m"(*count));
+  return below;
+#else
+  return --*count < 0;
+#endif
+}
+
 /* A C function's or variable's name as the assembler knows it. */
 #define LM_STRING_OF(x) #x
 #define LM_STRING(x) LM_STRING_OF(x)

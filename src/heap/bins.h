@@ -6,49 +6,44 @@
 #include "heap/heap.h"
 #include "heap/span.h"
 
-/* Frees are counted in a class of more slices than this: uncounted ones stay in the bin and keep
- * all its spans. */
-#define LM_UNCOUNTED_SLICES 4
+/* All blocks of a class of up to so many slices may be in its bin. A larger class's bin is bounded:
+ * once it is full, blocks go into their spans, which would be kept otherwise. */
+#define LM_UNBOUNDED_SLICES 4
 
-/* In a process of more threads than this all classes are counted: each thread may be about to
- * sleep, and nobody else reaches its bins. */
-#define LM_UNCOUNTED_THREADS 4
+/* In a process of more threads than this all bins are bounded: each thread may be about to sleep,
+ * and nobody else reaches its bins. */
+#define LM_UNBOUNDED_THREADS 4
 LM_INLINE bool lm_bins_are_many(void) {
-  return lm_load_relaxed(&lm_pool_thread_count) > LM_UNCOUNTED_THREADS;
+  return lm_load_relaxed(&lm_pool_thread_count) > LM_UNBOUNDED_THREADS;
 }
 
-/* Whether all of the heap's classes are to be counted, and rooms opened in steps. */
-LM_INLINE bool lm_bins_count_all(const struct lm_heap *heap) {
-  return heap->watch.counts_all_frees || lm_bins_are_many();
+/* Whether all of the heap's bins are bounded, and rooms opened in steps. */
+LM_INLINE bool lm_bins_bound_all(const struct lm_heap *heap) {
+  return heap->watch.keeps_much || lm_bins_are_many();
 }
 
 LM_INLINE size_t lm_bin_slices(const struct lm_heap *heap, size_t class_index) {
   return heap->span_counts[class_index] * lm_classes[class_index].slice_count;
 }
 
-/* A span of the heap's, or NULL: whether frees of its blocks are counted. */
-LM_INLINE void lm_span_set_counts_frees(struct lm_span *span, bool counted) {
-  if (span == NULL) return;
-  uint32_t tag = lm_load_relaxed(&span->tag) & ~LM_TAG_COUNTS_FREES;
-  lm_span_set_tag(span, counted ? tag | LM_TAG_COUNTS_FREES : tag);
+LM_INLINE bool lm_bin_is_bounded(const struct lm_heap *heap, size_t class_index) {
+  return lm_bin_slices(heap, class_index) > LM_UNBOUNDED_SLICES || lm_bins_bound_all(heap);
 }
-
-/* Of all blocks of the class. A counted class's room is opened anew. */
-void lm_bin_set_counts_frees(struct lm_heap *heap, size_t class_index, bool counted);
-/* Counts frees of the class from here on, if it has spans. */
-void lm_bin_count_frees(struct lm_heap *heap, size_t class_index);
-/* A class is counted until few slices are left, and no reason for it. */
-void lm_bin_stop_counting(struct lm_heap *heap, size_t class_index);
 
 /* A negative room: -1 says that it has just been used up, less that blocks go into their spans. */
 #define LM_NO_FREES_LEFT (-2)
 
-/* The room of a bin that malloc has found empty. In a heap that nobody else reaches, and that may
- * be about to rest, it is opened in steps, each time by as much as it was, so that the heap notices
- * soon what is freed; and the next time one step less than it was needed. */
+/* The room of a bin that malloc has found empty, or that is full and not bounded. In a heap that
+ * nobody else reaches, and that may be about to rest, it is opened in steps, each time by as much
+ * as it was, so that the heap notices soon what is freed; and the next time one step less than it
+ * was needed. */
 int16_t lm_bin_open_room(struct lm_heap *heap, size_t class_index);
 /* Opens it further; false if there is no more. */
 bool lm_bin_open_further(struct lm_heap *heap, size_t class_index);
+
+/* So much room has a bin that is not bounded: who finds it full looks at the clock, and opens it
+ * anew. */
+#define LM_FREES_PER_LOOK 256
 
 /* Guests that a bin takes each time that malloc has found it empty. */
 #define LM_GUESTS_PER_REFILL 32

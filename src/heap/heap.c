@@ -51,9 +51,9 @@ _Static_assert(offsetof(struct lm_heap, middle) + offsetof(struct lm_middle, cac
  * above it. */
 #define STARTER_MAX_BYTES 2048
 
-/* A heap of more slices has a sentinel, if it can: a span of an uncounted class whose own frees go
- * into it. When a quarter of it is left, the program may be about to free the others as well, and
- * frees are counted in all classes until malloc asks for them. */
+/* A heap of more slices has a sentinel, if it can: a span of a class whose bin is not bounded, and
+ * whose own blocks go into it. When a quarter of it is left, the program may be about to free the
+ * others as well, and all bins go back into their spans. */
 #define SENTINEL_SLICES 8
 #define SENTINEL_FRACTION 4
 
@@ -87,24 +87,24 @@ static void add_span(struct lm_heap *heap, struct lm_span *span) {
   if (LM_UNLIKELY(slices_before < HUGE_MIN_SLICES && heap->slice_count >= HUGE_MIN_SLICES))
     lm_pool_accept_huge(heap->pool);
   lm_learning_note_used(&heap->spares.learning, heap->slice_count);
-  if (lm_bin_slices(heap, class_index) > LM_UNCOUNTED_SLICES || lm_bins_count_all(heap))
-    lm_bin_count_frees(heap, class_index);
-  uint32_t counted = heap->counts_frees[class_index] ? LM_TAG_COUNTS_FREES : 0;
-  lm_span_set_tag(span, heap->tag | counted | (uint32_t)class_index);
+  lm_span_set_tag(span, heap->tag | (uint32_t)class_index);
 }
 
 static void unset_sentinel(struct lm_heap *heap) {
-  if (heap->sentinel != NULL) lm_span_set_counts_frees(heap->sentinel, false);
+  if (heap->sentinel == NULL) return;
+  lm_span_set_tag(heap->sentinel, heap->tag | heap->sentinel->class_index);
   heap->sentinel = NULL;
 }
 
 /* `span` has just been retired: its blocks are young, and likely to be freed with others. */
 static void set_sentinel(struct lm_heap *heap, struct lm_span *span) {
-  if (heap->slice_count <= SENTINEL_SLICES || heap->counts_frees[span->class_index]) return;
-  if (span->state != LM_SPAN_FULL) return;
-  unset_sentinel(heap);
+  if (heap->slice_count <= SENTINEL_SLICES || span->state != LM_SPAN_FULL) return;
+  bool bounded = lm_bin_is_bounded(heap, span->class_index);
+  bool same_class = heap->sentinel != NULL && heap->sentinel->class_index == span->class_index;
+  if (!bounded || same_class) unset_sentinel(heap);
+  if (bounded) return;
   heap->sentinel = span;
-  lm_span_set_counts_frees(span, true);
+  lm_span_set_tag(span, heap->tag | LM_TAG_SENTINEL | span->class_index);
 }
 
 void lm_bin_start_draining(struct lm_heap *heap, size_t class_index) {
@@ -118,9 +118,10 @@ void lm_heap_drain_all(struct lm_heap *heap) {
   if (heap->visits.underway) return;
   bool all = lm_bins_are_many() || lm_budget_exceeded();
   heap->fallen_count = 0;
+  unset_sentinel(heap);
   for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
-    if ((heap->counts_frees[i] && !all) || heap->span_counts[i] == 0) continue;
-    lm_bin_count_frees(heap, i);
+    if (heap->span_counts[i] == 0) continue;
+    if (lm_bin_slices(heap, i) > LM_UNBOUNDED_SLICES && !all) continue;
     heap->frees_left[i] = LM_NO_FREES_LEFT;
     heap->room_steps[i] = 0;
     lm_bin_start_draining(heap, i);
@@ -340,7 +341,7 @@ static void heap_falls(struct lm_heap *heap) {
   heap->spares.learning.fell = true;
   heap->fallen_count = 0;
   for (size_t i = 1; i < LM_CLASS_COUNT; i++)
-    heap->fallen_count += lm_min(lm_bin_slices(heap, i), LM_UNCOUNTED_SLICES);
+    heap->fallen_count += lm_min(lm_bin_slices(heap, i), LM_UNBOUNDED_SLICES);
   lm_budget_report(heap);
   if (!lm_spares_cover(heap)) lm_heap_drain_all(heap);
 }
@@ -477,7 +478,6 @@ static void *take_slow(struct lm_heap *heap, size_t class_index, bool *zero) {
   if (heap->early_growths != 0) collect_some(heap);
   struct lm_span *span = heap->current[class_index];
   if (span != NULL && span->extended_count < span->carve_limit) return carve(heap, span, zero);
-  lm_bin_stop_counting(heap, class_index);
   if (++heap->refill_count % REFILLS_PER_TICK == 0 || LM_UNLIKELY(heap->visits_others))
     lm_heap_tick(heap);
   void *block = take_freed(heap, class_index);
@@ -535,11 +535,11 @@ LM_INLINE void put_on_span(struct lm_span *span, size_t class_index, struct lm_b
   span->used_count--;
 }
 
-/* The same, and what follows from it. */
-LM_INLINE void give_to_span(struct lm_heap *heap, size_t class_index, struct lm_block *block) {
+/* The same, and what follows from it. Returns whether the span has ended. */
+LM_INLINE bool give_to_span(struct lm_heap *heap, size_t class_index, struct lm_block *block) {
   struct lm_span *span = lm_span_of_own(block);
   put_on_span(span, class_index, block);
-  if (LM_UNLIKELY(span->used_count == span->look_at_count)) look_at_fallen(heap, span);
+  return LM_UNLIKELY(span->used_count == span->look_at_count) && look_at_fallen(heap, span);
 }
 
 /* ---- Bins that go back into their spans ---- */
@@ -626,12 +626,11 @@ LM_NOINLINE void lm_bins_drain(struct lm_heap *heap, size_t most) {
 #define BULK_FRACTION_SPENT 8
 #define SHARE_MIN_BYTES LM_MIB
 
-/* A bin has no more room, or takes some more frees: the heap falls if that is much. */
+/* A bounded bin was full, and takes some more frees: the heap falls if that is much. */
 static void note_bulk(struct lm_heap *heap, size_t class_index) {
   size_t thread_count = lm_max(lm_load_relaxed(&lm_pool_thread_count), 1);
   size_t share = lm_max(LM_OPTION(heap_cache_bytes) / thread_count, SHARE_MIN_BYTES);
   size_t limit = share / BULK_FRACTION_SPENT, before = heap->bytes_since_refill;
-  if (heap->frees_left[class_index] < 0) return;
   size_t frees = (size_t)heap->frees_left[class_index];
   heap->bytes_since_refill += frees * lm_classes[class_index].block_bytes;
   if (heap->bytes_since_refill < limit) return;
@@ -642,27 +641,31 @@ static void note_bulk(struct lm_heap *heap, size_t class_index) {
   heap_falls(heap);
 }
 
-/* Frees a block when the bin has taken as many as it had room for. What is in the bin becomes its
- * reserve. If there is one already, malloc has not needed it while the bin took the last ones:
- * blocks are being freed in bulk, and keep spans that would be empty. Then they go into their
- * spans, and so do those that follow, until malloc has found the bin and the reserve empty. */
+/* Frees a block when the bin has taken as many as it had room for. If it is bounded, what is in it
+ * becomes its reserve. If there is one already, malloc has not needed it while the bin took the
+ * last ones: blocks are being freed in bulk, and keep spans that would be empty. Then they go into
+ * their spans, and so do those that follow until malloc has found the bin and the reserve empty. */
 static LM_NOINLINE void free_when_full(struct lm_heap *heap, size_t class_index,
                                        struct lm_block *block) {
+  bool bounded = lm_bin_is_bounded(heap, class_index);
   if (lm_bin_open_further(heap, class_index)) {
-    heap->frees_left[class_index]--;
-    lm_heap_push(heap, class_index, block);
-  } else if (heap->reserves[class_index] == NULL) {
-    lm_bin_store_reserve(heap, class_index);
-    heap->frees_left[class_index] = (int16_t)(lm_bin_open_room(heap, class_index) - 1);
-    lm_heap_push(heap, class_index, block);
+    /* There is room. */
+  } else if (!bounded || heap->reserves[class_index] == NULL) {
+    if (bounded) lm_bin_store_reserve(heap, class_index);
+    heap->frees_left[class_index] = lm_bin_open_room(heap, class_index);
+    lm_heap_forget_sum(heap, class_index);
   } else {
     heap->frees_left[class_index] = LM_NO_FREES_LEFT;
     heap->room_steps[class_index] = 0;
     lm_bin_start_draining(heap, class_index);
     give_to_span(heap, class_index, block);
   }
-  note_bulk(heap, class_index);
-  lm_watch_bin(heap);
+  if (heap->frees_left[class_index] >= 0) {
+    heap->frees_left[class_index]--;
+    lm_heap_push(heap, class_index, block);
+    if (bounded) note_bulk(heap, class_index);
+  }
+  lm_watch_full_bin(heap);
 }
 
 /* Leaves the heap, which a free alone has entered, or others around it. */
@@ -716,6 +719,13 @@ static LM_COLD void free_nested(struct lm_heap *heap, size_t class_index, struct
 void lm_heap_free_beyond(struct lm_heap *heap, size_t class_index, struct lm_block *block) {
   if (LM_LIKELY(lm_heap_enter_alone(heap))) free_entered(heap, class_index, block, true);
   else free_nested(heap, class_index, block);
+}
+
+void lm_heap_free_to_sentinel(struct lm_heap *heap, struct lm_block *block) {
+  lm_heap_enter(heap);
+  const struct lm_span *span = lm_span_of_own(block);
+  if (give_to_span(heap, span->class_index, block)) lm_heap_tick_after_work(heap);
+  lm_heap_leave(heap);
 }
 
 bool lm_heap_put_back(struct lm_heap *heap, struct lm_span *span, struct lm_block *first,

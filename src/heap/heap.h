@@ -1,8 +1,8 @@
 /* A heap: one thread's allocator state. Only its thread touches it, but for the inbox.
  *
  * malloc pops from the bin of the size class, and free pushes onto it if the block is the heap's
- * own. In a class of more than a few spans frees are counted: the bin takes so many, and the
- * others go onto their spans' own lists. Blocks of other heaps are collected in chains, one per
+ * own. The bin takes so many; if the class has more than a few spans, the others go onto their
+ * spans' own lists. Blocks of other heaps are collected in chains, one per
  * span, and sent to their owners' inboxes in batches (remote.c); but of the larger ones bins take
  * some as guests, which malloc hands out as it does the heap's own. A heap whose thread has ended
  * leaves its spans as orphans (orphan.c). */
@@ -20,7 +20,7 @@
 #include "sizeclass/sizeclass.h"
 
 /* One for each value that the class field of a tag can have. */
-#define LM_BIN_COUNT LM_TAG_UNCOUNTED_LIMIT
+#define LM_BIN_COUNT LM_TAG_BIN_LIMIT
 
 /* Blocks in one slice of a foreign span that this heap's thread has freed and not sent yet: a ring.
  * The block freed first is the chain's handle; from it one reaches the last, and so on back to it.
@@ -99,7 +99,7 @@ struct lm_watch {
   bool worth_it;       /* the heap held much then */
   uint64_t fell_ms;    /* the same, of when what is used fell further */
   uint32_t free_count; /* so many frees more may look at it, each of them */
-  bool counts_all_frees; /* in all classes, and those that find a bin full look at it */
+  bool keeps_much; /* that only time gives back: all bins are bounded, and empty ones look */
   uint32_t turn_count; /* so often a malloc that has seen no time pass lets the next free look */
 };
 
@@ -145,10 +145,10 @@ struct lm_held {
  * up to the counts of `middle`. The others are touched once there is something to put there. */
 struct lm_heap {
   struct lm_block *bins[LM_BIN_COUNT];
-  /* How many counted frees the bin takes until it is looked at again; negative: none, until malloc
-   * finds it and its reserve empty. */
+  /* How many frees the bin takes until it is looked at again; negative: none, until malloc finds it
+   * and its reserve empty. */
   int16_t frees_left[LM_BIN_COUNT];
-  uint32_t tag; /* the tag of its spans, but for the class and the counted bit */
+  uint32_t tag; /* the tag of its spans, but for the class and the sentinel bit */
   /* What the fast path of free compares with: the same, or, while the heap watches the clock,
    * LM_TAG_NO_HEAP, so that every free takes the slow path. Written by the owner, and by who sends
    * it blocks that it does not take (remote.c). */
@@ -160,7 +160,6 @@ struct lm_heap {
   /* By class. */
   struct lm_span *current[LM_CLASS_COUNT]; /* NULL if there is none */
   uint32_t span_counts[LM_CLASS_COUNT];    /* of all the heap's spans */
-  bool counts_frees[LM_CLASS_COUNT];       /* of the class's blocks */
   /* How often the bin's room has been doubled; LM_ROOM_STEPS: it is all that it can be. */
   uint8_t room_steps[LM_CLASS_COUNT];
   /* Blocks of larger classes that requests of this one got since it last had a span. */
@@ -173,7 +172,7 @@ struct lm_heap {
   uint64_t tick_ms;    /* when the slow path last looked at the clock's purposes */
   size_t trim_class;   /* classes below have been looked at since the last tick */
   size_t fallen_count; /* slices that bins may keep since most has been freed; 0: they do not */
-  struct lm_span *sentinel; /* counted, of a class that is not; or NULL */
+  struct lm_span *sentinel; /* whose blocks go into it though its bin has room; or NULL */
   size_t reported_bytes;    /* budget.h */
   uint32_t refill_count;
   bool ticks; /* a tick is under way: what it brings about starts no other */
@@ -191,7 +190,7 @@ struct lm_heap {
   /* Blocks of other heaps, and those that others send; remote.h. */
   uint32_t early_growths;      /* while messages waited, since the inbox was last found empty */
   uint32_t parts_since_refill; /* parts of the chains sent since malloc last found a bin empty */
-  size_t bytes_since_refill;   /* and about what bins have taken meanwhile, of counted frees */
+  size_t bytes_since_refill;   /* and about what bins have taken meanwhile */
   size_t chained_weight;       /* about what is in chains and parcels; 0: nothing */
   size_t flush_part;           /* the chains that are sent next */
   struct lm_message *received; /* taken out of the inbox and not put back yet, newest first */
@@ -320,11 +319,13 @@ LM_INLINE bool lm_heap_keep_guest(struct lm_heap *heap, struct lm_block *block,
  * below 0, or was there. */
 void lm_heap_free_beyond(struct lm_heap *heap, size_t class_index, struct lm_block *block);
 
-LM_INLINE void lm_heap_free_counted(struct lm_heap *heap, size_t class_index,
-                                    struct lm_block *block) {
+LM_INLINE void lm_heap_free_own(struct lm_heap *heap, size_t class_index, struct lm_block *block) {
   if (LM_LIKELY(--heap->frees_left[class_index] >= 0)) lm_heap_push(heap, class_index, block);
   else lm_heap_free_beyond(heap, class_index, block);
 }
+
+/* Frees a block of the heap's sentinel. */
+void lm_heap_free_to_sentinel(struct lm_heap *heap, struct lm_block *block);
 
 /* Puts `count` blocks of one own span back, linked from `first` to `last`. Returns whether a tick
  * is due. The caller at the top makes it: down here chains may be half packed. */
@@ -334,8 +335,8 @@ bool lm_heap_put_back(struct lm_heap *heap, struct lm_span *span, struct lm_bloc
 /* A span that was an orphan, on no list, is the heap's from here on. */
 void lm_heap_own(struct lm_heap *heap, struct lm_span *span);
 
-/* What is in the bins of classes whose frees are not counted goes into spans, and so do the frees
- * that follow, until malloc asks for the class. Once the heaps' budget is spent, of all classes. */
+/* What is in bins that are not bounded goes into spans, and so do the frees that follow, until
+ * malloc asks for the class. Once the heaps' budget is spent, in all bins. */
 void lm_heap_drain_all(struct lm_heap *heap);
 
 /* Puts the blocks of a bin and of its reserve back into their spans. */

@@ -133,7 +133,6 @@ static void leave_spans(struct lm_heap *heap) {
   }
   memset(heap->span_counts, 0, sizeof heap->span_counts);
   memset(heap->borrowed_counts, 0, sizeof heap->borrowed_counts);
-  memset(heap->counts_frees, 0, sizeof heap->counts_frees);
   heap->slice_count = 0;
   heap->sentinel = NULL;
   lm_spares_trim(heap);

@@ -49,7 +49,6 @@ static void trim_current(struct lm_heap *heap, size_t class_index) {
 /* A bin that begins with the block of a tick ago is not used much: its blocks and the reserve's go
  * into their spans, some of which may become empty. */
 static void trim_class(struct lm_heap *heap, size_t class_index) {
-  if (lm_bins_are_many()) lm_bin_count_frees(heap, class_index);
   if (heap->bins[class_index] == LM_NO_BLOCK) lm_bin_load_reserve(heap, class_index);
   struct lm_block *first = heap->bins[class_index];
   if (first == LM_NO_BLOCK) {

@@ -20,9 +20,8 @@ static size_t validate_span(const struct lm_heap *heap, const struct lm_span *sp
   lm_must(lm_load_relaxed(&span->owner) == heap);
   uint32_t tag = lm_tags_read(lm_span_start(span));
   if (lm_tags.multiplier != 0) lm_must(tag == lm_load_relaxed(&span->tag));
-  bool is_counted = heap->counts_frees[span->class_index] || span == heap->sentinel;
-  uint32_t counted = is_counted ? LM_TAG_COUNTS_FREES : 0;
-  lm_must(lm_load_relaxed(&span->tag) == (heap->tag | counted | span->class_index));
+  uint32_t sentinel = span == heap->sentinel ? LM_TAG_SENTINEL : 0;
+  lm_must(lm_load_relaxed(&span->tag) == (heap->tag | sentinel | span->class_index));
   size_t free_count = list_length(span->free_list) + span->hole_block_count;
   lm_must(span->used_count + free_count == span->extended_count);
   lm_must((span->hole_pages != 0) == (span->hole_block_count != 0));
@@ -70,7 +69,7 @@ static size_t validate_bin(const struct lm_heap *heap, size_t class_index,
                                struct lm_block *first) {
   size_t own = 0;
   for (struct lm_block *block = first; lm_is_block(block); block = lm_block_next(block)) {
-    uint32_t tag = lm_load_relaxed(&lm_span_of(block)->tag) & ~LM_TAG_COUNTS_FREES;
+    uint32_t tag = lm_load_relaxed(&lm_span_of(block)->tag) & ~LM_TAG_SENTINEL;
     lm_must((tag & (LM_TAG_OWN_LIMIT - 1)) == class_index);
     if (tag == (heap->tag | class_index)) own++;
     else lm_must(lm_bin_has_guests(heap, class_index));
@@ -131,11 +130,10 @@ size_t lm_heap_validate(const struct lm_heap *heap) {
     spans += validate_list(heap, heap->full[i].first, i, LM_SPAN_FULL, &used);
     lm_must(spans == heap->span_counts[i]);
     slices += spans * lm_classes[i].slice_count;
-    if (spans * lm_classes[i].slice_count > LM_UNCOUNTED_SLICES) lm_must(heap->counts_frees[i]);
     used -= validate_bin(heap, i, heap->bins[i]);
     validate_sum(heap, i);
     lm_must(heap->room_steps[i] <= LM_ROOM_STEPS);
-    lm_must(heap->frees_left[i] <= (int)lm_classes[i].bin_frees);
+    lm_must(heap->frees_left[i] <= (int)lm_max(lm_classes[i].bin_frees, LM_FREES_PER_LOOK));
     if (heap->reserves[i] != NULL) used -= validate_bin(heap, i, heap->reserves[i]);
   }
   lm_must(slices == heap->slice_count);

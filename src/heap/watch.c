@@ -1,6 +1,7 @@
 #include "heap/watch.h"
 
 #include "config/options.h"
+#include "heap/bins.h"
 #include "heap/holes.h"
 #include "heap/inspect.h"
 #include "heap/large_cache.h"
@@ -10,8 +11,8 @@
 
 /* A heap that holds less, with what is free in its pool, does not watch, if it is the only one. */
 #define WATCH_MIN_BYTES (512 * LM_KIB)
-/* As long as so much is free that only the clock gives back, frees are counted once they have used
- * up what follows: that costs each of them less than a nanosecond. */
+/* As long as so much is free that only the clock gives back, all bins are bounded once frees have
+ * used up what follows. */
 #define IDLE_MIN_BYTES (4 * LM_MIB)
 /* Frees that may look at the clock: with the slow path that costs some 20 nanoseconds, so that all
  * of them take a ten-thousandth of the time. */
@@ -48,6 +49,11 @@ static bool keeps_much(const struct lm_heap *heap) {
          IDLE_MIN_BYTES;
 }
 
+/* Whether there may be something that the clock brings back, of the heap's or of others'. */
+static bool is_worth_a_look(const struct lm_heap *heap) {
+  return holds_much(heap) || lm_load_relaxed(&lm_pool_thread_count) > 1;
+}
+
 static void set_watching(struct lm_heap *heap, bool watches) {
   watches |= LM_OPTION(fill) == LM_FILL_JUNK; /* so that each free sees the slow path */
   lm_store_relaxed(&heap->free_tag, watches ? LM_TAG_NO_HEAP : heap->tag);
@@ -56,9 +62,9 @@ static void set_watching(struct lm_heap *heap, bool watches) {
 void lm_watch_clock(struct lm_heap *heap, uint64_t now_ms) {
   struct lm_watch *watch = &heap->watch;
   if (now_ms != watch->seen_ms || !watch->worth_it)
-    watch->worth_it = holds_much(heap) || lm_load_relaxed(&lm_pool_thread_count) > 1;
-  if (watch->counts_all_frees && now_ms != watch->seen_ms)
-    watch->counts_all_frees = keeps_much(heap);
+    watch->worth_it = is_worth_a_look(heap);
+  if (watch->keeps_much && now_ms != watch->seen_ms)
+    watch->keeps_much = keeps_much(heap);
   uint64_t elapsed_ms = lm_min(now_ms - watch->seen_ms, FREES_MAX / FREES_PER_MS);
   uint32_t free_count = watch->free_count + (uint32_t)elapsed_ms * FREES_PER_MS;
   watch->free_count = lm_max(1, lm_min(free_count, FREES_MAX));
@@ -96,8 +102,8 @@ bool lm_watch_free(struct lm_heap *heap) {
     return true;
   }
   set_watching(heap, heap->close_looks != 0);
-  if (!watch->counts_all_frees && keeps_much(heap)) {
-    watch->counts_all_frees = true;
+  if (!watch->keeps_much && keeps_much(heap)) {
+    watch->keeps_much = true;
     lm_heap_drain_all(heap);
   }
   return false;
@@ -110,14 +116,19 @@ void lm_watch_call_all(void) {
 }
 
 void lm_watch_large(struct lm_heap *heap) {
-  if (lm_watches(heap) || heap->watch.counts_all_frees) return;
+  if (lm_watches(heap) || heap->watch.keeps_much) return;
   lm_heap_enter(heap);
   if (keeps_much(heap)) lm_heap_tick_after_work(heap);
+  else if (is_worth_a_look(heap)) look_at_clock(heap);
   lm_heap_leave(heap);
 }
 
 void lm_watch_bin(struct lm_heap *heap) {
-  if (heap->watch.counts_all_frees) look_at_clock(heap);
+  if (heap->watch.keeps_much) look_at_clock(heap);
+}
+
+void lm_watch_full_bin(struct lm_heap *heap) {
+  if (is_worth_a_look(heap)) look_at_clock(heap);
 }
 
 void lm_watch_malloc(struct lm_heap *heap) {

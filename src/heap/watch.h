@@ -2,9 +2,9 @@
  * whose calls all take the fast paths would never do, and keep a past peak. So while its heap holds
  * much, frees take the slow path, where they look at the clock: as many as cost next to nothing. A
  * thread whose frees are far apart sees the clock with each. One that is busy enough to use up what
- * it is allowed is left alone until a slow path sees the clock, or a sender calls it (remote.c).
- * But as long as much is free that time will give back, frees are counted in all classes, the rooms
- * of bins are opened in steps, and who finds a bin full or empty looks. */
+ * it is allowed looks where it finds a bin full, a slow path does, or a sender calls it (remote.c).
+ * As long as much is free that time will give back, all bins are bounded, their rooms opened in
+ * steps, and who finds one empty looks, too. */
 #ifndef LM_HEAP_WATCH_H
 #define LM_HEAP_WATCH_H
 
@@ -34,8 +34,10 @@ void lm_watch_call_all(void);
 /* A large block has gone to its pool: a thread that only frees such must see the clock, too. */
 void lm_watch_large(struct lm_heap *heap);
 
-/* Malloc has found a bin empty, free has found one full, or one was put back into its spans. */
+/* Malloc has found a bin empty, or one was put back into its spans. */
 void lm_watch_bin(struct lm_heap *heap);
+/* Free has found one full. */
+void lm_watch_full_bin(struct lm_heap *heap);
 
 /* What the heap uses has fallen, and falls further. */
 void lm_watch_fall(struct lm_heap *heap);

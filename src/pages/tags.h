@@ -1,18 +1,18 @@
 /* Tags: for every slice of address space one word that says whose it is.
  *
- * A tag is {owner id, chunk bit, counted bit, size class}, laid out so that a heap's own tag XOR
+ * A tag is {owner id, chunk bit, sentinel bit, size class}, laid out so that a heap's own tag XOR
  * the tag of a block's slice gives everything that free must know in one comparison:
  *
  *     bits 31..9  owner id: 0 nobody or a spare span, 1 large blocks, 2 orphans, from 3 on a
  *                 thread's heap, in the upper half a first-class heap
  *     bit  8      set for a chunk, whose blocks no bin takes
- *     bit  7      set while the heap counts frees of the span's blocks
+ *     bit  7      set for a sentinel, whose blocks go straight into it (heap/heap.c)
  *     bits 6..0   size class, which is the index of the bin
  *
- *     heap's tag ^ slice's tag  <  LM_TAG_UNCOUNTED_LIMIT   ours: index of the bin
- *                               <  LM_TAG_SMALL_LIMIT       ours, and counted
- *                               <  LM_TAG_OWN_LIMIT         ours, in a chunk
- *                               otherwise                   somebody else's, large, or foreign
+ *     heap's tag ^ slice's tag  <  LM_TAG_BIN_LIMIT     ours: index of the bin
+ *                               <  LM_TAG_SMALL_LIMIT   ours, in a sentinel
+ *                               <  LM_TAG_OWN_LIMIT     ours, in a chunk
+ *                               otherwise               somebody else's, large, or foreign
  *
  * All tags stand in one flat table that covers the address space of a process: reserved, not
  * committed, zero where loam has nothing, so that a foreign pointer reads as zero. Where a system
@@ -38,9 +38,9 @@
 _Static_assert(LM_SLICE_BYTES == LM_CLASS_SLICE_BYTES, "classes count blocks per slice");
 _Static_assert(LM_CLASS_MIDDLE < LM_CLASS_LIMIT, "a tag has 7 bits for the class");
 
-#define LM_TAG_COUNTS_FREES ((uint32_t)1 << 7)
+#define LM_TAG_SENTINEL ((uint32_t)1 << 7)
 #define LM_TAG_CHUNK ((uint32_t)1 << 8)
-#define LM_TAG_UNCOUNTED_LIMIT ((uint32_t)1 << 7)
+#define LM_TAG_BIN_LIMIT ((uint32_t)1 << 7)
 #define LM_TAG_SMALL_LIMIT ((uint32_t)1 << 8)
 #define LM_TAG_OWN_LIMIT ((uint32_t)1 << 9)
 #define LM_TAG_CLASS_MASK ((uint32_t)0x7f)

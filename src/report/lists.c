@@ -25,7 +25,7 @@ static bool is_readable(const void *block, bool own) {
   return own || !lm_region_of(block)->decommits;
 }
 
-/* No bin has more: what a class has before its frees are counted, or one span's and its room. */
+/* No bin has more: what a class has before its bin is bounded, or one span's and its room. */
 #define BIN_SLICES_MAX 8
 static size_t bin_limit(size_t class_index) {
   const struct lm_class *class = &lm_classes[class_index];

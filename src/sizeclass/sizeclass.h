@@ -21,7 +21,7 @@ struct lm_class {
   uint32_t block_bytes;
   uint32_t natural_alignment; /* the largest power of two that divides block_bytes */
   uint16_t block_count;       /* blocks in a span */
-  uint16_t bin_frees;         /* blocks that a bin takes from counted frees */
+  uint16_t bin_frees;         /* blocks that a bounded bin takes */
   uint8_t slice_count;        /* slices in a span */
   uint16_t slack; /* no block is larger by more than the size that it was asked for with */
   uint8_t shift;              /* natural_alignment = 1 << shift */

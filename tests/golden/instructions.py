@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-LIMITS = {"malloc": 12, "free": 16} # including ret
+LIMITS = {"malloc": 12, "free": 18} # including ret
 SLOW_PATHS = 1 # instructions per pair of calls, on average, outside of the fast paths
 PATH_MAX = 200
 

@@ -135,32 +135,39 @@ static void malloc_borrows_before_it_takes_a_span(void) {
   CHECK_EQ(lm_span_of(lm_raw_malloc(64))->class_index, CLASS);
 }
 
-/* ---- Counted frees ---- */
+/* ---- Bins' bounds ---- */
 
-static bool is_counted(const char *block) { return (lm_tag_of(block) & LM_TAG_COUNTS_FREES) != 0; }
-
-static void frees_are_counted_in_a_class_of_more_than_four_slices(void) {
+static void a_bin_is_bounded_in_a_class_of_more_than_four_slices(void) {
   begin();
-  take_blocks(0, LM_UNCOUNTED_SLICES * BLOCKS);
-  for (size_t i = 0; i < LM_UNCOUNTED_SLICES; i++) CHECK(!is_counted(blocks[i * BLOCKS]));
-  take_blocks(LM_UNCOUNTED_SLICES * BLOCKS, LM_UNCOUNTED_SLICES * BLOCKS + 1);
-  for (size_t i = 0; i <= LM_UNCOUNTED_SLICES; i++) CHECK(is_counted(blocks[i * BLOCKS]));
-  CHECK(!is_counted(heap_take(heap, CLASS + 1)));
-  lm_heap_validate(heap);
+  take_blocks(0, LM_UNBOUNDED_SLICES * BLOCKS);
+  CHECK(!lm_bin_is_bounded(heap, CLASS));
+  take_blocks(LM_UNBOUNDED_SLICES * BLOCKS, LM_UNBOUNDED_SLICES * BLOCKS + 1);
+  CHECK(lm_bin_is_bounded(heap, CLASS));
+  CHECK(!lm_bin_is_bounded(heap, CLASS + 1));
 }
 
-static void they_are_not_counted_any_longer_once_malloc_finds_four_slices(void) {
+/* With two blocks more than that in the program's hands. */
+static void one_that_is_not_takes_all_that_is_freed(void) {
+  begin();
+  take_blocks(0, 2 * BLOCKS);
+  give_blocks(0, 2 * BLOCKS - 2);
+  CHECK_EQ(list_length(heap->bins[CLASS]), 2 * BLOCKS - 2);
+  CHECK_EQ(heap->reserves[CLASS], NULL);
+  CHECK_EQ(lm_heap_validate(heap), 2);
+}
+
+static void and_is_bounded_no_longer_once_there_are_four_slices_again(void) {
   begin();
   take_blocks(0, 5 * BLOCKS);
   give_to_spans(4 * BLOCKS - EIGHTH, 5 * BLOCKS);
   CHECK_EQ(spans_in_use(), 4);
-  CHECK(is_counted(blocks[0]));
+  CHECK(!lm_bin_is_bounded(heap, CLASS));
   heap_take(heap, CLASS);
-  CHECK(!is_counted(blocks[0]));
+  CHECK_EQ(heap->frees_left[CLASS], LM_FREES_PER_LOOK);
   lm_heap_validate(heap);
 }
 
-static void a_counted_class_that_is_freed_altogether_leaves_no_span(void) {
+static void a_class_of_many_slices_that_is_freed_altogether_leaves_no_span(void) {
   begin();
   take_blocks(0, 6 * BLOCKS);
   give_blocks(0, 6 * BLOCKS);
@@ -270,15 +277,12 @@ static void begin_among_many(void) {
   lm_pool_thread_count += THREADS;
 }
 
-static void among_many_threads_all_classes_are_counted(void) {
+static void among_many_threads_all_bins_are_bounded(void) {
   begin_among_many();
   take_blocks(0, 1);
-  CHECK(heap->counts_frees[CLASS]);
-  take_blocks(1, BLOCKS);
-  CHECK(heap->counts_frees[CLASS]);
+  CHECK(lm_bin_is_bounded(heap, CLASS));
   lm_pool_thread_count -= THREADS;
-  take_blocks(BLOCKS, 2 * BLOCKS);
-  CHECK(!heap->counts_frees[CLASS]);
+  CHECK(!lm_bin_is_bounded(heap, CLASS));
 }
 
 static void there_a_bin_opens_its_room_in_steps(void) {
@@ -352,6 +356,10 @@ static void take_several(void) {
       several[class][i] = heap_take(heap, CLASS + class);
 }
 
+static bool goes_into_its_span(const char *block) {
+  return (lm_tag_of(block) & LM_TAG_SENTINEL) != 0;
+}
+
 static void a_heap_of_more_than_eight_slices_has_a_sentinel(void) {
   begin();
   take_blocks(0, 4 * BLOCKS);
@@ -362,8 +370,8 @@ static void a_heap_of_more_than_eight_slices_has_a_sentinel(void) {
   CHECK(heap->sentinel != NULL);
   CHECK_EQ(heap->sentinel->class_index, CLASS + 1);
   CHECK(heap->sentinel != heap->current[CLASS + 1]);
-  CHECK(is_counted(lm_span_start(heap->sentinel)));
-  CHECK(!is_counted(blocks[0]));
+  CHECK(goes_into_its_span(lm_span_start(heap->sentinel)));
+  CHECK(!goes_into_its_span(blocks[0]));
   lm_heap_validate(heap);
 }
 
@@ -384,8 +392,18 @@ static void what_is_freed_altogether_leaves_no_span_in_whatever_order(void) {
   }
 }
 
-/* No uncounted class has a full span that could be a sentinel. */
-static void when_most_spans_are_gone_all_classes_are_counted(void) {
+static void there_is_none_of_a_class_whose_bin_is_bounded(void) {
+  begin();
+  take_blocks(0, 3 * BLOCKS);
+  for (size_t i = 0; i < SENTINEL_SLICES; i++) heap_take(heap, CLASS + 1 + i);
+  take_blocks(3 * BLOCKS, 4 * BLOCKS + 1);
+  CHECK_EQ(lm_bin_slices(heap, CLASS), 5);
+  CHECK_EQ(heap->sentinel, NULL);
+  lm_heap_validate(heap);
+}
+
+/* No class whose bin is not bounded has a full span that could be a sentinel. */
+static void when_most_spans_are_gone_all_bins_are_emptied(void) {
   begin();
   char *others[8];
   for (size_t i = 0; i < 8; i++) others[i] = heap_take(heap, CLASS + 1 + i);
@@ -395,7 +413,6 @@ static void when_most_spans_are_gone_all_classes_are_counted(void) {
   for (; count < 100 * 8; count++) larger[count] = heap_take(heap, big);
   CHECK_EQ(heap->sentinel, NULL);
   for (size_t i = 0; i < 8; i++) heap_give(heap, others[i]);
-  CHECK(!is_counted(others[0]));
   for (size_t i = 0; i < count; i++) heap_give(heap, larger[i]);
   give_blocks(0, 6 * BLOCKS);
   CHECK_EQ(lm_heap_validate(heap), 0);
@@ -416,26 +433,26 @@ static void a_sentinel_that_becomes_current_is_one_no_longer(void) {
   while (heap->current[sentinel->class_index] == before) heap_take(heap, sentinel->class_index);
   CHECK_EQ(heap->current[sentinel->class_index], sentinel);
   CHECK(heap->sentinel != sentinel);
-  CHECK(!is_counted(lm_span_start(sentinel)));
+  CHECK(!goes_into_its_span(lm_span_start(sentinel)));
   lm_heap_validate(heap);
 }
 
-static void after_the_sentinels_alarm_classes_are_uncounted_as_malloc_asks_for_them(void) {
+static void after_the_sentinels_alarm_bins_have_room_as_malloc_finds_them_empty(void) {
   take_several();
   struct lm_span *sentinel = heap->sentinel;
   size_t class = sentinel->class_index - CLASS;
   size_t few = sentinel->capacity / SENTINEL_FRACTION;
   for (size_t i = 0; sentinel->used_count > few; i++) {
-    CHECK(!is_counted(several[0][0]));
+    CHECK_THAT(heap->frees_left[CLASS], >=, 0);
     CHECK(!heap->spares.learning.fell);
     if (lm_span_of(several[class][i]) == sentinel) heap_give(heap, several[class][i]);
   }
   CHECK_EQ(heap->sentinel, NULL);
   CHECK(heap->spares.learning.fell);
-  for (size_t i = 0; i < SEVERAL; i++) CHECK(is_counted(several[i][0]));
-  for (size_t i = 0; i < BLOCKS && is_counted(several[0][0]); i++) heap_take(heap, CLASS);
-  CHECK(!is_counted(several[0][0]));
-  CHECK(is_counted(several[1][0]));
+  for (size_t i = 0; i < SEVERAL; i++) CHECK_THAT(heap->frees_left[CLASS + i], <, 0);
+  for (size_t i = 0; i < BLOCKS && heap->frees_left[CLASS] < 0; i++) heap_take(heap, CLASS);
+  CHECK_EQ(heap->frees_left[CLASS], LM_FREES_PER_LOOK);
+  CHECK_THAT(heap->frees_left[CLASS + 1], <, 0);
   lm_heap_validate(heap);
 }
 
@@ -797,24 +814,26 @@ int main(void) {
   RUN(the_first_blocks_of_classes_share_the_span_of_their_starter);
   RUN(only_the_first_are_borrowed_of_blocks_more_than_a_quarter_larger);
   RUN(malloc_borrows_before_it_takes_a_span);
-  RUN(frees_are_counted_in_a_class_of_more_than_four_slices);
-  RUN(they_are_not_counted_any_longer_once_malloc_finds_four_slices);
-  RUN(a_counted_class_that_is_freed_altogether_leaves_no_span);
+  RUN(a_bin_is_bounded_in_a_class_of_more_than_four_slices);
+  RUN(one_that_is_not_takes_all_that_is_freed);
+  RUN(and_is_bounded_no_longer_once_there_are_four_slices_again);
+  RUN(a_class_of_many_slices_that_is_freed_altogether_leaves_no_span);
   RUN(while_malloc_takes_what_was_freed_there_is_room);
   RUN(what_does_not_fit_into_the_bin_becomes_its_reserve);
   RUN(a_bin_whose_reserve_malloc_takes_always_has_room);
   RUN(what_is_freed_beyond_the_reserve_goes_into_the_spans_and_the_bin_follows);
   RUN(frees_go_into_the_spans_until_malloc_has_found_bin_and_reserve_empty);
   RUN(however_many_are_freed_into_their_spans_the_room_stays_used_up);
-  RUN(among_many_threads_all_classes_are_counted);
+  RUN(among_many_threads_all_bins_are_bounded);
   RUN(there_a_bin_opens_its_room_in_steps);
   RUN(and_begins_one_step_below_what_malloc_has_needed);
   RUN(there_what_is_freed_in_bulk_stays_in_bins_up_to_the_heaps_share_only);
   RUN(a_heap_of_more_than_eight_slices_has_a_sentinel);
   RUN(what_is_freed_altogether_leaves_no_span_in_whatever_order);
-  RUN(when_most_spans_are_gone_all_classes_are_counted);
+  RUN(there_is_none_of_a_class_whose_bin_is_bounded);
+  RUN(when_most_spans_are_gone_all_bins_are_emptied);
   RUN(a_sentinel_that_becomes_current_is_one_no_longer);
-  RUN(after_the_sentinels_alarm_classes_are_uncounted_as_malloc_asks_for_them);
+  RUN(after_the_sentinels_alarm_bins_have_room_as_malloc_finds_them_empty);
   RUN(after_the_sentinels_alarm_bins_drain_faster);
   RUN(fresh_memory_is_carved_page_by_page);
   RUN(used_memory_is_carved_some_pages_at_a_time);

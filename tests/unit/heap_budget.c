@@ -89,7 +89,7 @@ static void what_all_may_keep_is_an_option(void) {
 
 /* What is left in bins of a heap that has fallen and covers that. */
 static void what_is_in_bins_after_a_fall_counts_until_it_is_asked_for(void) {
-  enum { OTHER = CLASS + 1, OTHERS = 2000 }; /* in so few spans that frees are not counted */
+  enum { OTHER = CLASS + 1, OTHERS = 2000 }; /* in so few spans that the bin takes all */
   static char *others[OTHERS];
   struct lm_heap *heap = begin();
   for (size_t i = 0; i < OTHERS; i++) others[i] = heap_take(heap, OTHER);
@@ -125,7 +125,6 @@ static void middle_blocks_do_not_keep_chunks_once_it_is_spent(void) {
     CHECK(heap->middle.rests);
     CHECK_EQ(heap->middle.lengths, 0);
     CHECK_EQ(heap->middle.used_count, 0);
-    CHECK(heap->counts_frees[CLASS]);
     lm_budget_kept_bytes = heap->reported_bytes;
   }
 }
@@ -134,9 +133,9 @@ static void once_it_is_spent_bins_are_emptied_when_less_is_freed_in_bulk(void) {
   struct lm_heap *heap = new_heap();
   const size_t other = CLASS + 20, count = 2 * lm_classes[CLASS].bin_frees;
   heap_give(heap, heap_take(heap, other));
+  heap->watch.keeps_much = true; /* bins are bounded */
   for (int spent = 0; spent < 2; spent++) {
     for (size_t i = 0; i < count; i++) blocks[i] = heap_take(heap, CLASS);
-    lm_bin_set_counts_frees(heap, CLASS, true);
     lm_budget_kept_bytes = spent ? SIZE_MAX / 2 : 0;
     size_t share = LM_OPTION(heap_cache_bytes) / lm_pool_thread_count;
     heap->bytes_since_refill = share / BULK_FRACTION_SPENT - 1;

@@ -156,25 +156,23 @@ static void a_tick_takes_what_others_have_sent(void) {
   CHECK(!lm_remote_waits(heap));
 }
 
-static void frees_are_counted_once_they_may_not_look_and_much_is_free(void) {
+static void bins_are_bounded_once_frees_may_not_look_and_much_is_free(void) {
   struct lm_heap *heap = begin(BLOCKS, 1000);
   use_up(heap);
-  CHECK(!heap->watch.counts_all_frees);
+  CHECK(!heap->watch.keeps_much);
   heap->large_cache.page_count = lm_pages_of(IDLE_MIN_BYTES);
   lm_heap_tick(heap);
   use_up(heap);
-  CHECK(heap->watch.counts_all_frees);
-  CHECK(heap->counts_frees[lm_sizeclass_of(BYTES)]);
-  lm_raw_malloc(5000); /* of a class that has had no span */
-  CHECK(heap->counts_frees[lm_sizeclass_of(5000)]);
+  CHECK(heap->watch.keeps_much);
+  CHECK(lm_bin_is_bounded(heap, lm_sizeclass_of(16)));
   heap->large_cache.page_count = 0;
   heap->watch.seen_ms--; /* as if the clock had gone on */
   lm_heap_tick(heap);
-  CHECK(!heap->watch.counts_all_frees);
+  CHECK(!heap->watch.keeps_much);
   lm_heap_validate(heap);
 }
 
-static void a_counted_free_that_finds_the_bin_full_sees_the_clock(void) {
+static void a_free_that_finds_the_bin_full_sees_the_clock(void) {
   struct lm_heap *heap = begin(BLOCKS, 1000);
   heap->large_cache.page_count = lm_pages_of(IDLE_MIN_BYTES);
   use_up(heap);
@@ -187,6 +185,19 @@ static void a_counted_free_that_finds_the_bin_full_sees_the_clock(void) {
   }
   CHECK_THAT(unseen_ms, <, 50);
   heap->large_cache.page_count = 0;
+}
+
+/* Nothing is free but what others, who sleep, may have; the thread's calls all take fast paths. */
+static void it_does_so_if_there_are_other_threads(void) {
+  struct lm_heap *heap = begin(BLOCKS, 1000);
+  lm_heap_begin();
+  use_up(heap);
+  CHECK(!heap->watch.keeps_much);
+  size_t pair_count = 0;
+  for (heap->watch.seen_ms -= 50; lm_os_clock_ms() - heap->watch.seen_ms >= 50; pair_count++) {
+    CHECK_THAT(pair_count, <=, LM_FREES_PER_LOOK);
+    lm_raw_free(lm_raw_malloc(16));
+  }
 }
 
 static void a_fall_counts_once_as_long_as_the_clock_stands_still(void) {
@@ -239,8 +250,9 @@ int main(void) {
   RUN(malloc_lets_frees_look_again_only_if_the_heap_has_fallen);
   RUN(a_heap_that_is_called_takes_what_others_have_sent);
   RUN(a_tick_takes_what_others_have_sent);
-  RUN(frees_are_counted_once_they_may_not_look_and_much_is_free);
-  RUN(a_counted_free_that_finds_the_bin_full_sees_the_clock);
+  RUN(bins_are_bounded_once_frees_may_not_look_and_much_is_free);
+  RUN(a_free_that_finds_the_bin_full_sees_the_clock);
+  RUN(it_does_so_if_there_are_other_threads);
   RUN(a_fall_counts_once_as_long_as_the_clock_stands_still);
   RUN(a_free_after_a_rest_sees_the_clock);
   RUN(rests_empty_bins_that_nobody_uses);

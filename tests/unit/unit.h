@@ -79,7 +79,6 @@ static inline void *heap_take(struct lm_heap *heap, size_t class_index) {
 
 /* Until malloc finds the bin empty, frees of the class's blocks go into their spans. */
 static inline void leave_no_room(struct lm_heap *heap, size_t class_index) {
-  if (!heap->counts_frees[class_index]) lm_bin_set_counts_frees(heap, class_index, true);
   heap->frees_left[class_index] = LM_NO_FREES_LEFT;
 }
 
@@ -88,14 +87,9 @@ static inline void heap_give(struct lm_heap *heap, void *address) {
   struct lm_block *block = address;
   uint32_t difference = lm_tag_of(address) ^ heap->tag;
   size_t class_index = difference & LM_TAG_CLASS_MASK;
-  if (difference < LM_TAG_UNCOUNTED_LIMIT) {
-    lm_heap_push(heap, class_index, block);
-  } else if (difference < LM_TAG_SMALL_LIMIT) {
-    if (--heap->frees_left[class_index] >= 0) lm_heap_push(heap, class_index, block);
-    else lm_heap_free_beyond(heap, class_index, block);
-  } else {
-    lm_remote_free(heap, block, lm_tag_of(address) & LM_TAG_CLASS_MASK);
-  }
+  if (difference < LM_TAG_BIN_LIMIT) lm_heap_free_own(heap, class_index, block);
+  else if (difference < LM_TAG_SMALL_LIMIT) lm_heap_free_to_sentinel(heap, block);
+  else lm_remote_free(heap, block, lm_tag_of(address) & LM_TAG_CLASS_MASK);
 }
 
 #endif
