@@ -350,7 +350,7 @@ def self_test():
     assert len(path) == 5 and path[-1] == "bnd ret", path
     assert list(problems("malloc", path)) == []
     assert len(list(problems("malloc", straight_path(code, 0x1100)))) == 1
-    assert len(list(problems("free", ["nop"] * 17))) == 1
+    assert len(list(problems("free", ["nop"] * (LIMITS["free"] + 1)))) == 1
     assert locks_the_bus("xchg %rax,(%rdx)") and not locks_the_bus("xchg %ax,%ax")
     try:
         straight_path(code, 0x100c)
