@@ -16,7 +16,6 @@ static _Atomic(bool) ends;
 static void tick_for_all(void) {
   uint64_t now_ms = lm_os_clock_ms();
   lm_pressure_tick(now_ms);
-  lm_orphan_tick(now_ms);
   while (lm_heap_end_oldest_kept(LM_OPTION(purge_delay_ms))) {}
   while (lm_visit_some(now_ms)) {}
   while (lm_pool_tick(now_ms, LM_POOL_TICK_BYTES)) {}

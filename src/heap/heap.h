@@ -63,6 +63,11 @@ struct lm_middle {
   size_t empty_chunk_count;
   size_t debt_count; /* purged early and used again since: limits early purges */
   uint32_t tick_count;
+  bool ages; /* a round is under way in which cached blocks go back and chunks are aged */
+  uint8_t age_round;
+  size_t age_run;             /* and chunks of by_run[age_run] have their turn, */
+  struct lm_span *age_next;   /* this one first; NULL: it is the next list's */
+  size_t flush_count;         /* cached pages that the round is to give back */
   bool takes; /* a block has been taken since an orphan was last adopted for its freed blocks */
   bool rests; /* most is free, as the last free has found, and heaps keep too much */
   struct lm_cached *cached[LM_CHUNK_RUN_MAX];       /* by length */
@@ -178,6 +183,7 @@ struct lm_heap {
   bool ticks; /* a tick is under way: what it brings about starts no other */
   /* The tick has left some of that to the next ones. */
   bool turns_pools, ends_kept, visits_others;
+  uint8_t last_job; /* of those, and of middle blocks' rounds, the one that had its turn; tick.c */
   struct lm_holes holes;
   size_t slice_count; /* of all the heap's spans, but for chunks */
 

@@ -16,7 +16,9 @@
 #define CACHE_BYTES (64 * LM_KIB)
 #define CACHE_FRACTION 4
 #define CREDIT_BYTES (1 * LM_MIB)
-#define EARLY_PAGES 64 /* purged by one call, so that no call pays for all */
+/* What one call may purge early, so that no call pays for all. */
+#define EARLY_PAGES 64
+#define EARLY_EFFORT (EARLY_PAGES + 8 * LM_PURGE_CALL_EFFORT)
 /* Reading the clock costs as much as taking a block. */
 #define CALLS_PER_TICK 32
 
@@ -79,6 +81,7 @@ static void list_chunk(struct lm_middle *middle, struct lm_span *span, size_t ru
 }
 
 static void unlist_chunk(struct lm_middle *middle, struct lm_span *span, size_t run) {
+  if (middle->age_next == span) middle->age_next = span->next;
   lm_span_list_remove(&middle->by_run[run], span);
   if (run != 0 && middle->by_run[run].first == NULL) middle->runs &= ~((uint64_t)1 << (run - 1));
 }
@@ -95,6 +98,7 @@ void lm_middle_own(struct lm_heap *heap, struct lm_span *span) {
   struct lm_chunk *chunk = lm_chunk_of_span(span);
   span->state = LM_SPAN_CHUNK;
   lm_span_set_tag(span, heap->tag | LM_TAG_CHUNK | LM_CLASS_MIDDLE);
+  chunk->age_round = middle->age_round;
   list_chunk(middle, span, chunk->run_limit);
   set_used_count(heap, middle->used_count + span->used_count);
   middle->dirty_count += lm_load_relaxed(&chunk->dirty_count);
@@ -136,12 +140,15 @@ static bool add_chunk(struct lm_heap *heap) {
 
 /* ---- Purging ---- */
 
-/* Purges free dirty pages until about `keep` are left, the emptiest chunks first. */
+/* Purges free dirty pages until about `keep` are left, the emptiest chunks first, as far as a call
+ * may. */
 static void purge_down_to(struct lm_middle *middle, size_t keep) {
+  size_t effort = EARLY_EFFORT;
   for (size_t run = LM_CHUNK_RUN_MAX; run > 0; run--) {
     for (struct lm_span *span = middle->by_run[run].first; span != NULL; span = span->next) {
-      if (middle->dirty_count <= keep) return;
-      middle->dirty_count -= lm_chunk_purge(span, false, middle->dirty_count - keep);
+      if (middle->dirty_count <= keep || effort == 0) return;
+      middle->dirty_count -= lm_chunk_purge(span, middle->dirty_count - keep, &effort);
+      effort -= effort != 0; /* a chunk without any costs, too */
     }
   }
 }
@@ -162,50 +169,22 @@ static void give_empty_chunk(struct lm_heap *heap, struct lm_span *span) {
   lm_span_end(span);
 }
 
-static void for_each_chunk(struct lm_heap *heap,
-                           void (*visit)(struct lm_heap *heap, struct lm_span *span)) {
+void lm_middle_trim(struct lm_heap *heap) {
+  flush_all_cached(heap);
+  lm_middle_visit_to_trim(heap);
+}
+
+void lm_middle_visit_to_trim(struct lm_heap *heap) {
+  struct lm_middle *middle = &heap->middle;
+  size_t effort = SIZE_MAX;
   for (size_t run = 0; run <= LM_CHUNK_RUN_MAX; run++) {
-    struct lm_span *span = heap->middle.by_run[run].first;
-    while (span != NULL) {
-      struct lm_span *next = span->next;
-      visit(heap, span);
-      span = next;
+    for (struct lm_span *span = middle->by_run[run].first, *next; span != NULL; span = next) {
+      next = span->next;
+      middle->dirty_count -= lm_chunk_purge(span, SIZE_MAX, &effort);
+      if (span->used_count == 0) give_empty_chunk(heap, span);
     }
   }
 }
-
-static void age(struct lm_heap *heap, struct lm_span *span) {
-  heap->middle.dirty_count -= lm_chunk_purge(span, true, SIZE_MAX);
-  lm_chunk_age(span);
-  if (span->used_count == 0 && lm_load_relaxed(&lm_chunk_of_span(span)->dirty_count) == 0)
-    give_empty_chunk(heap, span);
-}
-
-void lm_middle_tick(struct lm_heap *heap, uint64_t elapsed_ms) {
-  struct lm_middle *middle = &heap->middle;
-  size_t earned = pages_in(CREDIT_BYTES) * (size_t)lm_min((size_t)elapsed_ms, 1000) / 1000;
-  middle->debt_count -= lm_min(middle->debt_count, earned);
-  /* Every other tick, so that what is purged has been free for a half of the delay at least. */
-  if (LM_OPTION(purge_delay_ms) == 0 || ++middle->tick_count % 2 != 0) return;
-  unlearn(middle);
-  flush_all_cached(heap);
-  for_each_chunk(heap, age);
-}
-
-void lm_middle_visit(struct lm_heap *heap) {
-  if (++heap->middle.tick_count % 2 == 0) for_each_chunk(heap, age);
-}
-
-static void trim(struct lm_heap *heap, struct lm_span *span) {
-  heap->middle.dirty_count -= lm_chunk_purge(span, false, SIZE_MAX);
-  if (span->used_count == 0) give_empty_chunk(heap, span);
-}
-
-void lm_middle_trim(struct lm_heap *heap) {
-  flush_all_cached(heap);
-  for_each_chunk(heap, trim);
-}
-void lm_middle_visit_to_trim(struct lm_heap *heap) { for_each_chunk(heap, trim); }
 
 /* ---- Blocks ---- */
 
@@ -226,7 +205,7 @@ static void release(struct lm_heap *heap, void *block) {
   if (LM_UNLIKELY(span->used_count == 0) &&
       (++middle->empty_chunk_count > 1 || lm_budget_exceeded()))
     give_empty_chunk(heap, span);
-  purge_middle_early(middle);
+  if (!heap->visits.underway) purge_middle_early(middle); /* else the round does that */
 }
 
 /* Releases a cached block, of which there are some: length by length. */
@@ -367,3 +346,83 @@ bool lm_middle_send(void *block) {
   lm_region_set_block_pages(block, page_count | LM_BLOCK_ON_ITS_WAY);
   return true;
 }
+
+/* ---- Rounds, by the clock ---- */
+
+/* What it takes to release a cached block, beside what that purges; of LM_PURGE_EFFORT. */
+#define RELEASE_EFFORT 4
+
+/* Every other tick, so that what is purged has been free for a half of the delay at least. */
+static bool begin_clearing(struct lm_middle *middle) {
+  if (LM_OPTION(purge_delay_ms) == 0 || middle->ages || ++middle->tick_count % 2 != 0)
+    return false;
+  middle->ages = true;
+  middle->age_round++;
+  middle->age_run = 0;
+  middle->age_next = middle->by_run[0].first;
+  middle->flush_count = 0;
+  return true;
+}
+
+static void release_some_cached(struct lm_heap *heap, size_t *effort) {
+  struct lm_middle *middle = &heap->middle;
+  while (middle->flush_count != 0 && middle->lengths != 0 && *effort != 0) {
+    size_t used_before = middle->used_count, dirty_before = middle->dirty_count;
+    flush_one_cached(heap);
+    size_t given_count = used_before - middle->used_count;
+    size_t purged_count = dirty_before + given_count - middle->dirty_count;
+    middle->flush_count -= lm_min(middle->flush_count, given_count);
+    *effort -= lm_min(*effort, RELEASE_EFFORT + purged_count);
+  }
+}
+
+/* The chunk whose turn it is; NULL at the end of the round. */
+static struct lm_span *chunk_to_age(struct lm_middle *middle) {
+  while (middle->age_next == NULL && middle->age_run < LM_CHUNK_RUN_MAX)
+    middle->age_next = middle->by_run[++middle->age_run].first;
+  return middle->age_next;
+}
+
+/* Ages the chunk, if that has not been done in this round; false if the effort did not do. */
+static bool age(struct lm_heap *heap, struct lm_span *span, size_t *effort) {
+  struct lm_middle *middle = &heap->middle;
+  struct lm_chunk *chunk = lm_chunk_of_span(span);
+  if (chunk->age_round == middle->age_round) return true;
+  size_t dirty_before = lm_load_relaxed(&chunk->dirty_count);
+  bool aged = lm_chunk_age(span, effort);
+  size_t dirty_count = lm_load_relaxed(&chunk->dirty_count);
+  middle->dirty_count -= dirty_before - dirty_count;
+  if (!aged) return false;
+  chunk->age_round = middle->age_round;
+  *effort -= 1;
+  if (span->used_count == 0 && dirty_count == 0) give_empty_chunk(heap, span);
+  return true;
+}
+
+void lm_middle_go_on(struct lm_heap *heap) {
+  struct lm_middle *middle = &heap->middle;
+  if (LM_LIKELY(!middle->ages)) return;
+  size_t effort = LM_PURGE_EFFORT;
+  if (!heap->visits.underway) release_some_cached(heap, &effort);
+  while (effort != 0) {
+    struct lm_span *span = chunk_to_age(middle);
+    if (span == NULL) {
+      middle->ages = false;
+      return;
+    }
+    struct lm_span *next = span->next;
+    if (!age(heap, span, &effort)) return;
+    middle->age_next = next;
+  }
+}
+
+void lm_middle_tick(struct lm_heap *heap, uint64_t elapsed_ms) {
+  struct lm_middle *middle = &heap->middle;
+  size_t earned = pages_in(CREDIT_BYTES) * (size_t)lm_min((size_t)elapsed_ms, 1000) / 1000;
+  middle->debt_count -= lm_min(middle->debt_count, earned);
+  if (!begin_clearing(middle)) return;
+  unlearn(middle);
+  middle->flush_count = pages_cached(middle);
+}
+
+void lm_middle_visit(struct lm_heap *heap) { begin_clearing(&heap->middle); }

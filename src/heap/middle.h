@@ -93,14 +93,18 @@ void lm_middle_begin(struct lm_heap *heap);
 /* Forgets what was learnt: another thread will have the heap. */
 void lm_middle_forget(struct lm_heap *heap);
 
-/* What the clock asks for: purges what has been free for a while, and adds to the credit. */
+/* What the clock asks for: adds to the credit, and begins a round in which cached blocks go back
+ * and what has been free for a while is purged. */
 void lm_middle_tick(struct lm_heap *heap, uint64_t elapsed_ms);
+/* The same in a visit of the heap (visit.h), whose cached blocks nobody else reaches. */
+void lm_middle_visit(struct lm_heap *heap);
+/* Goes on with the round, if one is under way, LM_PURGE_EFFORT far. */
+void lm_middle_go_on(struct lm_heap *heap);
 
 /* Purges all that is free, and gives empty chunks back. */
 void lm_middle_trim(struct lm_heap *heap);
 
-/* The same two but for cached blocks, in a visit of the heap (visit.h). */
-void lm_middle_visit(struct lm_heap *heap);
+/* The same but for cached blocks, in a visit. */
 void lm_middle_visit_to_trim(struct lm_heap *heap);
 
 /* A new chunk, or one that was an orphan, is the heap's from here on. */

@@ -13,6 +13,9 @@ static struct lm_span_list usable_orphans[LM_ORPHAN_CLASSES], full_orphans[LM_OR
  * taking. */
 static _Atomic(uint32_t) usable_counts[LM_ORPHAN_CLASSES];
 
+/* The usable chunk that is to be aged next, by the clock; NULL: none is. Under the chunks' lock. */
+static struct lm_span *next_orphan_to_age;
+
 void lm_orphan_start(void) {
   for (size_t i = 0; i < LM_ORPHAN_CLASSES; i++) lm_orphan_locks[i].rank = LM_RANK_ORPHANS;
 }
@@ -31,6 +34,7 @@ static bool is_usable(const struct lm_span *span) {
 static void unlist(struct lm_span *span) {
   size_t class_index = span->class_index;
   bool usable = is_usable(span);
+  if (span == next_orphan_to_age) next_orphan_to_age = span->next;
   lm_span_list_remove(usable ? &usable_orphans[class_index] : &full_orphans[class_index], span);
   if (usable) count_usable(class_index, -1);
 }
@@ -112,28 +116,35 @@ bool lm_orphan_put_back(struct lm_span *span, struct lm_block *first, struct lm_
   return orphan;
 }
 
-void lm_orphan_tick(uint64_t now_ms) {
-  static uint64_t due_ms; /* under the lock */
-  if (LM_OPTION(purge_delay_ms) == 0) return;
-  if (!lm_orphan_waits(LM_CLASS_MIDDLE)) return;
-  lm_lock_take(&lm_orphan_locks[LM_CLASS_MIDDLE]);
-  if (now_ms >= due_ms) {
-    due_ms = now_ms + LM_OPTION(purge_delay_ms) / 2;
-    struct lm_span *span = usable_orphans[LM_CLASS_MIDDLE].first;
-    for (; span != NULL; span = span->next) {
-      lm_chunk_purge(span, true, SIZE_MAX);
-      lm_chunk_age(span);
-    }
-  }
-  lm_lock_free(&lm_orphan_locks[LM_CLASS_MIDDLE]);
-}
+/* ---- By the clock ---- */
 
-/* ---- Holes ---- */
+static uint64_t aged_ms LM_GUARDED_BY(lm_visits_round.lock); /* when such a round began last */
 
 static struct lm_holes orphans_holes LM_GUARDED_BY(lm_visits_round.lock);
 static uint64_t holes_ms LM_GUARDED_BY(lm_visits_round.lock); /* when some were made last */
 
-void lm_orphan_begin_round(void) { lm_holes_begin_round(&orphans_holes); }
+void lm_orphan_begin_round(uint64_t now_ms) {
+  lm_holes_begin_round(&orphans_holes);
+  if (now_ms - aged_ms < LM_OPTION(purge_delay_ms) / 2) return;
+  aged_ms = now_ms;
+  lm_lock_take(&lm_orphan_locks[LM_CLASS_MIDDLE]);
+  if (next_orphan_to_age == NULL) next_orphan_to_age = usable_orphans[LM_CLASS_MIDDLE].first;
+  lm_lock_free(&lm_orphan_locks[LM_CLASS_MIDDLE]);
+}
+
+/* Purges what has been free in orphaned chunks for a while, some of it. False if that is all. */
+static bool age_some_chunks(void) {
+  if (!lm_orphan_waits(LM_CLASS_MIDDLE)) return false;
+  size_t effort = LM_PURGE_EFFORT;
+  lm_lock_take(&lm_orphan_locks[LM_CLASS_MIDDLE]);
+  while (next_orphan_to_age != NULL && effort != 0 && lm_chunk_age(next_orphan_to_age, &effort)) {
+    next_orphan_to_age = next_orphan_to_age->next;
+    effort--;
+  }
+  bool more = next_orphan_to_age != NULL;
+  lm_lock_free(&lm_orphan_locks[LM_CLASS_MIDDLE]);
+  return more;
+}
 
 LM_REQUIRES(lm_visits_round.lock)
 static void look_in_class(void *unused, size_t class_index, size_t *left) {
@@ -147,6 +158,7 @@ static void look_in_class(void *unused, size_t class_index, size_t *left) {
 bool lm_orphan_look(uint64_t now_ms, size_t *kept) {
   uint64_t elapsed_ms = now_ms - holes_ms;
   holes_ms = now_ms;
+  if (age_some_chunks()) return true;
   bool more = lm_holes_tick(&orphans_holes, elapsed_ms, look_in_class, NULL);
   if (!more) *kept += lm_holes_expected_bytes(&orphans_holes);
   return more;

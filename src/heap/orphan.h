@@ -29,13 +29,11 @@ bool lm_orphan_adopt_span(struct lm_heap *heap, struct lm_span *span);
 bool lm_orphan_put_back(struct lm_span *span, struct lm_block *first, struct lm_block *last,
                         size_t count);
 
-/* Purges what has been free in orphaned chunks for a while. `now_ms` is the clock's. */
-void lm_orphan_tick(uint64_t now_ms);
-
-/* Orphans with free blocks are looked at for holes in rounds, as a heap's spans are (holes.h). The
- * second makes some, and says whether there is more to do at once; if not, about how much is left
- * for later rounds is added to `*kept_bytes`. */
-void lm_orphan_begin_round(void) LM_REQUIRES(lm_visits_round.lock);
+/* Orphans with free blocks are looked at for holes in rounds, as a heap's spans are (holes.h), and
+ * what has been free in chunks for a while is purged. The second does some of that, and says
+ * whether there is more to do at once; if not, about how much is left for later rounds is added to
+ * `*kept_bytes`. `now_ms` is the clock's. */
+void lm_orphan_begin_round(uint64_t now_ms) LM_REQUIRES(lm_visits_round.lock);
 bool lm_orphan_look(uint64_t now_ms, size_t *kept_bytes) LM_REQUIRES(lm_visits_round.lock);
 
 /* Gives the OS pages back on which orphans have no block that the program has; returns how many. */

@@ -105,7 +105,6 @@ static LM_NOINLINE void tick_slow(struct lm_heap *heap, uint64_t now_ms) {
   lm_inspect_heap(heap, now_ms % LM_CLASS_COUNT, INSPECTED_PER_TICK);
   heap->ends_kept = heap->turns_pools = heap->visits_others = true;
   lm_holes_begin_round(&heap->holes);
-  lm_orphan_tick(now_ms);
 }
 
 /* How much one tick may do, so that no single call pays for all. */
@@ -114,8 +113,6 @@ struct effort {
   size_t message_count; /* taken out of the inbox */
   size_t drained_count; /* blocks put back into their spans */
   size_t spare_count;   /* spans given back */
-  size_t kept_count;    /* heaps of ended threads */
-  size_t purged_bytes;  /* of pools */
   bool lets_watch;      /* frees, though time stands still */
 };
 #define TRIM_CLASSES_PER_TICK 32
@@ -124,18 +121,42 @@ struct effort {
 #define MESSAGES_PER_REST_MS 8
 #define DRAINED_PER_REST_MS 128
 #define SPARES_PER_REST_MS 2
-/* A kept heap takes some 40 microseconds, and a purge 70 for each MiB: no more of these after a
- * rest. */
-#define KEPT_PER_TICK 1
 #define REST_MS_MAX 64
 
-/* What the last slow tick has found to do for others than the heap, some of it. */
-static LM_NOINLINE void go_on(struct lm_heap *heap, uint64_t now_ms, const struct effort *effort) {
-  for (size_t i = 0; i < effort->kept_count && heap->ends_kept; i++)
-    heap->ends_kept = lm_heap_end_oldest_kept(
-        lm_pressed(LM_PRESSURE_SOME) ? 0 : LM_OPTION(purge_delay_ms));
-  if (heap->turns_pools) heap->turns_pools = lm_pool_tick(now_ms, effort->purged_bytes);
-  if (heap->visits_others) heap->visits_others = lm_visit_some(now_ms);
+/* What ticks leave to the next ones, and of which any may take long: no call does more than one. A
+ * kept heap takes some 40 microseconds, a purge 70 for each MiB. */
+enum job { CLEAR_MIDDLE, TURN_POOLS, VISIT_OTHERS, END_KEPT, JOB_COUNT };
+
+static bool is_left(const struct lm_heap *heap, enum job job) {
+  switch (job) {
+    case CLEAR_MIDDLE: return heap->middle.ages;
+    case TURN_POOLS: return heap->turns_pools;
+    case VISIT_OTHERS: return heap->visits_others;
+    default: return heap->ends_kept;
+  }
+}
+
+static void do_some(struct lm_heap *heap, enum job job, uint64_t now_ms) {
+  size_t kept_ms = lm_pressed(LM_PRESSURE_SOME) ? 0 : LM_OPTION(purge_delay_ms);
+  switch (job) {
+    case CLEAR_MIDDLE: lm_middle_go_on(heap); break;
+    case TURN_POOLS: heap->turns_pools = lm_pool_tick(now_ms, LM_POOL_TICK_BYTES); break;
+    case VISIT_OTHERS: heap->visits_others = lm_visit_some(now_ms); break;
+    default: heap->ends_kept = lm_heap_end_oldest_kept(kept_ms);
+  }
+}
+
+static bool any_is_left(const struct lm_heap *heap) {
+  return heap->middle.ages || heap->turns_pools || heap->visits_others || heap->ends_kept;
+}
+
+/* Each that is left, of which there are some, has its turn. */
+static LM_NOINLINE void go_on(struct lm_heap *heap, uint64_t now_ms) {
+  enum job job = (enum job)heap->last_job;
+  do job = (enum job)((job + 1) % JOB_COUNT);
+  while (!is_left(heap, job));
+  heap->last_job = (uint8_t)job;
+  do_some(heap, job, now_ms);
 }
 
 /* One of the next calls of malloc, not always the first one after a look at the clock. */
@@ -159,7 +180,7 @@ static void tick_and_drain(struct lm_heap *heap, const struct effort *effort) {
   if (lm_remote_waits(heap)) lm_remote_collect_up_to(heap, effort->message_count);
   if (heap->drains) lm_bins_drain(heap, effort->drained_count);
   lm_spares_give_surplus(heap, effort->spare_count);
-  if (heap->ends_kept || heap->turns_pools || heap->visits_others) go_on(heap, now_ms, effort);
+  if (any_is_left(heap)) go_on(heap, now_ms);
   lm_holes_tick_heap(heap, now_ms - heap->watch.seen_ms);
   if (effort->lets_watch || now_ms != heap->watch.seen_ms) {
     lm_watch_clock(heap, now_ms);
@@ -170,8 +191,7 @@ static void tick_and_drain(struct lm_heap *heap, const struct effort *effort) {
 }
 
 #define EFFORT(drained_count, lets_watch) \
-  {TRIM_CLASSES_PER_TICK, LM_MESSAGES_PER_CALL, drained_count, SPARES_PER_TICK, KEPT_PER_TICK, \
-   LM_POOL_TICK_BYTES, lets_watch}
+  {TRIM_CLASSES_PER_TICK, LM_MESSAGES_PER_CALL, drained_count, SPARES_PER_TICK, lets_watch}
 
 void lm_heap_tick(struct lm_heap *heap) {
   static const struct effort effort = EFFORT(LM_DRAINED_FAST, true);
@@ -190,9 +210,8 @@ void lm_heap_tick_often(struct lm_heap *heap) {
 
 void lm_heap_tick_at_rest(struct lm_heap *heap, uint64_t rest_ms) {
   size_t ms = (size_t)lm_min(rest_ms, REST_MS_MAX);
-  const struct effort effort = {
-      LM_CLASS_COUNT, ms * MESSAGES_PER_REST_MS, ms * DRAINED_PER_REST_MS, ms * SPARES_PER_REST_MS,
-      KEPT_PER_TICK, LM_POOL_TICK_BYTES, true};
+  const struct effort effort = {LM_CLASS_COUNT, ms * MESSAGES_PER_REST_MS,
+                                ms * DRAINED_PER_REST_MS, ms * SPARES_PER_REST_MS, true};
   tick_and_drain(heap, &effort);
 }
 
@@ -213,17 +232,35 @@ static void begin_visit(struct lm_heap *heap, uint64_t now_ms) {
 }
 
 #define MESSAGES_PER_VISIT 64
+#define MESSAGES_AT_ONCE 8
+
+static size_t held_pages(const struct lm_heap *heap) {
+  size_t slice_count = heap->slice_count + heap->spares.count;
+  return (slice_count << (LM_SLICE_SHIFT - lm_os.page_shift)) + heap->middle.used_count +
+         heap->middle.dirty_count;
+}
+
+/* Some of what others have sent, less if the pool gets 2 MiB by it, which may purge as much. */
+static void collect_in_visit(struct lm_heap *heap) {
+  size_t least = held_pages(heap) - lm_min(held_pages(heap), LM_CHUNK_BYTES >> lm_os.page_shift);
+  for (size_t i = 0; i < MESSAGES_PER_VISIT && held_pages(heap) > least; i += MESSAGES_AT_ONCE)
+    if (!lm_remote_collect_up_to(heap, MESSAGES_AT_ONCE)) return;
+}
 
 bool lm_heap_visit(struct lm_heap *heap, uint64_t now_ms) {
   uint64_t elapsed_ms = now_ms - lm_max(heap->visits.visited_ms, heap->tick_ms);
   bool begins = elapsed_ms >= lm_heap_tick_interval_ms();
   if (begins) begin_visit(heap, now_ms);
   lm_remote_flush(heap);
-  lm_remote_collect_up_to(heap, MESSAGES_PER_VISIT);
-  lm_spares_give_surplus(heap, SPARES_PER_TICK);
+  collect_in_visit(heap);
+  bool more = heap->received != NULL;
+  if (!more) {
+    lm_spares_give_surplus(heap, SPARES_PER_TICK);
+    lm_middle_go_on(heap);
+  }
   bool holes = lm_holes_tick_heap(heap, begins ? elapsed_ms : 0);
   heap->visits.kept_bytes = lm_watch_kept_bytes(heap);
-  return heap->received != NULL || holes || heap->spares.surplus_count != 0;
+  return more || holes || heap->spares.surplus_count != 0 || heap->middle.ages;
 }
 
 bool lm_heap_visit_to_trim(struct lm_heap *heap, uint64_t unused) {

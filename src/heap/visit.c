@@ -127,7 +127,7 @@ LM_REQUIRES(lm_visits_round.lock) static bool step(uint64_t now_ms) {
     round_goes_on = orphans_go_on = true;
     round_ms = now_ms;
     next_heap = lm_load_acquire(&lm_heaps_made);
-    lm_orphan_begin_round();
+    lm_orphan_begin_round(now_ms);
     kept_so_far = 0;
   }
   if (orphans_go_on) orphans_go_on = lm_orphan_look(now_ms, &kept_so_far);

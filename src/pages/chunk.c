@@ -246,34 +246,45 @@ bool lm_chunk_resize(struct lm_span *span, void *block, size_t page_count, size_
 
 /* ---- Purging ---- */
 
-size_t lm_chunk_purge(struct lm_span *span, bool aged_only, size_t most) {
+/* Purges free pages of the map, which are dirty, until `most` or more are purged or the effort is
+ * used up. */
+static size_t purge_in_map(struct lm_span *span, const uint64_t *map, size_t most,
+                           size_t *effort) {
   struct lm_chunk *chunk = lm_chunk_of_span(span);
-  const uint64_t *candidates = aged_only ? chunk->aged_pages : chunk->dirty_pages;
   const struct loam_page_provider *provider = lm_region_of(chunk)->provider;
   size_t end = lm_provider_purges(provider) ? lm_chunk_pages() : 0, purged = 0;
-  for (size_t page = 0; purged < most && lm_load_relaxed(&chunk->dirty_count) != 0;) {
-    size_t from = lm_bitmap_find_set(candidates, page, end);
+  for (size_t page = 0; purged < most && *effort != 0;) {
+    if (lm_load_relaxed(&chunk->dirty_count) == 0) break;
+    size_t from = lm_bitmap_find_set(map, page, end);
     if (from == end) break;
     page = lm_bitmap_find_clear(chunk->used_pages, from, end);
     if (page != from) continue;
     size_t to = lm_bitmap_find_set(chunk->used_pages, from, end);
-    page = to = lm_bitmap_find_clear(candidates, from, to);
+    page = to = lm_bitmap_find_clear(map, from, to);
     size_t bytes = (to - from) << lm_os.page_shift;
+    *effort -= lm_min(*effort, to - from + LM_PURGE_CALL_EFFORT);
+    lm_bitmap_clear(chunk->aged_pages, from, to); /* tried once in a round */
     if (lm_provider_purge(provider, address_in_chunk(span, from), bytes) != 0) continue;
     lm_bitmap_clear(chunk->dirty_pages, from, to);
-    lm_bitmap_clear(chunk->aged_pages, from, to);
-    if (!aged_only) lm_bitmap_set(chunk->early_pages, from, to);
+    if (map == chunk->dirty_pages) lm_bitmap_set(chunk->early_pages, from, to);
     add_counts(span, chunk, 0, -(int)(to - from));
     purged += to - from;
   }
   return purged;
 }
 
-void lm_chunk_age(struct lm_span *span) {
+size_t lm_chunk_purge(struct lm_span *span, size_t most, size_t *effort) {
+  return purge_in_map(span, lm_chunk_of_span(span)->dirty_pages, most, effort);
+}
+
+bool lm_chunk_age(struct lm_span *span, size_t *effort) {
   struct lm_chunk *chunk = lm_chunk_of_span(span);
+  purge_in_map(span, chunk->aged_pages, SIZE_MAX, effort);
+  if (*effort == 0) return false;
   for (size_t w = 0; w < LM_BITMAP_WORDS(LM_CHUNK_MAX_PAGES); w++)
     chunk->aged_pages[w] = chunk->dirty_pages[w] & ~chunk->used_pages[w];
   memset(chunk->early_pages, 0, sizeof chunk->early_pages);
+  return true;
 }
 
 bool lm_chunk_is_free(const void *address) {

@@ -37,12 +37,20 @@ size_t lm_chunk_give(struct lm_span *span, void *block);
  * are in use. `*regretted` as above. */
 bool lm_chunk_resize(struct lm_span *span, void *block, size_t page_count, size_t *regretted);
 
-/* Purges free dirty pages, with `aged_only` those that were so when the chunk was last aged, until
- * `most` or more are purged. Returns how many were. */
-size_t lm_chunk_purge(struct lm_span *span, bool aged_only, size_t most);
+/* What it takes to purge is measured in pages: each call of the system takes as much as so many.
+ * One call by the clock may take as much as LM_PURGE_EFFORT, so that none pays for all: 2 MiB at
+ * once, or about a hundred pages that lie apart. */
+#define LM_PURGE_CALL_EFFORT 5
+#define LM_PURGE_EFFORT (LM_CHUNK_MAX_PAGES + 64)
 
-/* Free pages that are dirty now are aged from here on, until they are used. */
-void lm_chunk_age(struct lm_span *span);
+/* Purges free dirty pages until `most` or more are purged, or no effort is left, which it takes
+ * from. Returns how many were. */
+size_t lm_chunk_purge(struct lm_span *span, size_t most, size_t *effort);
+
+/* Purges free pages that have been dirty since the chunk was last aged, while there is effort left.
+ * Once there are none, those that are dirty are aged from here on, until they are used. False if
+ * the effort did not do. */
+bool lm_chunk_age(struct lm_span *span, size_t *effort);
 
 /* Whether no block has the page of `address`. Exact for the owner only. */
 bool lm_chunk_is_free(const void *address);

@@ -45,6 +45,7 @@ struct lm_chunk {
    * length. A run begins where a free page has none before it. */
   uint64_t run_limits;
   uint16_t run_limit; /* the same for the whole chunk */
+  uint8_t age_round;  /* of the owner's, in which it was aged; heap/middle.c */
   /* Pages in blocks; pages free and dirty. Written by the owner; read by it and by reports. */
   _Atomic(uint32_t) used_count, dirty_count;
 };

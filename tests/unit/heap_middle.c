@@ -230,6 +230,12 @@ static void what_is_free_beyond_what_is_kept_is_purged_at_once(void) {
   CHECK_THAT(heap->middle.dirty_count, <=, KEEP_PAGES + 240 / KEEP_FRACTION);
 }
 
+/* A tick, and all that it begins. */
+static void tick_through(struct lm_heap *heap, uint64_t elapsed_ms) {
+  lm_middle_tick(heap, elapsed_ms);
+  while (heap->middle.ages) lm_middle_go_on(heap);
+}
+
 static void without_credit_only_the_clock_purges(void) {
   struct lm_heap *heap = new_heap();
   char *blocks[30];
@@ -237,9 +243,57 @@ static void without_credit_only_the_clock_purges(void) {
   for (int i = 0; i < 30; i++) blocks[i] = take_block(heap, 8);
   for (int i = 0; i < 30; i++) give_back(heap, blocks[i]);
   CHECK_EQ(heap->middle.dirty_count + cached_count(heap), 240);
-  for (int i = 0; i < 4; i++) lm_middle_tick(heap, 0);
+  for (int i = 0; i < 4; i++) tick_through(heap, 0);
   CHECK_EQ(heap->middle.dirty_count, 0);
   CHECK_EQ(lm_pools[0].chunk_count, 0);
+}
+
+static bool purges_no_more_than_a_call_may(struct lm_heap *heap) {
+  size_t before = heap->middle.dirty_count, cached_before = cached_count(heap);
+  lm_middle_go_on(heap);
+  lm_middle_validate(heap);
+  size_t flushed = cached_before - cached_count(heap);
+  return before + flushed - heap->middle.dirty_count <= LM_PURGE_EFFORT + EARLY_PAGES;
+}
+
+static void however_much_is_free_a_call_of_the_clocks_does_a_part(void) {
+  enum { COUNT = 400 };
+  static char *blocks[COUNT];
+  struct lm_heap *heap = new_heap();
+  heap->middle.debt_count = SIZE_MAX / 2;
+  for (int i = 0; i < COUNT; i++) blocks[i] = take_block(heap, 8);
+  for (int i = 0; i < COUNT; i++)
+    if (i % 4 != 0) give_back(heap, blocks[i]);
+  for (int round = 0; round < 2; round++) {
+    for (int i = 0; i < 2; i++) lm_middle_tick(heap, 0);
+    CHECK(heap->middle.ages);
+    size_t call_count = 0;
+    for (; heap->middle.ages; call_count++) CHECK(purges_no_more_than_a_call_may(heap));
+    if (round == 1) CHECK_THAT(call_count, >=, 3);
+  }
+  CHECK_EQ(cached_count(heap), 0);
+  CHECK_EQ(heap->middle.dirty_count, 0);
+}
+
+/* Chunks come and go, and change their lists, while a round is under way. */
+static void a_round_passes_over_no_chunk_that_stays_and_ends(void) {
+  enum { COUNT = 400 };
+  static char *blocks[COUNT];
+  struct lm_heap *heap = new_heap();
+  heap->middle.debt_count = SIZE_MAX / 2;
+  for (int round = 0; round < 20; round++) {
+    for (int i = 0; i < COUNT; i++) blocks[i] = take_block(heap, 4 + (size_t)(i * 7 % 11));
+    for (int i = 0; i < 2; i++) lm_middle_tick(heap, 0);
+    size_t call_count = 0;
+    for (int i = 0; heap->middle.ages || i < COUNT; i++) {
+      if (i < COUNT) give_back(heap, blocks[i * 13 % COUNT]);
+      if (i % 8 == 0 || i >= COUNT) lm_middle_go_on(heap);
+      CHECK_THAT(++call_count, <, 10 * COUNT);
+      lm_middle_validate(heap);
+    }
+  }
+  for (int i = 0; i < 4; i++) tick_through(heap, 0);
+  CHECK_EQ(heap->middle.dirty_count + heap->middle.used_count, 0);
 }
 
 static void pages_purged_early_and_used_again_are_owed(void) {
@@ -250,7 +304,7 @@ static void pages_purged_early_and_used_again_are_owed(void) {
   for (int i = 0; i < 30; i++) take_block(heap, 8);
   CHECK_THAT(heap->middle.debt_count, >, 100);
   size_t owed = heap->middle.debt_count;
-  lm_middle_tick(heap, 500);
+  tick_through(heap, 500);
   CHECK_EQ(heap->middle.debt_count, owed - lm_min(owed, CREDIT_BYTES / PAGE / 2));
 }
 
@@ -301,9 +355,9 @@ static void half_of_what_was_learnt_goes_when_less_was_needed(void) {
   struct lm_heap *heap = new_heap();
   for (int i = 0; i < 2; i++) take_and_give(heap, 200, 1);
   size_t learnt = heap->middle.learning.learnt_count;
-  for (int i = 0; i < 2; i++) lm_middle_tick(heap, 1);
+  for (int i = 0; i < 2; i++) tick_through(heap, 1);
   CHECK_EQ(heap->middle.learning.learnt_count, learnt); /* all of it was needed before that tick */
-  for (int i = 0; i < 2; i++) lm_middle_tick(heap, 1);
+  for (int i = 0; i < 2; i++) tick_through(heap, 1);
   CHECK_EQ(heap->middle.learning.learnt_count, learnt / 2);
   lm_middle_validate(heap);
 }
@@ -341,6 +395,8 @@ int main(void) {
   RUN(an_empty_chunk_is_no_orphan);
   RUN(what_is_free_beyond_what_is_kept_is_purged_at_once);
   RUN(without_credit_only_the_clock_purges);
+  RUN(however_much_is_free_a_call_of_the_clocks_does_a_part);
+  RUN(a_round_passes_over_no_chunk_that_stays_and_ends);
   RUN(pages_purged_early_and_used_again_are_owed);
   RUN(pages_purged_early_that_a_block_grows_into_are_owed);
   RUN(what_was_too_much_for_the_cache_is_cached_the_next_time);

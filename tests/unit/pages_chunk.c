@@ -152,13 +152,26 @@ static void what_a_pool_knows_of_the_pages_passes_to_the_chunk_and_back(void) {
 
 /* ---- Purging ---- */
 
+static size_t purge_up_to(struct lm_span *span, size_t most) {
+  size_t effort = SIZE_MAX;
+  return lm_chunk_purge(span, most, &effort);
+}
+static size_t purge(struct lm_span *span) { return purge_up_to(span, SIZE_MAX); }
+
+/* Returns how many pages were purged. */
+static size_t age_whole(struct lm_span *span) {
+  size_t effort = SIZE_MAX, dirty_before = dirty_count(span);
+  CHECK(lm_chunk_age(span, &effort));
+  return dirty_before - dirty_count(span);
+}
+
 static void only_what_is_free_is_purged(void) {
   struct lm_span *span = take_chunk();
   char *first = take_block(span, 2), *kept = take_block(span, 1), *second = take_block(span, 3);
   memset(first, 1, 2 * PAGE), memset(kept, 2, PAGE), memset(second, 3, 3 * PAGE);
   give_back(span, first);
   give_back(span, second);
-  CHECK_EQ(lm_chunk_purge(span, false, SIZE_MAX), 5);
+  CHECK_EQ(purge(span), 5);
   lm_chunk_validate(span);
   CHECK_EQ(dirty_count(span), 0);
   make_accessible(first, 6 * PAGE);
@@ -171,11 +184,11 @@ static void what_was_purged_early_is_regretted_when_it_is_used(void) {
   size_t reused, regretted;
   struct lm_span *span = take_chunk();
   give_back(span, take_block(span, 3));
-  lm_chunk_purge(span, false, SIZE_MAX);
+  purge(span);
   CHECK(lm_chunk_take(span, 2, false, &reused, &regretted) != NULL);
   CHECK_EQ(reused, 0);
   CHECK_EQ(regretted, 2);
-  lm_chunk_age(span);
+  age_whole(span);
   CHECK(lm_chunk_take(span, 1, false, &reused, &regretted) != NULL);
   CHECK_EQ(regretted, 0); /* the time for regrets is over */
 }
@@ -185,7 +198,7 @@ static void what_was_purged_early_is_regretted_when_a_block_grows_into_it(void) 
   struct lm_span *span = take_chunk();
   char *block = take_block(span, 1);
   give_back(span, take_block(span, 3));
-  lm_chunk_purge(span, false, SIZE_MAX);
+  purge(span);
   CHECK(lm_chunk_resize(span, block, 3, &regretted));
   CHECK_EQ(regretted, 2);
   CHECK(lm_chunk_resize(span, block, 1, &regretted));
@@ -202,10 +215,9 @@ static void aged_pages_are_those_that_stay_free(void) {
   take_block(span, 1);
   give_back(span, first);
   give_back(span, second);
-  CHECK_EQ(lm_chunk_purge(span, true, SIZE_MAX), 0);
-  lm_chunk_age(span);
+  CHECK_EQ(age_whole(span), 0);
   give_back(span, take_block(span, 2)); /* the first, used since */
-  CHECK_EQ(lm_chunk_purge(span, true, SIZE_MAX), 2);
+  CHECK_EQ(age_whole(span), 2);
   CHECK_EQ(dirty_count(span), 2);
   lm_chunk_validate(span);
 }
@@ -216,7 +228,7 @@ static void what_was_purged_early_is_regretted_when_the_chunk_is_taken_again(voi
   CHECK_EQ(regretted, 0);
   char *start = lm_span_start(span);
   give_back(span, take_block(span, 5));
-  CHECK_EQ(lm_chunk_purge(span, false, SIZE_MAX), 5);
+  CHECK_EQ(purge(span), 5);
   int64_t credit_before = pool->credit_page_count;
   lm_span_end(span);
   CHECK_EQ(pool->credit_page_count, credit_before);
@@ -234,15 +246,41 @@ static void purging_ends_when_it_is_enough(void) {
   char *blocks[4];
   for (int i = 0; i < 4; i++) blocks[i] = take_block(span, 1), take_block(span, 1);
   for (int i = 0; i < 4; i++) give_back(span, blocks[i]);
-  CHECK_EQ(lm_chunk_purge(span, false, 2), 2);
+  CHECK_EQ(purge_up_to(span, 2), 2);
   CHECK_EQ(dirty_count(span), 2);
+}
+
+static void purging_by_the_clock_takes_no_more_than_the_effort(void) {
+  struct lm_span *span = take_chunk();
+  char *blocks[8];
+  for (int i = 0; i < 8; i++) blocks[i] = take_block(span, 1), take_block(span, 1);
+  for (int i = 0; i < 8; i++) give_back(span, blocks[i]);
+  CHECK_EQ(age_whole(span), 0);
+  size_t effort = 3 * (1 + LM_PURGE_CALL_EFFORT);
+  CHECK(!lm_chunk_age(span, &effort));
+  CHECK_EQ(effort, 0);
+  CHECK_EQ(dirty_count(span), 5);
+  CHECK_EQ(age_whole(span), 5); /* goes on where that has ended */
+}
+
+static void one_that_fails_is_tried_once_in_a_round(void) {
+  struct lm_span *span = take_chunk();
+  give_back(span, take_block(span, 3));
+  CHECK_EQ(age_whole(span), 0);
+  lm_fault_countdown = 0;
+  size_t effort = 3 + LM_PURGE_CALL_EFFORT;
+  CHECK(!lm_chunk_age(span, &effort));
+  effort = SIZE_MAX;
+  CHECK(lm_chunk_age(span, &effort));
+  CHECK_EQ(effort, SIZE_MAX);
+  CHECK_EQ(dirty_count(span), 3);
 }
 
 static void a_purge_that_fails_loses_nothing(void) {
   struct lm_span *span = take_chunk();
   give_back(span, take_block(span, 3));
   lm_fault_countdown = 0;
-  CHECK_EQ(lm_chunk_purge(span, false, SIZE_MAX), 0);
+  CHECK_EQ(purge(span), 0);
   lm_chunk_validate(span);
   CHECK_EQ(dirty_count(span), 3);
 }
@@ -262,6 +300,8 @@ static void run_all(void) {
   RUN(aged_pages_are_those_that_stay_free);
   RUN(what_was_purged_early_is_regretted_when_the_chunk_is_taken_again);
   RUN(purging_ends_when_it_is_enough);
+  RUN(purging_by_the_clock_takes_no_more_than_the_effort);
+  RUN(one_that_fails_is_tried_once_in_a_round);
   RUN(a_purge_that_fails_loses_nothing);
 }
 
