@@ -205,19 +205,24 @@ static void release(struct lm_heap *heap, void *block) {
   if (LM_UNLIKELY(span->used_count == 0) &&
       (++middle->empty_chunk_count > 1 || lm_budget_exceeded()))
     give_empty_chunk(heap, span);
-  if (!heap->visits.underway) purge_middle_early(middle); /* else the round does that */
 }
 
 /* Releases a cached block, of which there are some: length by length. */
-static void flush_one_cached(struct lm_heap *heap) {
+static void release_cached(struct lm_heap *heap) {
   struct lm_middle *middle = &heap->middle;
   while (middle->cached[middle->flush_index] == NULL)
     middle->flush_index = (middle->flush_index + 1) % LM_CHUNK_RUN_MAX;
   release(heap, lm_middle_pop(middle, middle->flush_index));
 }
 
+static void flush_one_cached(struct lm_heap *heap) {
+  release_cached(heap);
+  purge_middle_early(&heap->middle);
+}
+
+/* What becomes free by it waits for a round, of the heap's or of orphans: there may be much. */
 static void flush_all_cached(struct lm_heap *heap) {
-  while (heap->middle.lengths != 0) flush_one_cached(heap);
+  while (heap->middle.lengths != 0) release_cached(heap);
 }
 
 /* Most of what was used is free, and heaps keep too much: cached blocks would keep chunks that the
