@@ -208,7 +208,7 @@ static void release(struct lm_heap *heap, void *block) {
 }
 
 /* Releases a cached block, of which there are some: length by length. */
-static void release_cached(struct lm_heap *heap) {
+LM_INLINE void release_cached(struct lm_heap *heap) {
   struct lm_middle *middle = &heap->middle;
   while (middle->cached[middle->flush_index] == NULL)
     middle->flush_index = (middle->flush_index + 1) % LM_CHUNK_RUN_MAX;
