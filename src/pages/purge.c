@@ -46,6 +46,11 @@ static size_t purge_run(struct lm_region *region, bool aged_only, size_t most, s
   return to - from;
 }
 
+/* Of what a call may purge, so many pages have been by one call of the system. */
+static void spend(size_t *left, size_t count) {
+  *left -= lm_min(*left, count + LM_PURGE_CALL_EFFORT);
+}
+
 /* The longest run that is purged at once where much is asked for. */
 static size_t run_max(void) { return (16 * LM_MIB) >> lm_os.page_shift; }
 
@@ -81,12 +86,14 @@ static bool turn_region(struct lm_region *region, size_t *left) {
   struct lm_pool *pool = region->pool;
   uint32_t turning_count = pool->turning_count;
   if (region->dirty_page_count == 0) return true;
-  for (size_t from = 0, count; *left > 0; *left -= count) {
-    count = purge_run(region, true, *left, &from);
+  for (size_t from = 0; *left > 0;) {
+    size_t count = purge_run(region, true, *left, &from);
     if (pool->turning_count != turning_count) return false;
-    if (count != 0) continue;
-    age_pages(region);
-    return true;
+    if (count == 0) {
+      age_pages(region);
+      return true;
+    }
+    spend(left, count);
   }
   return false;
 }
@@ -203,7 +210,7 @@ static bool purge_early_in(struct lm_region *region, size_t keep, size_t *left) 
                                lm_load_relaxed(&pool->dirty_page_count) > keep;) {
     if ((count = purge_run(region, false, *left, &from)) == 0) return true;
     lm_bitmap_set(region->early_pages, from - count, from);
-    *left -= count;
+    spend(left, count);
   }
   return false;
 }
