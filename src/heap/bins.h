@@ -38,7 +38,7 @@ LM_INLINE bool lm_bin_is_bounded(const struct lm_heap *heap, size_t class_index)
  * as it was, so that the heap notices soon what is freed; and the next time one step less than it
  * was needed. */
 int16_t lm_bin_open_room(struct lm_heap *heap, size_t class_index);
-/* Opens it further; false if there is no more. */
+/* Opens a bounded bin's further; false if there is no more. */
 bool lm_bin_open_further(struct lm_heap *heap, size_t class_index);
 
 /* So much room has a bin that is not bounded: who finds it full looks at the clock, and opens it

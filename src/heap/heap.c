@@ -648,7 +648,7 @@ static void note_bulk(struct lm_heap *heap, size_t class_index) {
 static LM_NOINLINE void free_when_full(struct lm_heap *heap, size_t class_index,
                                        struct lm_block *block) {
   bool bounded = lm_bin_is_bounded(heap, class_index);
-  if (lm_bin_open_further(heap, class_index)) {
+  if (bounded && lm_bin_open_further(heap, class_index)) {
     /* There is room. */
   } else if (!bounded || heap->reserves[class_index] == NULL) {
     if (bounded) lm_bin_store_reserve(heap, class_index);

@@ -304,6 +304,17 @@ static void there_a_bin_opens_its_room_in_steps(void) {
   lm_pool_thread_count -= THREADS;
 }
 
+static void a_bin_that_is_bounded_no_longer_has_room(void) {
+  begin_among_many();
+  take_blocks(0, 2 * BLOCKS);
+  CHECK_THAT(heap->room_steps[CLASS], <, LM_ROOM_STEPS);
+  lm_pool_thread_count -= THREADS;
+  give_blocks(0, 2 * BLOCKS);
+  CHECK_EQ(list_length(heap->bins[CLASS]), 2 * BLOCKS);
+  CHECK_THAT(heap->frees_left[CLASS], >=, 0);
+  lm_heap_validate(heap);
+}
+
 static void and_begins_one_step_below_what_malloc_has_needed(void) {
   begin_among_many();
   take_blocks(0, 2 * BLOCKS);
@@ -827,6 +838,7 @@ int main(void) {
   RUN(among_many_threads_all_bins_are_bounded);
   RUN(there_a_bin_opens_its_room_in_steps);
   RUN(and_begins_one_step_below_what_malloc_has_needed);
+  RUN(a_bin_that_is_bounded_no_longer_has_room);
   RUN(there_what_is_freed_in_bulk_stays_in_bins_up_to_the_heaps_share_only);
   RUN(a_heap_of_more_than_eight_slices_has_a_sentinel);
   RUN(what_is_freed_altogether_leaves_no_span_in_whatever_order);
