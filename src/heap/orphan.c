@@ -34,7 +34,8 @@ static bool is_usable(const struct lm_span *span) {
 static void unlist(struct lm_span *span) {
   size_t class_index = span->class_index;
   bool usable = is_usable(span);
-  if (span == next_orphan_to_age) next_orphan_to_age = span->next;
+  if (class_index == LM_CLASS_MIDDLE && span == next_orphan_to_age)
+    next_orphan_to_age = span->next;
   lm_span_list_remove(usable ? &usable_orphans[class_index] : &full_orphans[class_index], span);
   if (usable) count_usable(class_index, -1);
 }
