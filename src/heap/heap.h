@@ -206,7 +206,7 @@ struct lm_heap {
   struct lm_heap *next;
   struct lm_heap *newer; /* of a kept heap: the one that was kept after it */
   size_t kept_bytes;    /* what it was kept with when its thread ended; 0: nothing */
-  uint64_t kept_ms;     /* when that was */
+  uint64_t kept_ms;     /* when that was; 0: some of its spans have been left already */
   struct lm_heap *next_made; /* of all ever made; never changes */
 #if LM_HARDENED_ANY
   uint64_t random; /* lm_heap_random; 0: not begun */
@@ -384,11 +384,12 @@ struct lm_heap *lm_heap_begin(void);
 
 /* Ends the calling thread's heap, which waits for another thread then: as it is if it is small
  * enough to be kept, else without spans. Of these, the empty ones go back to their pools and the
- * others become orphans. */
+ * others become orphans, as many as one call may; the next function goes on with it. */
 void lm_heap_end(struct lm_heap *heap);
 
-/* Takes the spans of the heap that has been kept longest, if it has been for `age_ms`. False if
- * there is none such. One at a time, so that no call pays for all. */
+/* Takes the spans of the heap that has been kept longest, if it has been for `age_ms`, or some of
+ * those of a large one that has ended. False if there is none such. One at a time, so that no call
+ * pays for all. */
 bool lm_heap_end_oldest_kept(uint64_t age_ms);
 
 /* In the child of a fork, whose only thread has this heap, or none. */

@@ -29,8 +29,6 @@ const uint64_t lm_middle_fitting[] = {FITTING_16(0), FITTING_16(16), FITTING_16(
                                       FITTING_16(48)};
 _Static_assert(sizeof lm_middle_fitting == LM_CHUNK_RUN_MAX * sizeof(uint64_t), "one per length");
 
-static void flush_all_cached(struct lm_heap *heap);
-
 static size_t pages_in(size_t bytes) { return bytes >> lm_os.page_shift; }
 
 static size_t cache_limit(size_t used_count) {
@@ -116,7 +114,6 @@ static void remove_chunk(struct lm_heap *heap, struct lm_span *span) {
 
 struct lm_span *lm_middle_remove(struct lm_heap *heap) {
   struct lm_middle *middle = &heap->middle;
-  flush_all_cached(heap);
   size_t run = middle->runs != 0 ? (size_t)__builtin_ctzll(middle->runs) + 1 : 0;
   struct lm_span *span = middle->by_run[run].first;
   if (span == NULL) span = middle->by_run[0].first;
@@ -170,7 +167,7 @@ static void give_empty_chunk(struct lm_heap *heap, struct lm_span *span) {
 }
 
 void lm_middle_trim(struct lm_heap *heap) {
-  flush_all_cached(heap);
+  lm_middle_release(heap, SIZE_MAX);
   lm_middle_visit_to_trim(heap);
 }
 
@@ -221,8 +218,9 @@ static void flush_one_cached(struct lm_heap *heap) {
 }
 
 /* What becomes free by it waits for a round, of the heap's or of orphans: there may be much. */
-static void flush_all_cached(struct lm_heap *heap) {
-  while (heap->middle.lengths != 0) release_cached(heap);
+bool lm_middle_release(struct lm_heap *heap, size_t most) {
+  for (; heap->middle.lengths != 0 && most != 0; most--) release_cached(heap);
+  return heap->middle.lengths == 0;
 }
 
 /* Most of what was used is free, and heaps keep too much: cached blocks would keep chunks that the

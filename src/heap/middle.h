@@ -110,7 +110,10 @@ void lm_middle_visit_to_trim(struct lm_heap *heap);
 /* A new chunk, or one that was an orphan, is the heap's from here on. */
 void lm_middle_own(struct lm_heap *heap, struct lm_span *span);
 
-/* Takes any chunk out of the heap; NULL if it has none. */
+/* Releases cached blocks, `most` at most. False if there are more. */
+bool lm_middle_release(struct lm_heap *heap, size_t most);
+
+/* Takes any chunk out of the heap, which caches no blocks; NULL if it has none. */
 struct lm_span *lm_middle_remove(struct lm_heap *heap);
 
 #endif

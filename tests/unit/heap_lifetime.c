@@ -145,6 +145,90 @@ static void one_tick_ends_one_kept_heap(void) {
   CHECK(!other->ends_kept);
 }
 
+/* ---- Heaps that are too large to be left by one call ---- */
+
+#define LARGEST lm_sizeclass_of(8192)
+enum { IN_SPAN = 8, MANY = 3 * LEFT_AT_ONCE };
+static char *many[MANY][IN_SPAN];
+
+static struct lm_heap *heap_of_many(void) {
+  struct lm_heap *heap = new_heap();
+  CHECK_EQ(lm_classes[LARGEST].block_count, IN_SPAN);
+  for (size_t i = 0; i < MANY; i++)
+    for (size_t k = 0; k < IN_SPAN; k++) CHECK((many[i][k] = heap_take(heap, LARGEST)) != NULL);
+  return heap;
+}
+
+static size_t orphan_count(void) {
+  size_t count = 0;
+  for (size_t i = 0; i < MANY; i++)
+    count += lm_load_relaxed(&lm_span_of(many[i][0])->owner) == NULL;
+  return count;
+}
+
+static void a_call_leaves_some_of_its_spans_and_others_go_on(void) {
+  struct lm_heap *heap = heap_of_many(), *other = new_heap();
+  lm_options.purge_delay_ms = UINT32_MAX; /* longer than the clock has run */
+  lm_heap_end(heap);
+  CHECK(is_kept(heap));
+  CHECK_EQ(lm_pool_thread_count, 1);
+  size_t left = orphan_count();
+  CHECK_THAT(left, >=, LEFT_AT_ONCE);
+  CHECK_THAT(left, <=, LEFT_AT_ONCE + 1); /* and the current one */
+  lm_heap_validate(heap);
+  heap_give(other, many[MANY - 2][0]); /* some are in its inbox meanwhile, others are orphans' */
+  heap_give(other, many[0][0]);
+  lm_remote_flush(other);
+  for (size_t before = left; is_kept(heap); before = left) {
+    CHECK(lm_heap_end_oldest_kept(LM_OPTION(purge_delay_ms)));
+    CHECK_THAT((left = orphan_count()), <=, before + LEFT_AT_ONCE + 1);
+  }
+  CHECK_EQ(left, MANY);
+  CHECK_EQ(heap->slice_count, 0);
+  CHECK_EQ(lm_load_relaxed(&heap->inbox), LM_INBOX_CLOSED);
+  for (size_t i = 0; i < MANY; i++)
+    for (size_t k = 0; k < IN_SPAN; k++)
+      if ((i != 0 && i != MANY - 2) || k != 0) heap_give(other, many[i][k]);
+  lm_remote_flush(other);
+  lm_heap_trim(other);
+  CHECK_EQ(spans_in_use(), 0);
+}
+
+static void the_next_thread_has_what_is_left(void) {
+  struct lm_heap *heap = heap_of_many();
+  lm_heap_end(heap);
+  CHECK_EQ(new_heap(), heap);
+  size_t used = (MANY - orphan_count()) * IN_SPAN;
+  CHECK_EQ(lm_heap_validate(heap), used);
+  for (size_t i = 0; i < MANY; i++)
+    for (size_t k = 0; k < IN_SPAN; k++) heap_give(heap, many[i][k]);
+  lm_remote_flush(heap);
+  lm_heap_trim(heap);
+  CHECK_EQ(lm_heap_validate(heap), 0);
+  CHECK_EQ(spans_in_use(), 0);
+}
+
+static void cached_middle_blocks_go_in_parts_too(void) {
+  enum { COUNT = 3 * RELEASED_AT_ONCE };
+  static void *middles[COUNT];
+  struct lm_heap *heap = new_heap(), *other = new_heap();
+  size_t pages = lm_max(lm_pages_of(lm_classed_max_bytes + 1), 1);
+  for (int i = 0; i < COUNT; i++) CHECK((middles[i] = lm_middle_take(heap, pages, false)) != NULL);
+  heap->middle.cache_room += COUNT * (ptrdiff_t)pages;
+  heap->middle.learning.learnt_count = SIZE_MAX / 2;
+  for (int i = 1; i < COUNT; i++) CHECK(lm_middle_give(heap, middles[i]));
+  heap->middle.cache_room -= COUNT * (ptrdiff_t)pages;
+  size_t cached = lm_middle_cached_count(heap);
+  CHECK_THAT(cached, >, 2 * RELEASED_AT_ONCE * pages);
+  lm_heap_end(heap);
+  CHECK(is_kept(heap));
+  CHECK_EQ(lm_middle_cached_count(heap), cached - RELEASED_AT_ONCE * pages);
+  end_all_kept();
+  CHECK_EQ(lm_load_relaxed(&lm_span_of(middles[0])->owner), NULL);
+  CHECK_EQ(lm_load_relaxed(&heap->inbox), LM_INBOX_CLOSED);
+  lm_heap_trim(other);
+}
+
 static void without_purging_nothing_is_kept(void) {
   struct lm_heap *heap = new_heap();
   lm_options.purge_delay_ms = 0; /* nobody would give it up */
@@ -163,6 +247,9 @@ int main(void) {
   RUN(ticks_give_up_what_was_kept_for_the_delay);
   RUN(a_clock_younger_than_the_delay_gives_up_nothing);
   RUN(one_tick_ends_one_kept_heap);
+  RUN(a_call_leaves_some_of_its_spans_and_others_go_on);
+  RUN(the_next_thread_has_what_is_left);
+  RUN(cached_middle_blocks_go_in_parts_too);
   RUN(without_purging_nothing_is_kept);
   return UNIT_RESULT();
 }
