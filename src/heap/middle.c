@@ -397,7 +397,6 @@ static bool age(struct lm_heap *heap, struct lm_span *span, size_t *effort) {
   middle->dirty_count -= dirty_before - dirty_count;
   if (!aged) return false;
   chunk->age_round = middle->age_round;
-  *effort -= 1;
   if (span->used_count == 0 && dirty_count == 0) give_empty_chunk(heap, span);
   return true;
 }
@@ -416,6 +415,7 @@ void lm_middle_go_on(struct lm_heap *heap) {
     struct lm_span *next = span->next;
     if (!age(heap, span, &effort)) return;
     middle->age_next = next;
+    effort--; /* to pass a chunk costs, too */
   }
 }
 

@@ -157,9 +157,9 @@ static void look_in_class(void *unused, size_t class_index, size_t *left) {
 }
 
 bool lm_orphan_look(uint64_t now_ms, size_t *kept) {
+  if (age_some_chunks()) return true; /* what time holes earn meanwhile is not lost */
   uint64_t elapsed_ms = now_ms - holes_ms;
   holes_ms = now_ms;
-  if (age_some_chunks()) return true;
   bool more = lm_holes_tick(&orphans_holes, elapsed_ms, look_in_class, NULL);
   if (!more) *kept += lm_holes_expected_bytes(&orphans_holes);
   return more;
