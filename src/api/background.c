@@ -17,8 +17,11 @@ static void tick_for_all(void) {
   uint64_t now_ms = lm_os_clock_ms();
   lm_pressure_tick(now_ms);
   while (lm_heap_end_oldest_kept(LM_OPTION(purge_delay_ms))) {}
-  while (lm_visit_some(now_ms)) {}
-  while (lm_pool_tick(now_ms, LM_POOL_TICK_BYTES)) {}
+  for (size_t effort = 1; lm_visit_some(now_ms, &effort);) {}
+  for (bool more = true; more;) {
+    size_t effort = lm_purge_effort();
+    more = lm_pool_tick(now_ms, &effort);
+  }
 }
 
 /* The threads' next calls look at the clock, by which some of their blocks are guarded. */

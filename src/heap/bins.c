@@ -22,3 +22,10 @@ bool lm_bin_open_further(struct lm_heap *heap, size_t class_index) {
   lm_heap_forget_sum(heap, class_index);
   return true;
 }
+
+void lm_bin_age(struct lm_heap *heap, size_t class_index) {
+  if (heap->reserves[class_index] != NULL || heap->bins[class_index] == LM_NO_BLOCK) return;
+  lm_bin_store_reserve(heap, class_index);
+  int16_t *left = &heap->frees_left[class_index];
+  if (*left >= 0) *left = lm_bin_open_room(heap, class_index);
+}

@@ -63,23 +63,34 @@ LM_INLINE void lm_bin_end_guests(struct lm_heap *heap, size_t class_index) {
   lm_heap_forget_sum(heap, class_index);
 }
 
-/* Moves the class's reserve, if there is one, into its bin, which is empty. */
+/* Makes a list the class's reserve. */
+LM_INLINE void lm_bin_set_reserve(struct lm_heap *heap, size_t class_index,
+                                  struct lm_block *first) {
+  bool any = first != LM_NO_BLOCK;
+  heap->reserves[class_index] = any ? first : NULL;
+  if (!any) lm_bitmap_clear(heap->seen_reserves, class_index, class_index + 1);
+}
+
+/* Moves the class's reserve, which there is, into its bin, which is empty. */
 LM_INLINE void lm_bin_load_reserve(struct lm_heap *heap, size_t class_index) {
-  if (heap->reserves[class_index] == NULL) return;
   heap->bins[class_index] = heap->reserves[class_index];
-  heap->reserves[class_index] = NULL;
+  lm_bin_set_reserve(heap, class_index, LM_NO_BLOCK);
   lm_heap_forget_sum(heap, class_index);
 }
 
 /* Makes what is in the class's bin its reserve; there is none. */
 LM_INLINE void lm_bin_store_reserve(struct lm_heap *heap, size_t class_index) {
   if (heap->bins[class_index] == LM_NO_BLOCK) return;
-  heap->reserves[class_index] = heap->bins[class_index];
+  lm_bin_set_reserve(heap, class_index, heap->bins[class_index]);
   heap->bins[class_index] = LM_NO_BLOCK;
   lm_heap_forget_sum(heap, class_index);
 }
 
-/* Lets a bin be put back into its spans, some blocks in each call. */
+/* The same from a tick, if there is none. */
+void lm_bin_age(struct lm_heap *heap, size_t class_index);
+
+/* Lets the class's reserve be put back into its spans, some blocks in each call, and then, if it
+ * has no room, the bin. */
 void lm_bin_start_draining(struct lm_heap *heap, size_t class_index);
 
 /* Puts up to `most` blocks of such bins back. Each costs a cache miss or two; no call should pay
@@ -88,6 +99,10 @@ void lm_bin_start_draining(struct lm_heap *heap, size_t class_index);
 void lm_bins_drain(struct lm_heap *heap, size_t most);
 #define LM_DRAINED_BY_CALL 4
 #define LM_DRAINED_FAST 16
+
+/* In a visit, which does not reach bins: puts up to `most` blocks of reserves back. Returns whether
+ * there are more. */
+bool lm_bins_visit(struct lm_heap *heap, size_t most);
 
 /* An empty span of the heap's, on no list, is no longer counted as its own. */
 void lm_heap_drop_span(struct lm_heap *heap, struct lm_span *span);

@@ -58,6 +58,7 @@ struct lm_middle {
   struct lm_learning learning; /* of pages that the program has, and of what was not cached */
   uint32_t calls_to_tick; /* not 0 */
   size_t used_count, dirty_count; /* in blocks; free and dirty */
+  size_t cached_count_told; /* what was cached at the last tick */
   size_t limiting_count; /* used_count as cache_room knows it: visits do not tell */
   size_t flush_index;
   size_t empty_chunk_count;
@@ -102,10 +103,8 @@ struct lm_spares {
 struct lm_watch {
   uint64_t seen_ms;    /* when the clock was last seen */
   bool worth_it;       /* the heap held much then */
-  uint64_t fell_ms;    /* the same, of when what is used fell further */
   uint32_t free_count; /* so many frees more may look at it, each of them */
   bool keeps_much; /* that only time gives back: all bins are bounded, and empty ones look */
-  uint32_t turn_count; /* so often a malloc that has seen no time pass lets the next free look */
 };
 
 /* The round in which the heap's usable spans are looked at for holes; holes.h */
@@ -175,6 +174,7 @@ struct lm_heap {
 
   /* The tick. */
   uint64_t tick_ms;    /* when the slow path last looked at the clock's purposes */
+  uint64_t bins_aged_ms; /* when what is in bins became reserves last */
   size_t trim_class;   /* classes below have been looked at since the last tick */
   size_t fallen_count; /* slices that bins may keep since most has been freed; 0: they do not */
   struct lm_span *sentinel; /* whose blocks go into it though its bin has room; or NULL */
@@ -187,7 +187,10 @@ struct lm_heap {
   struct lm_holes holes;
   size_t slice_count; /* of all the heap's spans, but for chunks */
 
-  /* Classes whose bins are being put back into their spans, some blocks in each call. */
+  /* Classes whose reserves a tick has seen, and malloc has not taken since. */
+  uint64_t seen_reserves[LM_BITMAP_WORDS(LM_CLASS_COUNT)];
+  /* Classes whose reserves, and bins without room, are being put back into their spans, some blocks
+   * in each call. */
   uint64_t draining[LM_BITMAP_WORDS(LM_CLASS_COUNT)];
   size_t drained_class;       /* the one whose turn it is */
   bool drains, drains_fast;   /* there are such; more blocks in each call */
@@ -242,7 +245,6 @@ struct lm_heap {
   /* What was in the bin when it had no more room. malloc takes it once the bin is empty. NULL:
    * nothing. */
   struct lm_block *reserves[LM_CLASS_COUNT];
-  struct lm_block *bins_seen[LM_CLASS_COUNT]; /* first ones at the last tick; NULL: none */
 
   LM_CACHE_ALIGNED struct lm_chain chains[LM_CHAIN_COUNT];
   struct lm_parcel parcels[LM_PARCEL_COUNT];

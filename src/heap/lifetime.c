@@ -256,7 +256,8 @@ void lm_heap_end(struct lm_heap *heap) {
   lm_budget_end(heap);
   if (keep_heap(heap)) return;
   leave_some(heap, 1);
-  lm_pool_tick(lm_os_clock_ms(), LM_POOL_TICK_BYTES);
+  size_t effort = lm_purge_effort();
+  lm_pool_tick(lm_os_clock_ms(), &effort);
 }
 
 /* In a process copied by the system call alone the visitor is gone, and what it was changing stays

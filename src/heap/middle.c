@@ -53,7 +53,12 @@ static void set_used_count(struct lm_heap *heap, size_t count) {
 static size_t pages_cached(const struct lm_middle *middle) {
   return (size_t)((ptrdiff_t)cache_limit(middle->limiting_count) - middle->cache_room);
 }
-size_t lm_middle_cached_count(const struct lm_heap *heap) { return pages_cached(&heap->middle); }
+/* In a visit fast paths may be writing to cache_room: then what the last tick has told. */
+size_t lm_middle_cached_count(const struct lm_heap *heap) {
+  const struct lm_middle *middle = &heap->middle;
+  if (heap->visits.underway) return lm_min(middle->cached_count_told, middle->used_count);
+  return pages_cached(middle);
+}
 
 /* What the program has. */
 static size_t live_count(const struct lm_middle *middle) {
@@ -352,7 +357,7 @@ bool lm_middle_send(void *block) {
 
 /* ---- Rounds, by the clock ---- */
 
-/* What it takes to release a cached block, beside what that purges; of LM_PURGE_EFFORT. */
+/* What it takes to release a cached block, beside what that purges. */
 #define RELEASE_EFFORT 4
 
 /* Every other tick, so that what is purged has been free for a half of the delay at least. */
@@ -401,21 +406,20 @@ static bool age(struct lm_heap *heap, struct lm_span *span, size_t *effort) {
   return true;
 }
 
-void lm_middle_go_on(struct lm_heap *heap) {
+void lm_middle_go_on(struct lm_heap *heap, size_t *effort) {
   struct lm_middle *middle = &heap->middle;
   if (LM_LIKELY(!middle->ages)) return;
-  size_t effort = LM_PURGE_EFFORT;
-  if (!heap->visits.underway) release_some_cached(heap, &effort);
-  while (effort != 0) {
+  if (!heap->visits.underway) release_some_cached(heap, effort);
+  while (*effort != 0) {
     struct lm_span *span = chunk_to_age(middle);
     if (span == NULL) {
       middle->ages = false;
       return;
     }
     struct lm_span *next = span->next;
-    if (!age(heap, span, &effort)) return;
+    if (!age(heap, span, effort)) return;
     middle->age_next = next;
-    effort--; /* to pass a chunk costs, too */
+    *effort -= 1; /* to pass a chunk costs, too */
   }
 }
 
@@ -423,6 +427,7 @@ void lm_middle_tick(struct lm_heap *heap, uint64_t elapsed_ms) {
   struct lm_middle *middle = &heap->middle;
   size_t earned = pages_in(CREDIT_BYTES) * (size_t)lm_min((size_t)elapsed_ms, 1000) / 1000;
   middle->debt_count -= lm_min(middle->debt_count, earned);
+  middle->cached_count_told = pages_cached(middle);
   if (!begin_clearing(middle)) return;
   unlearn(middle);
   middle->flush_count = pages_cached(middle);

@@ -81,7 +81,7 @@ void lm_middle_put_back(struct lm_heap *heap, struct lm_block *first, size_t cou
  * possible. */
 bool lm_middle_resize(struct lm_heap *heap, void *block, size_t page_count);
 
-/* Free pages in blocks that are cached. */
+/* Free pages in blocks that are cached; in a visit, about as many. */
 size_t lm_middle_cached_count(const struct lm_heap *heap);
 
 /* Marks a block of somebody else's as on its way back. False if none begins there. */
@@ -98,8 +98,8 @@ void lm_middle_forget(struct lm_heap *heap);
 void lm_middle_tick(struct lm_heap *heap, uint64_t elapsed_ms);
 /* The same in a visit of the heap (visit.h), whose cached blocks nobody else reaches. */
 void lm_middle_visit(struct lm_heap *heap);
-/* Goes on with the round, if one is under way, LM_PURGE_EFFORT far. */
-void lm_middle_go_on(struct lm_heap *heap);
+/* Goes on with the round, if one is under way, as far as the effort does, which it takes from. */
+void lm_middle_go_on(struct lm_heap *heap, size_t *effort);
 
 /* Purges all that is free, and gives empty chunks back. */
 void lm_middle_trim(struct lm_heap *heap);

@@ -136,7 +136,7 @@ void lm_orphan_begin_round(uint64_t now_ms) {
 /* Purges what has been free in orphaned chunks for a while, some of it. False if that is all. */
 static bool age_some_chunks(void) {
   if (!lm_orphan_waits(LM_CLASS_MIDDLE)) return false;
-  size_t effort = LM_PURGE_EFFORT;
+  size_t effort = lm_purge_effort();
   lm_lock_take(&lm_orphan_locks[LM_CLASS_MIDDLE]);
   while (next_orphan_to_age != NULL && effort != 0 && lm_chunk_age(next_orphan_to_age, &effort)) {
     next_orphan_to_age = next_orphan_to_age->next;

@@ -46,20 +46,26 @@ static void trim_current(struct lm_heap *heap, size_t class_index) {
   lm_span_end(span);
 }
 
-/* A bin that begins with the block of a tick ago is not used much: its blocks and the reserve's go
- * into their spans, some of which may become empty. */
+/* What a reserve has held since the last tick malloc has not needed: it goes into the spans, some
+ * of which may become empty. */
 static void trim_class(struct lm_heap *heap, size_t class_index) {
-  if (heap->bins[class_index] == LM_NO_BLOCK) lm_bin_load_reserve(heap, class_index);
-  struct lm_block *first = heap->bins[class_index];
-  if (first == LM_NO_BLOCK) {
-    lm_bin_end_guests(heap, class_index);
-    first = NULL;
-  } else if (first == heap->bins_seen[class_index]) {
+  if (lm_bitmap_test(heap->seen_reserves, class_index)) {
     lm_bin_start_draining(heap, class_index);
+  } else {
+    lm_bin_age(heap, class_index);
+    if (heap->reserves[class_index] == NULL) lm_bin_end_guests(heap, class_index);
+    else lm_bitmap_set(heap->seen_reserves, class_index, class_index + 1);
   }
-  /* A thread that uses few classes does not touch the page. */
-  if (first != heap->bins_seen[class_index]) heap->bins_seen[class_index] = first;
   trim_current(heap, class_index);
+}
+
+/* So that a thread which falls asleep has in its bins, which nobody else reaches, only what it has
+ * freed last, or malloc has taken out of reserves. */
+#define BINS_AGE_MS 32
+static void age_bins(struct lm_heap *heap, uint64_t now_ms) {
+  if (now_ms - heap->bins_aged_ms < BINS_AGE_MS) return;
+  heap->bins_aged_ms = now_ms;
+  for (size_t i = 1; i < LM_CLASS_COUNT; i++) lm_bin_age(heap, i);
 }
 
 #define PRESSED_TICK_MS 8
@@ -123,40 +129,45 @@ struct effort {
 #define SPARES_PER_REST_MS 2
 #define REST_MS_MAX 64
 
-/* What ticks leave to the next ones, and of which any may take long: no call does more than one. A
- * kept heap takes some 40 microseconds, a purge of 2 MiB 190 to 390. */
+/* What ticks leave to the next ones: each may take all that a call may (provider.h). */
 enum job { CLEAR_MIDDLE, TURN_POOLS, VISIT_OTHERS, END_KEPT, JOB_COUNT };
 
-static bool is_left(const struct lm_heap *heap, enum job job) {
-  switch (job) {
-    case CLEAR_MIDDLE: return heap->middle.ages;
-    case TURN_POOLS: return heap->turns_pools;
-    case VISIT_OTHERS: return heap->visits_others;
-    default: return heap->ends_kept;
-  }
-}
-
-static void do_some(struct lm_heap *heap, enum job job, uint64_t now_ms) {
+static bool ends_kept(size_t *effort) {
   size_t kept_ms = lm_pressed(LM_PRESSURE_SOME) ? 0 : LM_OPTION(purge_delay_ms);
+  bool ended = lm_heap_end_oldest_kept(kept_ms);
+  if (ended) *effort = 0; /* some 40 microseconds, and what the pools purge then */
+  return ended;
+}
+
+/* If it is left. */
+static void do_some(struct lm_heap *heap, enum job job, uint64_t now_ms, size_t *effort) {
   switch (job) {
-    case CLEAR_MIDDLE: lm_middle_go_on(heap); break;
-    case TURN_POOLS: heap->turns_pools = lm_pool_tick(now_ms, LM_POOL_TICK_BYTES); break;
-    case VISIT_OTHERS: heap->visits_others = lm_visit_some(now_ms); break;
-    default: heap->ends_kept = lm_heap_end_oldest_kept(kept_ms);
+    case CLEAR_MIDDLE:
+      lm_middle_go_on(heap, effort);
+      break;
+    case TURN_POOLS:
+      if (heap->turns_pools) heap->turns_pools = lm_pool_tick(now_ms, effort);
+      break;
+    case VISIT_OTHERS:
+      if (heap->visits_others) heap->visits_others = lm_visit_some(now_ms, effort);
+      break;
+    default:
+      if (heap->ends_kept) heap->ends_kept = ends_kept(effort);
   }
 }
 
-static bool any_is_left(const struct lm_heap *heap) {
+/* Whether ticks have left anything. */
+LM_INLINE bool any_is_left(const struct lm_heap *heap) {
   return heap->middle.ages || heap->turns_pools || heap->visits_others || heap->ends_kept;
 }
 
-/* Each that is left, of which there are some, has its turn. */
+/* Each has its turn, as far as the effort of one call does. */
 static LM_NOINLINE void go_on(struct lm_heap *heap, uint64_t now_ms) {
-  enum job job = (enum job)heap->last_job;
-  do job = (enum job)((job + 1) % JOB_COUNT);
-  while (!is_left(heap, job));
-  heap->last_job = (uint8_t)job;
-  do_some(heap, job, now_ms);
+  size_t effort = lm_purge_effort();
+  for (int i = 0; i < JOB_COUNT && effort != 0; i++) {
+    heap->last_job = (uint8_t)((heap->last_job + 1) % JOB_COUNT);
+    do_some(heap, (enum job)heap->last_job, now_ms, &effort);
+  }
 }
 
 /* One of the next calls of malloc, not always the first one after a look at the clock. */
@@ -177,6 +188,7 @@ static void tick_and_drain(struct lm_heap *heap, const struct effort *effort) {
   if (now_ms - heap->tick_ms >= lm_heap_tick_interval_ms() || rises) tick_slow(heap, now_ms);
   for (size_t i = 0; i < effort->class_count && heap->trim_class < LM_CLASS_COUNT; i++)
     trim_class(heap, heap->trim_class++);
+  age_bins(heap, now_ms);
   if (lm_remote_waits(heap)) lm_remote_collect_up_to(heap, effort->message_count);
   if (heap->drains) lm_bins_drain(heap, effort->drained_count);
   lm_spares_give_surplus(heap, effort->spare_count);
@@ -231,8 +243,9 @@ static void begin_visit(struct lm_heap *heap, uint64_t now_ms) {
   lm_holes_begin_round(&heap->holes);
 }
 
-#define MESSAGES_PER_VISIT 64
-#define MESSAGES_AT_ONCE 8
+#define STEPS_PER_VISIT 8
+#define MESSAGES_PER_STEP 8
+#define DRAINED_PER_STEP 32 /* blocks */
 
 static size_t held_pages(const struct lm_heap *heap) {
   size_t slice_count = heap->slice_count + heap->spares.count;
@@ -240,11 +253,16 @@ static size_t held_pages(const struct lm_heap *heap) {
          heap->middle.dirty_count;
 }
 
-/* Some of what others have sent, less if the pool gets 2 MiB by it, which may purge as much. */
-static void collect_in_visit(struct lm_heap *heap) {
+/* Takes some of what others have sent, and empties some of the reserves, less if the pool gets
+ * 2 MiB by it, which may purge as much. Returns whether there is more. */
+static bool collect_in_visit(struct lm_heap *heap) {
   size_t least = held_pages(heap) - lm_min(held_pages(heap), LM_CHUNK_BYTES >> lm_os.page_shift);
-  for (size_t i = 0; i < MESSAGES_PER_VISIT && held_pages(heap) > least; i += MESSAGES_AT_ONCE)
-    if (!lm_remote_collect_up_to(heap, MESSAGES_AT_ONCE)) return;
+  bool waits = true, reserves = true;
+  for (size_t i = 0; i < STEPS_PER_VISIT && held_pages(heap) > least && (waits || reserves); i++) {
+    waits = lm_remote_collect_up_to(heap, MESSAGES_PER_STEP);
+    reserves = lm_bins_visit(heap, DRAINED_PER_STEP);
+  }
+  return waits || reserves;
 }
 
 bool lm_heap_visit(struct lm_heap *heap, uint64_t now_ms) {
@@ -252,11 +270,11 @@ bool lm_heap_visit(struct lm_heap *heap, uint64_t now_ms) {
   bool begins = elapsed_ms >= lm_heap_tick_interval_ms();
   if (begins) begin_visit(heap, now_ms);
   lm_remote_flush(heap);
-  collect_in_visit(heap);
-  bool more = heap->received != NULL;
+  bool more = collect_in_visit(heap);
   if (!more) {
+    size_t effort = lm_purge_effort();
     lm_spares_give_surplus(heap, SPARES_PER_TICK);
-    lm_middle_go_on(heap);
+    lm_middle_go_on(heap, &effort);
   }
   bool holes = lm_holes_tick_heap(heap, begins ? elapsed_ms : 0);
   heap->visits.kept_bytes = lm_watch_kept_bytes(heap);
@@ -265,6 +283,7 @@ bool lm_heap_visit(struct lm_heap *heap, uint64_t now_ms) {
 
 bool lm_heap_visit_to_trim(struct lm_heap *heap, uint64_t unused) {
   (void)unused;
+  lm_bins_visit(heap, SIZE_MAX);
   lm_remote_flush(heap);
   lm_remote_collect_up_to(heap, SIZE_MAX);
   for (size_t i = 1; i < LM_CLASS_COUNT; i++) trim_current(heap, i);

@@ -121,21 +121,21 @@ LM_REQUIRES(lm_visits_round.lock) static void step_through_heaps(uint64_t now_ms
   }
 }
 
-LM_REQUIRES(lm_visits_round.lock) static bool step(uint64_t now_ms) {
-  if (!round_goes_on) {
-    if (now_ms - round_ms < lm_heap_tick_interval_ms()) return false;
-    round_goes_on = orphans_go_on = true;
-    round_ms = now_ms;
-    next_heap = lm_load_acquire(&lm_heaps_made);
-    lm_orphan_begin_round(now_ms);
-    kept_so_far = 0;
-  }
+LM_REQUIRES(lm_visits_round.lock) static void begin_visits(uint64_t now_ms) {
+  if (round_goes_on || now_ms - round_ms < lm_heap_tick_interval_ms()) return;
+  round_goes_on = orphans_go_on = true;
+  round_ms = now_ms;
+  next_heap = lm_load_acquire(&lm_heaps_made);
+  lm_orphan_begin_round(now_ms);
+  kept_so_far = 0;
+}
+
+LM_REQUIRES(lm_visits_round.lock) static void step(uint64_t now_ms) {
   if (orphans_go_on) orphans_go_on = lm_orphan_look(now_ms, &kept_so_far);
   else step_through_heaps(now_ms);
   round_goes_on = orphans_go_on || next_heap != NULL;
   if (!round_goes_on && lm_load_relaxed(&lm_visits_round.kept_bytes) != kept_so_far)
     lm_store_relaxed(&lm_visits_round.kept_bytes, kept_so_far);
-  return round_goes_on;
 }
 
 /* A step takes some tens of microseconds, and up to a millisecond where it frees much. There is one
@@ -152,9 +152,15 @@ LM_REQUIRES(lm_visits_round.lock) static bool may_step(uint64_t now_ms) {
   return true;
 }
 
-bool lm_visit_some(uint64_t now_ms) {
+bool lm_visit_some(uint64_t now_ms, size_t *effort) {
   if (LM_OPTION(purge_delay_ms) == 0 || !lm_lock_try(&lm_visits_round.lock)) return false;
-  bool more = may_step(now_ms) && step(now_ms);
+  begin_visits(now_ms);
+  bool steps = round_goes_on && may_step(now_ms);
+  if (steps) {
+    step(now_ms);
+    *effort = 0;
+  }
+  bool more = steps && round_goes_on;
   lm_lock_free(&lm_visits_round.lock);
   return more;
 }

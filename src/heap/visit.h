@@ -53,8 +53,9 @@ LM_INLINE void lm_heap_leave_at_last(struct lm_heap *heap) {
 }
 
 /* A step of a round through what no running thread looks after: orphans, and the heaps of threads
- * that sleep. False once there is nothing more to do for a while. */
-bool lm_visit_some(uint64_t now_ms);
+ * that sleep. It takes all of `*effort` (provider.h), if one is due. False once there is nothing
+ * more to do for a while. */
+bool lm_visit_some(uint64_t now_ms, size_t *effort);
 
 /* Gives back at once what can be reached of orphans, of heaps without a thread and of all others
  * but the caller's. Returns whether holes were made. */

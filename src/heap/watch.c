@@ -20,9 +20,6 @@
 #define FREES_MAX 1024
 /* A thread that has not seen the clock for so long rests; the clock goes on by up to 10. */
 #define REST_MIN_MS 12
-/* When spans of a heap that has fallen end, once as long as the clock stands still: the program may
- * be about to rest. */
-#define TURNS 32
 
 static bool holds_much(const struct lm_heap *heap) {
   size_t slice_count = heap->slice_count + heap->spares.count;
@@ -131,17 +128,4 @@ void lm_watch_full_bin(struct lm_heap *heap) {
   if (is_worth_a_look(heap)) look_at_clock(heap);
 }
 
-void lm_watch_malloc(struct lm_heap *heap) {
-  struct lm_watch *watch = &heap->watch;
-  if (look_at_clock(heap) != 0 || watch->turn_count == 0) return;
-  watch->turn_count--;
-  watch->free_count = 1;
-  set_watching(heap, true);
-}
-
-void lm_watch_fall(struct lm_heap *heap) {
-  if (heap->visits.underway) return;
-  if (heap->watch.fell_ms == heap->watch.seen_ms) return;
-  heap->watch.fell_ms = heap->watch.seen_ms;
-  heap->watch.turn_count = TURNS;
-}
+void lm_watch_malloc(struct lm_heap *heap) { look_at_clock(heap); }

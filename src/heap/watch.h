@@ -39,7 +39,4 @@ void lm_watch_bin(struct lm_heap *heap);
 /* Free has found one full. */
 void lm_watch_full_bin(struct lm_heap *heap);
 
-/* What the heap uses has fallen, and falls further. */
-void lm_watch_fall(struct lm_heap *heap);
-
 #endif

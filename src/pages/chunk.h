@@ -37,10 +37,6 @@ size_t lm_chunk_give(struct lm_span *span, void *block);
  * are in use. `*regretted` as above. */
 bool lm_chunk_resize(struct lm_span *span, void *block, size_t page_count, size_t *regretted);
 
-/* One call may take as much effort as this to purge by the clock, so that none pays for all: 2 MiB
- * at once, or about a hundred pages that lie apart. */
-#define LM_PURGE_EFFORT (LM_CHUNK_MAX_PAGES + 64)
-
 /* Purges free dirty pages until `most` or more are purged, or no effort is left, which it takes
  * from. Returns how many were. */
 size_t lm_chunk_purge(struct lm_span *span, size_t most, size_t *effort);

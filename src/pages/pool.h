@@ -164,12 +164,10 @@ bool lm_pool_resize_large(void *block, size_t page_count);
 /* After the pages of a large block have been moved away: they are fresh again. */
 void lm_pool_forget_large(void *block);
 
-/* Turns the purge clock of every pool if its time has come, or goes on turning it, until
- * `most_bytes` have been purged. Cheap if there is nothing to do. Returns whether there may be more
- * of it. */
-bool lm_pool_tick(uint64_t now_ms, size_t most_bytes);
-/* What a call may purge that has had no rest. */
-#define LM_POOL_TICK_BYTES (2 * LM_MIB)
+/* Turns the purge clock of every pool if its time has come, or goes on turning it, as far as the
+ * effort does, which it takes from (provider.h). Cheap if there is nothing to do. Returns whether
+ * there may be more of it. */
+bool lm_pool_tick(uint64_t now_ms, size_t *effort);
 
 /* Purges free pages of the pool now until about `keep_bytes` are left dirty in it. Returns whether
  * anything was given back. */

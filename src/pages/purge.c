@@ -162,18 +162,17 @@ static bool has_work(const struct lm_pool *pool) {
   return lm_load_relaxed(&pool->dirty_page_count) != 0 || lm_load_relaxed(&pool->region_count) > 1;
 }
 
-bool lm_pool_tick(uint64_t now_ms, size_t most_bytes) {
+bool lm_pool_tick(uint64_t now_ms, size_t *effort) {
   if (LM_OPTION(purge_delay_ms) == 0) return false;
   bool more = false;
-  size_t left = lm_max(1, most_bytes >> lm_os.page_shift);
-  for (struct lm_pool *pool = lm_pools; pool != NULL && left > 0; pool = lm_pool_next(pool))
+  for (struct lm_pool *pool = lm_pools; pool != NULL && *effort > 0; pool = lm_pool_next(pool))
     if (has_work(pool)) {
       lm_lock_take(&pool->lock);
-      more |= turn_clock(pool, now_ms, &left);
+      more |= turn_clock(pool, now_ms, effort);
       lm_lock_free(&pool->lock);
     }
-  more |= lm_mappings_tick(now_ms, &left);
-  return more || left == 0;
+  more |= lm_mappings_tick(now_ms, effort);
+  return more || *effort == 0;
 }
 
 /* ---- Early purges ---- */
@@ -219,7 +218,7 @@ void lm_purge_early(struct lm_pool *pool, size_t given_count) {
   size_t keep = kept_page_count(pool);
   if (lm_load_relaxed(&pool->dirty_page_count) <= keep || LM_OPTION(purge_delay_ms) == 0) return;
   grow_credit(pool);
-  size_t left = lm_max(given_count, LM_POOL_TICK_BYTES >> lm_os.page_shift);
+  size_t left = lm_max(given_count, lm_purge_effort());
   size_t visits = lm_min(lm_load_relaxed(&pool->region_count), REGIONS_PER_TURN);
   for (; visits > 0; visits--) {
     struct lm_region *region = lm_directory_below(pool, pool->early_count);

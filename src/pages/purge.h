@@ -6,8 +6,8 @@
 #include "pages/pool.h"
 
 /* Purges early if there is much to purge and credit for it, and turns the clock if there is so much
- * that it hurries: as much as has been given by the call, `given_count` pages, or
- * LM_POOL_TICK_BYTES. The pool's lock is held, and given up meanwhile. */
+ * that it hurries: as much as has been given by the call, `given_count` pages, or as much as any
+ * call may. The pool's lock is held, and given up meanwhile. */
 void lm_purge_early(struct lm_pool *pool, size_t given_count);
 
 #endif

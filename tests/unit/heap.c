@@ -712,17 +712,47 @@ static void a_tick_looks_at_a_few_classes_at_a_time(void) {
   CHECK_EQ(spans_in_use(), 0);
 }
 
-static void a_bin_that_changes_between_ticks_is_left_alone(void) {
+/* In the class's bin and reserve. */
+static size_t held_count(size_t class_index) {
+  return list_length(heap->bins[class_index]) + reserve_length(class_index);
+}
+
+static void what_malloc_has_not_needed_between_ticks_goes_into_its_span(void) {
   begin();
-  take_blocks(0, 2);
+  take_blocks(0, 64); /* what is carved at once */
   give_blocks(0, 1);
   tick_once();
+  CHECK_EQ(heap->bins[CLASS], LM_NO_BLOCK);
+  CHECK_EQ(heap->reserves[CLASS], blocks[0]);
   give_blocks(1, 2);
   tick_once();
-  CHECK_EQ(heap->bins[CLASS], blocks[1]);
+  CHECK_EQ(held_count(CLASS), 1);
   tick_once();
-  CHECK_EQ(heap->bins[CLASS], LM_NO_BLOCK);
-  CHECK_EQ(spans_in_use(), 0);
+  CHECK_EQ(held_count(CLASS), 1);
+  CHECK_EQ(lm_span_of(blocks[0])->free_list, blocks[0]);
+  tick_once();
+  CHECK_EQ(held_count(CLASS), 0);
+  CHECK_EQ(lm_heap_validate(heap), 62);
+}
+
+static void what_malloc_takes_of_what_a_tick_has_seen_is_little_more_than_it_needs(void) {
+  size_t part = RESERVE_PART_BYTES / lm_classes[CLASS].block_bytes, count = 4 * part;
+  begin();
+  take_blocks(0, count + 1);
+  size_t rest = held_count(CLASS);
+  give_blocks(0, count);
+  tick_once();
+  CHECK_EQ(held_count(CLASS), count + rest);
+  take_blocks(0, 1);
+  CHECK_EQ(list_length(heap->bins[CLASS]), part - 1);
+  CHECK_EQ(reserve_length(CLASS), count + rest - part);
+  take_blocks(1, part + 1);
+  CHECK_EQ(reserve_length(CLASS), count + rest - 2 * part);
+  give_blocks(0, part + 1);
+  tick_once();
+  while (heap->drains) lm_bins_drain(heap, LM_DRAINED_FAST);
+  CHECK_EQ(held_count(CLASS), 2 * part);
+  CHECK_EQ(lm_heap_validate(heap), 1);
 }
 
 static void nothing_is_trimmed_before_the_tick_is_due(void) {
@@ -863,7 +893,8 @@ int main(void) {
   RUN(the_current_span_stays_when_all_its_blocks_are_in_the_bin);
   RUN(trim_gives_empty_current_spans_back_and_keeps_others);
   RUN(a_tick_looks_at_a_few_classes_at_a_time);
-  RUN(a_bin_that_changes_between_ticks_is_left_alone);
+  RUN(what_malloc_has_not_needed_between_ticks_goes_into_its_span);
+  RUN(what_malloc_takes_of_what_a_tick_has_seen_is_little_more_than_it_needs);
   RUN(nothing_is_trimmed_before_the_tick_is_due);
   RUN(without_memory_the_heap_stays_as_it_is_and_goes_on_later);
   RUN(a_heap_that_ends_waits_for_the_next_thread);

@@ -167,7 +167,8 @@ static void a_thread_that_does_nothing_but_free_sends_them(void) {
   while (host->parts_since_refill < PARTS_OF_BULK) heap_give(host, blocks[sent++]);
   CHECK(!keep(blocks[sent]));
   CHECK(host->drains);
-  while (host->bins[CLASS] != LM_NO_BLOCK) heap_give(host, blocks[sent++]);
+  while (host->bins[CLASS] != LM_NO_BLOCK || host->reserves[CLASS] != NULL)
+    heap_give(host, blocks[sent++]);
   CHECK_THAT(sent, <, BLOCKS);
   lm_remote_flush(host);
   check_that_owner_gets(sent);

@@ -78,7 +78,8 @@ static void visit_for_rounds(int count) {
   for (; count > 0; count--) {
     let_time_pass(3000);
     uint64_t now_ms = lm_os_clock_ms();
-    for (int step = 0; step < 10000 && lm_visit_some(now_ms + (uint64_t)step); step++) {}
+    size_t effort;
+    for (int step = 0; step < 10000 && lm_visit_some(now_ms + (uint64_t)step, &effort); step++) {}
   }
 }
 
@@ -195,6 +196,44 @@ static void what_a_sleeping_thread_has_freed_of_others_is_sent(void) {
   join_thread(thread);
 }
 
+/* Its reserve has blocks of its own and one of another's, its bin a block, too. */
+static void *fill_reserve_and_sleep(void *unused) {
+  size_t class_index = lm_sizeclass_of(BYTES);
+  lm_raw_free(lm_raw_malloc(BYTES));
+  sleeper = lm_this_heap;
+  lm_heap_flush_bin(sleeper, class_index);
+  for (size_t i = 0; i < 9; i++) blocks[i] = heap_take(sleeper, class_index);
+  lm_heap_flush_bin(sleeper, class_index);
+  heap_take(sleeper, class_index); /* finds the bin empty, which takes guests then */
+  for (size_t i = 0; i < 8; i++) heap_give(sleeper, blocks[i]);
+  CHECK(lm_heap_keep_guest(sleeper, others[0], class_index));
+  lm_bin_age(sleeper, class_index);
+  CHECK(sleeper->reserves[class_index] != NULL);
+  heap_give(sleeper, blocks[8]);
+  sleep_until_turn(2);
+  CHECK_EQ(heap_take(sleeper, class_index), blocks[8]);
+  lm_heap_validate(sleeper);
+  return unused;
+}
+
+static void what_a_sleeping_thread_has_in_reserve_goes_back(void) {
+  if (!lm_os_order_all()) return;
+  size_t class_index = lm_sizeclass_of(BYTES);
+  struct lm_heap *mine = lm_heap_begin();
+  others[0] = heap_take(mine, class_index);
+  size_t used = lm_heap_validate(mine);
+  pthread_t thread = start_thread(fill_reserve_and_sleep, NULL);
+  wait_for_turn(1);
+  visit_for_rounds(4);
+  CHECK_EQ(sleeper->visits.parked, LM_PARKED);
+  CHECK_EQ(sleeper->reserves[class_index], NULL);
+  CHECK_EQ(sleeper->bins[class_index], blocks[8]);
+  lm_remote_collect(mine);
+  CHECK_EQ(lm_heap_validate(mine), used - 1);
+  lm_store_release(&turn, 2);
+  join_thread(thread);
+}
+
 enum { MIDDLE = 100, MIDDLE_BYTES = 100000 };
 
 static void *take_middle_and_sleep(void *unused) {
@@ -206,8 +245,7 @@ static void *take_middle_and_sleep(void *unused) {
   sleep_until_turn(2);
   CHECK_EQ(lm_middle_cached_count(sleeper), cached);
   lm_heap_validate(sleeper);
-  CHECK_EQ(lm_raw_malloc(MIDDLE_BYTES), blocks[0]);
-  CHECK(lm_raw_malloc(MIDDLE_BYTES) != NULL);
+  for (int i = 0; i < 2; i++) CHECK(lm_raw_malloc(MIDDLE_BYTES) != NULL);
   CHECK_EQ(sleeper->middle.limiting_count, sleeper->middle.used_count);
   lm_heap_validate(sleeper);
   return unused;
@@ -328,6 +366,7 @@ int main(void) {
   RUN(messages_to_a_sleeping_thread_are_taken);
   RUN(holes_are_made_in_current_spans_too);
   RUN(what_a_sleeping_thread_has_freed_of_others_is_sent);
+  RUN(what_a_sleeping_thread_has_in_reserve_goes_back);
   RUN(middle_blocks_of_a_sleeping_thread_s_are_released);
   RUN(orphans_holes_are_made_by_the_clock);
   RUN(in_a_copy_without_the_visitor_the_thread_goes_on);

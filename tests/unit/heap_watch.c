@@ -94,19 +94,6 @@ static void holes_that_may_cost_nothing_more_do_not_let_frees_look(void) {
   }
 }
 
-static void malloc_lets_frees_look_again_only_if_the_heap_has_fallen(void) {
-  struct lm_heap *heap = begin(BLOCKS, 1000);
-  use_up(heap);
-  uint64_t seen_ms = heap->watch.seen_ms = lm_os_clock_ms();
-  heap->watch.turn_count = 0;
-  lm_watch_malloc(heap);
-  CHECK(heap->watch.seen_ms != seen_ms || !lm_watches(heap));
-  lm_watch_fall(heap);
-  CHECK_EQ(heap->watch.turn_count, TURNS);
-  lm_watch_malloc(heap);
-  CHECK(lm_watches(heap));
-}
-
 /* Of a thread that has made few calls. */
 static void first_frees_look_at_the_clock_if_there_are_other_threads(void) {
   lm_raw_free(lm_raw_malloc(16));
@@ -200,17 +187,6 @@ static void it_does_so_if_there_are_other_threads(void) {
   }
 }
 
-static void a_fall_counts_once_as_long_as_the_clock_stands_still(void) {
-  struct lm_heap *heap = begin(BLOCKS, 1000);
-  lm_watch_fall(heap);
-  heap->watch.turn_count = 0;
-  lm_watch_fall(heap);
-  CHECK_EQ(heap->watch.turn_count, 0);
-  heap->watch.seen_ms--;
-  lm_watch_fall(heap);
-  CHECK_EQ(heap->watch.turn_count, TURNS);
-}
-
 static void a_free_after_a_rest_sees_the_clock(void) {
   struct lm_heap *heap = begin(BLOCKS, 1000);
   heap->watch.seen_ms -= 50;
@@ -247,13 +223,11 @@ int main(void) {
   RUN(fast_frees_use_up_what_they_may_and_the_next_malloc_looks);
   RUN(holes_that_may_cost_nothing_more_do_not_let_frees_look);
   RUN(first_frees_look_at_the_clock_if_there_are_other_threads);
-  RUN(malloc_lets_frees_look_again_only_if_the_heap_has_fallen);
   RUN(a_heap_that_is_called_takes_what_others_have_sent);
   RUN(a_tick_takes_what_others_have_sent);
   RUN(bins_are_bounded_once_frees_may_not_look_and_much_is_free);
   RUN(a_free_that_finds_the_bin_full_sees_the_clock);
   RUN(it_does_so_if_there_are_other_threads);
-  RUN(a_fall_counts_once_as_long_as_the_clock_stands_still);
   RUN(a_free_after_a_rest_sees_the_clock);
   RUN(rests_empty_bins_that_nobody_uses);
   return UNIT_RESULT();

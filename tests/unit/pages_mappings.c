@@ -106,19 +106,19 @@ static void the_bound_is_an_option(void) {
 static void time_gives_them_back_from_the_end_in_parts(void) {
   ask_again(HUGE_BYTES);
   uint64_t now_ms = lm_os_clock_ms();
-  size_t left = LM_POOL_TICK_BYTES / PAGE;
+  size_t left = LM_PURGED_BY_CALL_BYTES / PAGE;
   CHECK(!lm_mappings_tick(now_ms, &left));
   CHECK_EQ(lm_mappings_kept_bytes, HUGE_BYTES);
   now_ms += lm_options.purge_delay_ms;
   size_t calls = 1;
   while (lm_mappings_tick(now_ms, &left)) {
-    CHECK_THAT(lm_mappings_kept_bytes, <=, HUGE_BYTES - calls * LM_POOL_TICK_BYTES +
+    CHECK_THAT(lm_mappings_kept_bytes, <=, HUGE_BYTES - calls * LM_PURGED_BY_CALL_BYTES +
                                                (lm_os.purge_decommits ? HUGE_BYTES : 0));
-    left = LM_POOL_TICK_BYTES / PAGE;
+    left = LM_PURGED_BY_CALL_BYTES / PAGE;
     calls++;
   }
   CHECK_EQ(lm_mappings_kept_bytes, 0);
-  if (!lm_os.purge_decommits) CHECK_EQ(calls, HUGE_BYTES / LM_POOL_TICK_BYTES);
+  if (!lm_os.purge_decommits) CHECK_EQ(calls, HUGE_BYTES / LM_PURGED_BY_CALL_BYTES);
 }
 
 static void a_trim_gives_all_back(void) {

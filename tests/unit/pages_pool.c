@@ -354,14 +354,16 @@ static uint64_t later_ms(double delays) {
   return lm_os_clock_ms() + (uint64_t)(delays * (double)lm_options.purge_delay_ms) + 20;
 }
 
+static bool turn(uint64_t now_ms, size_t effort) { return lm_pool_tick(now_ms, &effort); }
+
 static void tick_after(double delays) {
-  lm_pool_tick(later_ms(delays), SIZE_MAX);
+  turn(later_ms(delays), SIZE_MAX / 2);
   lm_pool_validate(pool);
 }
 
 static void the_clock_does_nothing_before_its_time(void) {
   give(take_some(3));
-  lm_pool_tick(lm_os_clock_ms(), SIZE_MAX);
+  turn(lm_os_clock_ms(), SIZE_MAX / 2);
   CHECK_EQ(dirty_pages(), 3);
   for (size_t w = 0; w < LM_BITMAP_WORDS(LM_REGION_MAX_PAGES); w++)
     CHECK_EQ(pool->directory[0]->aged_pages[w], 0);
@@ -405,11 +407,11 @@ static void a_turn_of_the_clock_goes_on_in_the_next_call(void) {
   tick_after(0.5);
   uint64_t due_ms = later_ms(1);
   for (size_t left = 6; left > 0; left--) {
-    CHECK(lm_pool_tick(due_ms, PAGE));
+    CHECK(turn(due_ms, 1));
     CHECK_EQ(dirty_pages(), left - 1);
     lm_pool_validate(pool);
   }
-  CHECK(!lm_pool_tick(due_ms, PAGE));
+  CHECK(!turn(due_ms, 1));
 }
 
 static void what_is_freed_while_the_clock_turns_stays_for_the_next_turn(void) {
@@ -417,9 +419,9 @@ static void what_is_freed_while_the_clock_turns_stays_for_the_next_turn(void) {
   take_some(3);
   give(first);
   tick_after(0.5);
-  CHECK(lm_pool_tick(later_ms(1), PAGE));
+  CHECK(turn(later_ms(1), 1));
   give(second);
-  while (lm_pool_tick(lm_os_clock_ms(), PAGE)) {}
+  while (turn(lm_os_clock_ms(), 1)) {}
   CHECK_EQ(dirty_pages(), 3);
   give(kept);
 }
@@ -448,7 +450,7 @@ static void without_a_purge_delay_nothing_goes_back(void) {
   lm_options.purge_delay_ms = 0;
   give(take_some(3));
   tick_after(1);
-  lm_pool_tick(UINT64_MAX, SIZE_MAX);
+  turn(UINT64_MAX, SIZE_MAX / 2);
   CHECK_EQ(dirty_pages(), 3);
 }
 
@@ -514,11 +516,11 @@ static void one_call_ends_few_regions(void) {
   uint64_t now_ms = lm_os_clock_ms() + lm_options.purge_delay_ms;
   size_t count_before = pool->region_count;
   for (bool more = true; more; count_before = pool->region_count) {
-    more = lm_pool_tick(now_ms, SIZE_MAX / 2); /* the first one ages what is free */
+    more = turn(now_ms, SIZE_MAX / 2); /* the first one ages what is free */
     CHECK_THAT(count_before - pool->region_count, <=, ENDED_PER_TURN);
     lm_pool_validate(pool);
   }
-  while (lm_pool_tick(now_ms + lm_options.purge_delay_ms, SIZE_MAX / 2)) {}
+  while (turn(now_ms + lm_options.purge_delay_ms, SIZE_MAX / 2)) {}
   CHECK_EQ(pool->region_count, 1);
 }
 
