@@ -1,5 +1,11 @@
 #include "heap/bins.h"
 
+#include "heap/remote.h"
+#include "heap/visit.h"
+#include "os/misuse.h"
+
+/* ---- Room ---- */
+
 /* So many frees its bin takes, or has taken, since its room was last opened. */
 static size_t frees_opened(const struct lm_heap *heap, size_t class_index) {
   if (!lm_bin_is_bounded(heap, class_index)) return LM_FREES_PER_LOOK;
@@ -23,9 +29,174 @@ bool lm_bin_open_further(struct lm_heap *heap, size_t class_index) {
   return true;
 }
 
+/* ---- Reserves ---- */
+
+static void set_reserve(struct lm_heap *heap, size_t class_index, struct lm_block *first) {
+  bool any = first != LM_NO_BLOCK;
+  heap->reserves[class_index] = any ? first : NULL;
+  if (!any) lm_bitmap_clear(heap->seen_reserves, class_index, class_index + 1);
+}
+
+void lm_bin_store_reserve(struct lm_heap *heap, size_t class_index) {
+  set_reserve(heap, class_index, heap->bins[class_index]);
+  heap->bins[class_index] = LM_NO_BLOCK;
+  lm_heap_forget_sum(heap, class_index);
+}
+
+/* What follows a block of a list is one, or the list's end. */
+LM_INLINE void check_next(const struct lm_block *next, size_t class_index) {
+  if (LM_UNLIKELY(!lm_is_block(next) && next != LM_NO_BLOCK))
+    lm_misuse_broken_link(lm_classes[class_index].block_bytes);
+}
+
+/* Of a reserve that a tick has seen malloc takes so much at a time, so that the next tick finds
+ * what was not needed meanwhile. */
+#define RESERVE_PART_BYTES (4 * LM_KIB)
+#define RESERVE_PART_MIN 4
+#define RESERVE_PART_MAX 64
+
+/* Moves the first blocks of the class's reserve into its bin, which is empty. */
+static void load_part_of_reserve(struct lm_heap *heap, size_t class_index) {
+  size_t most = RESERVE_PART_BYTES / lm_classes[class_index].block_bytes;
+  struct lm_block *first = heap->reserves[class_index], *last = first;
+  most = lm_max(lm_min(most, RESERVE_PART_MAX), RESERVE_PART_MIN);
+  for (size_t i = 1; i < most && lm_is_block(lm_block_next(last)); i++) last = lm_block_next(last);
+  struct lm_block *rest = lm_block_next(last);
+  check_next(rest, class_index);
+  lm_block_link(last, LM_NO_BLOCK);
+  heap->bins[class_index] = first;
+  set_reserve(heap, class_index, rest);
+}
+
+void *lm_bin_take_reserve(struct lm_heap *heap, size_t class_index) {
+  heap->bytes_since_refill = 0;
+  lm_heap_forget_sum(heap, class_index);
+  if (lm_bitmap_test(heap->seen_reserves, class_index)) {
+    load_part_of_reserve(heap, class_index);
+  } else {
+    heap->bins[class_index] = heap->reserves[class_index];
+    set_reserve(heap, class_index, LM_NO_BLOCK);
+  }
+  int16_t *left = &heap->frees_left[class_index];
+  if (*left >= 0) *left = lm_bin_open_room(heap, class_index);
+  return lm_heap_pop(heap, class_index);
+}
+
 void lm_bin_age(struct lm_heap *heap, size_t class_index) {
   if (heap->reserves[class_index] != NULL || heap->bins[class_index] == LM_NO_BLOCK) return;
   lm_bin_store_reserve(heap, class_index);
   int16_t *left = &heap->frees_left[class_index];
   if (*left >= 0) *left = lm_bin_open_room(heap, class_index);
+}
+
+/* ---- Blocks that go back into their spans ---- */
+
+void lm_bin_start_draining(struct lm_heap *heap, size_t class_index) {
+  lm_bitmap_set(heap->draining, class_index, class_index + 1);
+  if (!heap->drains) heap->drained_class = class_index;
+  heap->drains = true;
+}
+
+/* A guest that goes home costs as much as so many of the heap's own blocks. */
+#define GUEST_COST 2
+
+#define GIVEN_AT_ONCE 8 /* blocks whose spans' records are fetched at the same time */
+
+/* Puts blocks of a bin that has guests back. */
+static LM_NOINLINE void give_home(struct lm_heap *heap, size_t class_index,
+                                  struct lm_block **blocks, size_t count) {
+  for (size_t i = 0; i < count; i++) __builtin_prefetch(&lm_span_record_of(blocks[i])->owner);
+  for (size_t i = 0; i < count; i++) {
+    const struct lm_span *span = lm_span_of(blocks[i]);
+    if (lm_load_relaxed(&span->owner) == heap) lm_heap_give_to_span(heap, class_index, blocks[i]);
+    else if (heap->visits.underway) lm_remote_free_now(blocks[i]); /* which does not enter it */
+    else lm_remote_free(heap, blocks[i], class_index);
+  }
+}
+
+/* Takes up to `most` blocks off the front of a list, GIVEN_AT_ONCE of them at most. */
+static size_t take_off(struct lm_block **list, size_t class_index, size_t most,
+                       struct lm_block **blocks) {
+  struct lm_block *block = *list;
+  size_t count = 0;
+  for (; lm_is_block(block) && count < lm_min(most, GIVEN_AT_ONCE);
+       block = lm_block_next(block)) {
+    __builtin_prefetch(lm_span_record_of(block), 1);
+    blocks[count++] = block;
+  }
+  check_next(block, class_index);
+  *list = block;
+  return count;
+}
+
+/* Puts up to `most` blocks of the reserve back, GIVEN_AT_ONCE of them at most, or, if there is
+ * none, of the bin if it has no room or `all` are to go. Returns how many: 0 if none is left. */
+static LM_NOINLINE size_t give_some(struct lm_heap *heap, size_t class_index, size_t most,
+                                    bool all) {
+  struct lm_block *blocks[GIVEN_AT_ONCE];
+  size_t count;
+  if (heap->reserves[class_index] != NULL) {
+    struct lm_block *reserve = heap->reserves[class_index];
+    count = take_off(&reserve, class_index, most, blocks);
+    set_reserve(heap, class_index, reserve);
+  } else {
+    /* In a visit its thread may be using the bin. */
+    if (heap->visits.underway || (!all && heap->frees_left[class_index] >= 0)) return 0;
+    count = take_off(&heap->bins[class_index], class_index, most, blocks);
+    lm_heap_forget_sum(heap, class_index);
+    if (count == 0) lm_bin_end_guests(heap, class_index);
+  }
+  bool may_have_guests = heap->visits.underway || lm_bin_has_guests(heap, class_index);
+  if (LM_UNLIKELY(may_have_guests)) give_home(heap, class_index, blocks, count);
+  else
+    for (size_t i = 0; i < count; i++) lm_heap_give_to_span(heap, class_index, blocks[i]);
+  return count;
+}
+
+void lm_heap_flush_bin(struct lm_heap *heap, size_t class_index) {
+  while (give_some(heap, class_index, GIVEN_AT_ONCE, true) != 0) {}
+}
+
+bool lm_bins_visit(struct lm_heap *heap, size_t most) {
+  for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
+    while (heap->reserves[i] != NULL) {
+      if (most == 0) return true;
+      most -= lm_min(most, give_some(heap, i, most, false));
+    }
+  }
+  return false;
+}
+
+void lm_heap_send_guests(struct lm_heap *heap) {
+  for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
+    if (lm_bin_has_guests(heap, i)) {
+      heap->guests_left[i] = 1;
+      heap->frees_left[i] = LM_NO_FREES_LEFT;
+      lm_heap_forget_sum(heap, i);
+      lm_bin_start_draining(heap, i);
+    } else {
+      lm_bin_end_guests(heap, i);
+    }
+  }
+}
+
+void lm_heap_flush_guests(struct lm_heap *heap) {
+  for (size_t i = 1; i < LM_CLASS_COUNT; i++)
+    if (lm_bin_has_guests(heap, i)) lm_heap_flush_bin(heap, i);
+}
+
+LM_NOINLINE void lm_bins_drain(struct lm_heap *heap, size_t most) {
+  while (most > 0) {
+    size_t cost = lm_bin_has_guests(heap, heap->drained_class) ? GUEST_COST : 1;
+    size_t given = give_some(heap, heap->drained_class, lm_max(most / cost, 1), false);
+    most -= lm_min(most, given * cost);
+    if (given != 0) continue;
+    lm_bitmap_clear(heap->draining, heap->drained_class, heap->drained_class + 1);
+    size_t next = lm_bitmap_find_set(heap->draining, 0, LM_CLASS_COUNT);
+    if (next == LM_CLASS_COUNT) {
+      heap->drains = heap->drains_fast = false;
+      return;
+    }
+    heap->drained_class = next;
+  }
 }

@@ -4,6 +4,7 @@
 #define LM_HEAP_BINS_H
 
 #include "heap/heap.h"
+#include "heap/inspect.h"
 #include "heap/span.h"
 
 /* All blocks of a class of up to so many slices may be in its bin. A larger class's bin is bounded:
@@ -63,31 +64,15 @@ LM_INLINE void lm_bin_end_guests(struct lm_heap *heap, size_t class_index) {
   lm_heap_forget_sum(heap, class_index);
 }
 
-/* Makes a list the class's reserve. */
-LM_INLINE void lm_bin_set_reserve(struct lm_heap *heap, size_t class_index,
-                                  struct lm_block *first) {
-  bool any = first != LM_NO_BLOCK;
-  heap->reserves[class_index] = any ? first : NULL;
-  if (!any) lm_bitmap_clear(heap->seen_reserves, class_index, class_index + 1);
-}
-
-/* Moves the class's reserve, which there is, into its bin, which is empty. */
-LM_INLINE void lm_bin_load_reserve(struct lm_heap *heap, size_t class_index) {
-  heap->bins[class_index] = heap->reserves[class_index];
-  lm_bin_set_reserve(heap, class_index, LM_NO_BLOCK);
-  lm_heap_forget_sum(heap, class_index);
-}
-
 /* Makes what is in the class's bin its reserve; there is none. */
-LM_INLINE void lm_bin_store_reserve(struct lm_heap *heap, size_t class_index) {
-  if (heap->bins[class_index] == LM_NO_BLOCK) return;
-  lm_bin_set_reserve(heap, class_index, heap->bins[class_index]);
-  heap->bins[class_index] = LM_NO_BLOCK;
-  lm_heap_forget_sum(heap, class_index);
-}
-
+void lm_bin_store_reserve(struct lm_heap *heap, size_t class_index);
 /* The same from a tick, if there is none. */
 void lm_bin_age(struct lm_heap *heap, size_t class_index);
+
+/* A block of the class's reserve, which there is: it becomes the bin, which is empty, or a part of
+ * it does if a tick has seen it. While blocks of the class are being freed in bulk, there is still
+ * no room. */
+void *lm_bin_take_reserve(struct lm_heap *heap, size_t class_index);
 
 /* Lets the class's reserve be put back into its spans, some blocks in each call, and then, if it
  * has no room, the bin. */
@@ -103,6 +88,25 @@ void lm_bins_drain(struct lm_heap *heap, size_t most);
 /* In a visit, which does not reach bins: puts up to `most` blocks of reserves back. Returns whether
  * there are more. */
 bool lm_bins_visit(struct lm_heap *heap, size_t most);
+
+/* The span's used_count has fallen to look_at_count or below. Returns whether it has ended. */
+bool lm_heap_look_at_fallen(struct lm_heap *heap, struct lm_span *span);
+
+/* Frees a block onto the list of its span. */
+LM_INLINE void lm_span_put(struct lm_span *span, size_t class_index, struct lm_block *block) {
+  lm_inspect_given_own(span, class_index, block, span->free_list, NULL);
+  lm_block_link(block, span->free_list);
+  span->free_list = block;
+  span->used_count--;
+}
+
+/* The same, and what follows from it. Returns whether the span has ended. */
+LM_INLINE bool lm_heap_give_to_span(struct lm_heap *heap, size_t class_index,
+                                    struct lm_block *block) {
+  struct lm_span *span = lm_span_of_own(block);
+  lm_span_put(span, class_index, block);
+  return LM_UNLIKELY(span->used_count == span->look_at_count) && lm_heap_look_at_fallen(heap, span);
+}
 
 /* An empty span of the heap's, on no list, is no longer counted as its own. */
 void lm_heap_drop_span(struct lm_heap *heap, struct lm_span *span);

@@ -65,8 +65,6 @@ _Static_assert(offsetof(struct lm_heap, middle) + offsetof(struct lm_middle, cac
 /* Smaller blocks have so many others in their slice that to send one home costs little, while one
  * that stays is no longer found on the fast path of free. */
 #define FIRST_GUEST_CLASS (512 / LM_GRANULE_BYTES)
-/* A guest that goes home costs as much as so many of the heap's own blocks. */
-#define GUEST_COST 2
 
 /* The class's bin and reserve are empty, and malloc asks for its blocks: it may have guests. Who
  * only frees never gets here, and sends all blocks home. */
@@ -105,12 +103,6 @@ static void set_sentinel(struct lm_heap *heap, struct lm_span *span) {
   if (bounded) return;
   heap->sentinel = span;
   lm_span_set_tag(span, heap->tag | LM_TAG_SENTINEL | span->class_index);
-}
-
-void lm_bin_start_draining(struct lm_heap *heap, size_t class_index) {
-  lm_bitmap_set(heap->draining, class_index, class_index + 1);
-  if (!heap->drains) heap->drained_class = class_index;
-  heap->drains = true;
 }
 
 /* Faster than other bins are put back, since all may be freed before long. */
@@ -346,8 +338,7 @@ static void heap_falls(struct lm_heap *heap) {
   if (!lm_spares_cover(heap)) lm_heap_drain_all(heap);
 }
 
-/* used_count has fallen to look_at_count or below. Returns whether the span has ended. */
-static LM_NOINLINE bool look_at_fallen(struct lm_heap *heap, struct lm_span *span) {
+LM_NOINLINE bool lm_heap_look_at_fallen(struct lm_heap *heap, struct lm_span *span) {
   size_t class_index = span->class_index;
   struct lm_span_list *usable = &heap->usable[class_index];
   if (span->state == LM_SPAN_CURRENT) heap->current[class_index] = NULL;
@@ -419,43 +410,6 @@ static size_t find_lender(const struct lm_heap *heap, size_t class_index, size_t
   return class_index;
 }
 
-/* What follows a block of a list is one, or the list's end. */
-LM_INLINE void check_next(const struct lm_block *next, size_t class_index) {
-  if (LM_UNLIKELY(!lm_is_block(next) && next != LM_NO_BLOCK))
-    lm_misuse_broken_link(lm_classes[class_index].block_bytes);
-}
-
-/* Of a reserve that a tick has seen malloc takes so much at a time, so that the next tick finds
- * what was not needed meanwhile. */
-#define RESERVE_PART_BYTES (4 * LM_KIB)
-#define RESERVE_PART_MIN 4
-#define RESERVE_PART_MAX 64
-
-/* Moves the first blocks of the class's reserve into its bin, which is empty. */
-static void load_part_of_reserve(struct lm_heap *heap, size_t class_index) {
-  size_t most = RESERVE_PART_BYTES / lm_classes[class_index].block_bytes;
-  struct lm_block *first = heap->reserves[class_index], *last = first;
-  most = lm_max(lm_min(most, RESERVE_PART_MAX), RESERVE_PART_MIN);
-  for (size_t i = 1; i < most && lm_is_block(lm_block_next(last)); i++) last = lm_block_next(last);
-  struct lm_block *rest = lm_block_next(last);
-  check_next(rest, class_index);
-  lm_block_link(last, LM_NO_BLOCK);
-  heap->bins[class_index] = first;
-  lm_bin_set_reserve(heap, class_index, rest);
-  lm_heap_forget_sum(heap, class_index);
-}
-
-/* A block of the class's reserve, which becomes the bin. While blocks of the class are being freed
- * in bulk, there is still no room. */
-static void *take_reserve(struct lm_heap *heap, size_t class_index) {
-  heap->bytes_since_refill = 0;
-  if (lm_bitmap_test(heap->seen_reserves, class_index)) load_part_of_reserve(heap, class_index);
-  else lm_bin_load_reserve(heap, class_index);
-  int16_t *left = &heap->frees_left[class_index];
-  if (*left >= 0) *left = lm_bin_open_room(heap, class_index);
-  return lm_heap_pop(heap, class_index);
-}
-
 /* Takes a part of the inbox; false if it was empty. */
 static bool collect_some(struct lm_heap *heap) {
   bool more = lm_remote_collect_some(heap);
@@ -494,7 +448,7 @@ static void *grow(struct lm_heap *heap, size_t class_index, bool *zero) {
 static void *take_slow(struct lm_heap *heap, size_t class_index, bool *zero) {
   *zero = false;
   lm_inspect_empty_bin(heap, class_index);
-  if (heap->reserves[class_index] != NULL) return take_reserve(heap, class_index);
+  if (heap->reserves[class_index] != NULL) return lm_bin_take_reserve(heap, class_index);
   heap->frees_left[class_index] = lm_bin_open_room(heap, class_index);
   lm_watch_bin(heap);
   if (LM_UNLIKELY(heap->fallen_count != 0)) { /* it may only have looked like a fall */
@@ -540,7 +494,7 @@ static void *borrow(struct lm_heap *heap, size_t class_index) {
   void *block = lm_heap_pop(heap, lender);
   bool zero;
   if (block != NULL) return block;
-  if (heap->reserves[lender] != NULL) return take_reserve(heap, lender);
+  if (heap->reserves[lender] != NULL) return lm_bin_take_reserve(heap, lender);
   if (heap->span_counts[lender] == 0) return take_slow(heap, lender, &zero);
   return carve(heap, heap->current[lender], &zero);
 }
@@ -554,124 +508,6 @@ void *lm_heap_borrow(struct lm_heap *heap, size_t class_index) {
 }
 
 /* ---- free's slow paths ---- */
-
-/* Frees a block onto the list of its span. */
-LM_INLINE void put_on_span(struct lm_span *span, size_t class_index, struct lm_block *block) {
-  lm_inspect_given_own(span, class_index, block, span->free_list, NULL);
-  lm_block_link(block, span->free_list);
-  span->free_list = block;
-  span->used_count--;
-}
-
-/* The same, and what follows from it. Returns whether the span has ended. */
-LM_INLINE bool give_to_span(struct lm_heap *heap, size_t class_index, struct lm_block *block) {
-  struct lm_span *span = lm_span_of_own(block);
-  put_on_span(span, class_index, block);
-  return LM_UNLIKELY(span->used_count == span->look_at_count) && look_at_fallen(heap, span);
-}
-
-/* ---- Bins that go back into their spans ---- */
-
-#define GIVEN_AT_ONCE 8 /* blocks whose spans' records are fetched at the same time */
-
-/* Puts blocks of a bin that has guests back. */
-static LM_NOINLINE void give_home(struct lm_heap *heap, size_t class_index,
-                                  struct lm_block **blocks, size_t count) {
-  for (size_t i = 0; i < count; i++) __builtin_prefetch(&lm_span_record_of(blocks[i])->owner);
-  for (size_t i = 0; i < count; i++) {
-    const struct lm_span *span = lm_span_of(blocks[i]);
-    if (lm_load_relaxed(&span->owner) == heap) give_to_span(heap, class_index, blocks[i]);
-    else if (heap->visits.underway) lm_remote_free_now(blocks[i]); /* which does not enter it */
-    else lm_remote_free(heap, blocks[i], class_index);
-  }
-}
-
-/* Takes up to `most` blocks off the front of a list, GIVEN_AT_ONCE of them at most. */
-static size_t take_off(struct lm_block **list, size_t class_index, size_t most,
-                       struct lm_block **blocks) {
-  struct lm_block *block = *list;
-  size_t count = 0;
-  for (; lm_is_block(block) && count < lm_min(most, GIVEN_AT_ONCE);
-       block = lm_block_next(block)) {
-    __builtin_prefetch(lm_span_record_of(block), 1);
-    blocks[count++] = block;
-  }
-  check_next(block, class_index);
-  *list = block;
-  return count;
-}
-
-/* Puts up to `most` blocks of the reserve back, GIVEN_AT_ONCE of them at most, or, if there is
- * none, of the bin if it has no room or `all` are to go. Returns how many: 0 if none is left. */
-static LM_NOINLINE size_t give_some(struct lm_heap *heap, size_t class_index, size_t most,
-                                    bool all) {
-  struct lm_block *blocks[GIVEN_AT_ONCE];
-  size_t count;
-  if (heap->reserves[class_index] != NULL) {
-    struct lm_block *reserve = heap->reserves[class_index];
-    count = take_off(&reserve, class_index, most, blocks);
-    lm_bin_set_reserve(heap, class_index, reserve);
-  } else {
-    /* In a visit its thread may be using the bin. */
-    if (heap->visits.underway || (!all && heap->frees_left[class_index] >= 0)) return 0;
-    count = take_off(&heap->bins[class_index], class_index, most, blocks);
-    lm_heap_forget_sum(heap, class_index);
-    if (count == 0) lm_bin_end_guests(heap, class_index);
-  }
-  bool may_have_guests = heap->visits.underway || lm_bin_has_guests(heap, class_index);
-  if (LM_UNLIKELY(may_have_guests)) give_home(heap, class_index, blocks, count);
-  else
-    for (size_t i = 0; i < count; i++) give_to_span(heap, class_index, blocks[i]);
-  return count;
-}
-
-void lm_heap_flush_bin(struct lm_heap *heap, size_t class_index) {
-  while (give_some(heap, class_index, GIVEN_AT_ONCE, true) != 0) {}
-}
-
-bool lm_bins_visit(struct lm_heap *heap, size_t most) {
-  for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
-    while (heap->reserves[i] != NULL) {
-      if (most == 0) return true;
-      most -= lm_min(most, give_some(heap, i, most, false));
-    }
-  }
-  return false;
-}
-
-void lm_heap_send_guests(struct lm_heap *heap) {
-  for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
-    if (lm_bin_has_guests(heap, i)) {
-      heap->guests_left[i] = 1;
-      heap->frees_left[i] = LM_NO_FREES_LEFT;
-      lm_heap_forget_sum(heap, i);
-      lm_bin_start_draining(heap, i);
-    } else {
-      lm_bin_end_guests(heap, i);
-    }
-  }
-}
-
-void lm_heap_flush_guests(struct lm_heap *heap) {
-  for (size_t i = 1; i < LM_CLASS_COUNT; i++)
-    if (lm_bin_has_guests(heap, i)) lm_heap_flush_bin(heap, i);
-}
-
-LM_NOINLINE void lm_bins_drain(struct lm_heap *heap, size_t most) {
-  while (most > 0) {
-    size_t cost = lm_bin_has_guests(heap, heap->drained_class) ? GUEST_COST : 1;
-    size_t given = give_some(heap, heap->drained_class, lm_max(most / cost, 1), false);
-    most -= lm_min(most, given * cost);
-    if (given != 0) continue;
-    lm_bitmap_clear(heap->draining, heap->drained_class, heap->drained_class + 1);
-    size_t next = lm_bitmap_find_set(heap->draining, 0, LM_CLASS_COUNT);
-    if (next == LM_CLASS_COUNT) {
-      heap->drains = heap->drains_fast = false;
-      return;
-    }
-    heap->drained_class = next;
-  }
-}
 
 /* ---- Frees beyond the bin's room ---- */
 
@@ -714,7 +550,7 @@ static LM_NOINLINE void free_when_full(struct lm_heap *heap, size_t class_index,
     heap->frees_left[class_index] = LM_NO_FREES_LEFT;
     heap->room_steps[class_index] = 0;
     lm_bin_start_draining(heap, class_index);
-    give_to_span(heap, class_index, block);
+    lm_heap_give_to_span(heap, class_index, block);
   }
   if (heap->frees_left[class_index] >= 0) {
     heap->frees_left[class_index]--;
@@ -748,7 +584,7 @@ static LM_NOINLINE void free_and_go_on(struct lm_heap *heap, bool ended, bool al
 }
 
 static LM_NOINLINE void free_and_look(struct lm_heap *heap, struct lm_span *span, bool alone) {
-  free_and_go_on(heap, look_at_fallen(heap, span), alone);
+  free_and_go_on(heap, lm_heap_look_at_fallen(heap, span), alone);
 }
 
 /* The heap has been entered, and is left. */
@@ -760,7 +596,7 @@ LM_INLINE void free_entered(struct lm_heap *heap, size_t class_index, struct lm_
   }
   heap->frees_left[class_index] = LM_NO_FREES_LEFT; /* free counts on */
   struct lm_span *span = lm_span_of_own(block);
-  put_on_span(span, class_index, block);
+  lm_span_put(span, class_index, block);
   if (LM_UNLIKELY(span->used_count == span->look_at_count)) free_and_look(heap, span, alone);
   else if (LM_UNLIKELY(heap->drains)) free_and_go_on(heap, false, alone);
   else leave(heap, alone);
@@ -780,7 +616,7 @@ void lm_heap_free_beyond(struct lm_heap *heap, size_t class_index, struct lm_blo
 void lm_heap_free_to_sentinel(struct lm_heap *heap, struct lm_block *block) {
   lm_heap_enter(heap);
   const struct lm_span *span = lm_span_of_own(block);
-  if (give_to_span(heap, span->class_index, block)) lm_heap_tick_after_work(heap);
+  if (lm_heap_give_to_span(heap, span->class_index, block)) lm_heap_tick_after_work(heap);
   lm_heap_leave(heap);
 }
 
@@ -796,7 +632,7 @@ bool lm_heap_put_back(struct lm_heap *heap, struct lm_span *span, struct lm_bloc
   span->used_count -= (uint32_t)count;
   /* A current span stays, empty or not: malloc asks for its blocks next. */
   if (span->state == LM_SPAN_CURRENT) return false;
-  return span->used_count <= span->look_at_count && look_at_fallen(heap, span);
+  return span->used_count <= span->look_at_count && lm_heap_look_at_fallen(heap, span);
 }
 
 void lm_heap_own(struct lm_heap *heap, struct lm_span *span) {

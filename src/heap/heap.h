@@ -242,8 +242,8 @@ struct lm_heap {
   struct lm_span *spare_spans[LM_CLASS_COUNT]; /* linked by next; spares.h */
   struct lm_span_list usable[LM_CLASS_COUNT];
   struct lm_span_list full[LM_CLASS_COUNT];
-  /* What was in the bin when it had no more room. malloc takes it once the bin is empty. NULL:
-   * nothing. */
+  /* What was in the bin when it had no more room, or when the clock went on. malloc takes it, or a
+   * part of it, once the bin is empty. NULL: nothing. */
   struct lm_block *reserves[LM_CLASS_COUNT];
 
   LM_CACHE_ALIGNED struct lm_chain chains[LM_CHAIN_COUNT];

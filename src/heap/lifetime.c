@@ -93,7 +93,7 @@ struct lm_heap *lm_heap_begin(void) {
     lm_lock_free(&lm_heaps_lock);
   }
   heap->trim_class = LM_CLASS_COUNT;
-  heap->tick_ms = lm_os_clock_ms();
+  heap->tick_ms = heap->bins_aged_ms = lm_os_clock_ms();
   lm_store_relaxed(&heap->free_tag, heap->tag);
   heap->watch = (struct lm_watch){.seen_ms = heap->tick_ms};
   heap->thread_id = lm_os_thread_id();

@@ -20,7 +20,7 @@ static void reset(struct lm_heap *heap, uint32_t tag, struct lm_pool *pool) {
   heap->tag = tag;
   heap->pool = pool;
   heap->trim_class = LM_CLASS_COUNT;
-  heap->tick_ms = lm_os_clock_ms();
+  heap->tick_ms = heap->bins_aged_ms = lm_os_clock_ms();
   lm_heap_empty_bins(heap);
   lm_middle_begin(heap);
 }
@@ -211,9 +211,13 @@ static void visit_span(struct lm_heap *heap, struct lm_span *span, void *context
   char *start = lm_span_start(span);
   size_t bytes = lm_classes[span->class_index].block_bytes;
   mark_free(is_free, span->free_list, start, bytes);
-  /* No free of a first-class heap's goes onto a bin, so that it has the current span's only. */
-  if (span->state == LM_SPAN_CURRENT)
+  /* No free of a first-class heap's goes onto a bin, so that it and its reserve have the current
+   * span's only. */
+  if (span->state == LM_SPAN_CURRENT) {
+    const struct lm_block *reserve = heap->reserves[span->class_index];
     mark_free(is_free, heap->bins[span->class_index], start, bytes);
+    if (reserve != NULL) mark_free(is_free, reserve, start, bytes);
+  }
   for (size_t i = 0; i < span->extended_count; i++)
     blocks->visit(blocks->context, start + i * bytes, bytes, !lm_bitmap_test(is_free, i));
 }

@@ -257,12 +257,13 @@ static size_t held_pages(const struct lm_heap *heap) {
  * 2 MiB by it, which may purge as much. Returns whether there is more. */
 static bool collect_in_visit(struct lm_heap *heap) {
   size_t least = held_pages(heap) - lm_min(held_pages(heap), LM_CHUNK_BYTES >> lm_os.page_shift);
-  bool waits = true, reserves = true;
-  for (size_t i = 0; i < STEPS_PER_VISIT && held_pages(heap) > least && (waits || reserves); i++) {
-    waits = lm_remote_collect_up_to(heap, MESSAGES_PER_STEP);
-    reserves = lm_bins_visit(heap, DRAINED_PER_STEP);
+  bool more = true;
+  for (size_t i = 0; i < STEPS_PER_VISIT && more; i++) {
+    more = lm_remote_collect_up_to(heap, MESSAGES_PER_STEP);
+    more |= lm_bins_visit(heap, DRAINED_PER_STEP);
+    if (held_pages(heap) <= least) break;
   }
-  return waits || reserves;
+  return more;
 }
 
 bool lm_heap_visit(struct lm_heap *heap, uint64_t now_ms) {

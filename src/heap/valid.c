@@ -134,6 +134,7 @@ size_t lm_heap_validate(const struct lm_heap *heap) {
     validate_sum(heap, i);
     lm_must(heap->room_steps[i] <= LM_ROOM_STEPS);
     lm_must(heap->frees_left[i] <= (int)lm_max(lm_classes[i].bin_frees, LM_FREES_PER_LOOK));
+    lm_must(heap->reserves[i] != NULL || !lm_bitmap_test(heap->seen_reserves, i));
     if (heap->reserves[i] != NULL) used -= validate_bin(heap, i, heap->reserves[i]);
   }
   lm_must(slices == heap->slice_count);
