@@ -293,13 +293,6 @@ static void list_span(struct lm_heap *heap, struct lm_span *span) {
   }
 }
 
-void lm_bin_retire_current(struct lm_heap *heap, size_t class_index) {
-  struct lm_span *span = heap->current[class_index];
-  if (span == NULL || span->free_list == LM_NO_BLOCK) return;
-  heap->current[class_index] = NULL;
-  list_span(heap, span);
-}
-
 /* The heap's current span of the class, whose bin is empty, is current no longer. */
 static void retire_current(struct lm_heap *heap, size_t class_index) {
   struct lm_span *span = heap->current[class_index];
@@ -307,6 +300,11 @@ static void retire_current(struct lm_heap *heap, size_t class_index) {
   heap->current[class_index] = NULL;
   list_span(heap, span);
   set_sentinel(heap, span);
+}
+
+void lm_bin_retire_current(struct lm_heap *heap, size_t class_index) {
+  const struct lm_span *span = heap->current[class_index];
+  if (span != NULL && span->free_list != LM_NO_BLOCK) retire_current(heap, class_index);
 }
 
 /* Fills the current span's empty bin with the span's free blocks, those of a hole if it has no

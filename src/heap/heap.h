@@ -102,7 +102,6 @@ struct lm_spares {
 /* watch.h */
 struct lm_watch {
   uint64_t seen_ms;    /* when the clock was last seen */
-  bool worth_it;       /* the heap held much then */
   uint32_t free_count; /* so many frees more may look at it, each of them */
   bool keeps_much; /* that only time gives back: all bins are bounded, and empty ones look */
 };

@@ -58,15 +58,13 @@ static void set_watching(struct lm_heap *heap, bool watches) {
 
 void lm_watch_clock(struct lm_heap *heap, uint64_t now_ms) {
   struct lm_watch *watch = &heap->watch;
-  if (now_ms != watch->seen_ms || !watch->worth_it)
-    watch->worth_it = is_worth_a_look(heap);
   if (watch->keeps_much && now_ms != watch->seen_ms)
     watch->keeps_much = keeps_much(heap);
   uint64_t elapsed_ms = lm_min(now_ms - watch->seen_ms, FREES_MAX / FREES_PER_MS);
   uint32_t free_count = watch->free_count + (uint32_t)elapsed_ms * FREES_PER_MS;
   watch->free_count = lm_max(1, lm_min(free_count, FREES_MAX));
   watch->seen_ms = now_ms;
-  set_watching(heap, watch->worth_it || heap->close_looks != 0);
+  set_watching(heap, heap->close_looks != 0 || is_worth_a_look(heap));
 }
 
 static uint64_t look_at_clock(struct lm_heap *heap) {
@@ -83,8 +81,8 @@ void lm_watch_closely(struct lm_heap *heap) {
 
 bool lm_watch_free(struct lm_heap *heap) {
   struct lm_watch *watch = &heap->watch;
-  if (heap->close_looks != 0 && --heap->close_looks != 0 && !watch->worth_it &&
-      !lm_remote_waits(heap) && lm_load_relaxed(&lm_pool_thread_count) <= 1)
+  if (heap->close_looks != 0 && --heap->close_looks != 0 && !lm_remote_waits(heap) &&
+      !is_worth_a_look(heap))
     return true;
   bool waits = lm_remote_waits(heap) && lm_remote_collect_some(heap);
   if (look_at_clock(heap) != 0 || waits) return true;
