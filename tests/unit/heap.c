@@ -755,6 +755,15 @@ static void what_malloc_takes_of_what_a_tick_has_seen_is_little_more_than_it_nee
   CHECK_EQ(lm_heap_validate(heap), 1);
 }
 
+static void a_call_passes_over_jobs_that_have_nothing_to_do(void) {
+  begin();
+  round_goes_on = false; /* of visits */
+  round_ms = lm_os_clock_ms();
+  heap->turns_pools = heap->visits_others = heap->ends_kept = true;
+  lm_heap_tick(heap);
+  CHECK(!any_is_left(heap));
+}
+
 static void nothing_is_trimmed_before_the_tick_is_due(void) {
   begin();
   take_blocks(0, 1);
@@ -895,6 +904,7 @@ int main(void) {
   RUN(a_tick_looks_at_a_few_classes_at_a_time);
   RUN(what_malloc_has_not_needed_between_ticks_goes_into_its_span);
   RUN(what_malloc_takes_of_what_a_tick_has_seen_is_little_more_than_it_needs);
+  RUN(a_call_passes_over_jobs_that_have_nothing_to_do);
   RUN(nothing_is_trimmed_before_the_tick_is_due);
   RUN(without_memory_the_heap_stays_as_it_is_and_goes_on_later);
   RUN(a_heap_that_ends_waits_for_the_next_thread);
