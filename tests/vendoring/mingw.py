@@ -49,6 +49,9 @@ executable('override', 'program.c', dependencies: dependency('loam-override'))
 
 
 class MinGW(CMakeTest):
+    def toolchain(self):
+        return "-DCMAKE_TOOLCHAIN_FILE=" + self.write("toolchain.cmake", TOOLCHAIN)
+
     def assert_malloc(self, owner, *names):
         output = self.succeed(WINE, self.path(*names))
         self.assertRegex(output, rf"^loam \d+\.\d+\.\d+, malloc {owner}\n$")
@@ -58,8 +61,7 @@ class MinGW(CMakeTest):
 
     def check_cmake(self, loam, *arguments):
         self.project(PROGRAMS, loam=loam)
-        arguments += ("--toolchain", self.write("toolchain.cmake", TOOLCHAIN),
-                      "-DLOAM_COMMAND=" + LOAM_COMMAND)
+        arguments += (self.toolchain(), "-DLOAM_COMMAND=" + LOAM_COMMAND)
         self.assertIn("loam_override(override): verified after each link\n",
                       self.configure(*arguments).stdout)
         self.assert_built(*arguments)
@@ -73,9 +75,8 @@ class MinGW(CMakeTest):
 
     def test_cmake_installed(self):
         build, prefix = self.path("loam", "cmake"), self.path("prefix")
-        toolchain = self.write("toolchain.cmake", TOOLCHAIN)
         self.succeed("cmake", "-S", ROOT, "-B", build, "-G", "Ninja", *COMPILED_SOON,
-                     "--toolchain", toolchain)
+                     self.toolchain())
         self.succeed("cmake", "--build", build)
         self.succeed("cmake", "--install", build, "--prefix", prefix)
         self.check_cmake("find_package(loam 0.1 REQUIRED)\n", "-Dloam_DIR="
@@ -97,8 +98,7 @@ class MinGW(CMakeTest):
             target_link_libraries(override PRIVATE new)
             target_link_options(override PRIVATE -Wl,-u,_Z4madev)
             loam_override(override)\n""")
-        result = self.build("--toolchain", self.write("toolchain.cmake", TOOLCHAIN),
-                            "-DLOAM_COMMAND=" + LOAM_COMMAND)
+        result = self.build(self.toolchain(), "-DLOAM_COMMAND=" + LOAM_COMMAND)
         self.assertNotEqual(result.returncode, 0)
         self.assertIn("operator new: imported from libstdc++-6.dll, which has a heap of its own.",
                       re.sub(r"\s+", " ", result.stdout))

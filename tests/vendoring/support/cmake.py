@@ -15,8 +15,8 @@ project(consumer LANGUAGES C)
 COMPILED_SOON = ("-DLOAM_OPTIMIZE=OFF", "-DCMAKE_BUILD_TYPE=Debug")
 AS_SUBDIRECTORY = f"add_subdirectory({ROOT} loam)\n"
 # Arguments that choose or concern the compiler.
-OF_COMPILER = ("--toolchain", "-DCMAKE_SYSTEM", "-DCMAKE_C_COMPILER", "-DCMAKE_CXX_COMPILER",
-               "-DCMAKE_TRY_COMPILE")
+OF_COMPILER = ("-DCMAKE_TOOLCHAIN_FILE", "-DCMAKE_SYSTEM", "-DCMAKE_C_COMPILER",
+               "-DCMAKE_CXX_COMPILER", "-DCMAKE_TRY_COMPILE")
 
 
 @functools.cache
@@ -25,7 +25,10 @@ def configured(cmake, project, *arguments):
     folder = tempfile.TemporaryDirectory(prefix="loam-vendoring-")
     with open(os.path.join(folder.name, "CMakeLists.txt"), "w", encoding="utf-8") as file:
         file.write(project)
-    run(cmake, "-S", folder.name, "-B", os.path.join(folder.name, "build"), "-G", "Ninja", *arguments)
+    result = run(cmake, "-S", folder.name, "-B", os.path.join(folder.name, "build"), "-G", "Ninja",
+                 *arguments)
+    if result.returncode != 0:
+        raise AssertionError(result.stdout + result.stderr)
     return folder
 
 
