@@ -161,12 +161,20 @@ LM_INLINE bool any_is_left(const struct lm_heap *heap) {
   return heap->middle.ages || heap->turns_pools || heap->visits_others || heap->ends_kept;
 }
 
+/* Whether the job does not stop where the effort does. */
+static bool takes_all(const struct lm_heap *heap, enum job job) {
+  return (job == VISIT_OTHERS && heap->visits_others) || (job == END_KEPT && heap->ends_kept);
+}
+
 /* Each has its turn, as far as the effort of one call does. */
 static LM_NOINLINE void go_on(struct lm_heap *heap, uint64_t now_ms) {
   size_t effort = lm_purge_effort();
   for (int i = 0; i < JOB_COUNT && effort != 0; i++) {
-    heap->last_job = (uint8_t)((heap->last_job + 1) % JOB_COUNT);
-    do_some(heap, (enum job)heap->last_job, now_ms, &effort);
+    enum job job = (enum job)((heap->last_job + 1) % JOB_COUNT);
+    /* The next call begins with one that would take more than is left. */
+    if (effort != lm_purge_effort() && takes_all(heap, job)) return;
+    heap->last_job = (uint8_t)job;
+    do_some(heap, job, now_ms, &effort);
   }
 }
 
