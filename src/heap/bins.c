@@ -43,6 +43,12 @@ void lm_bin_store_reserve(struct lm_heap *heap, size_t class_index) {
   lm_heap_forget_sum(heap, class_index);
 }
 
+/* Unless blocks of the class are being freed in bulk. */
+static void open_room_anew(struct lm_heap *heap, size_t class_index) {
+  int16_t *left = &heap->frees_left[class_index];
+  if (*left >= 0) *left = lm_bin_open_room(heap, class_index);
+}
+
 /* What follows a block of a list is one, or the list's end. */
 LM_INLINE void check_next(const struct lm_block *next, size_t class_index) {
   if (LM_UNLIKELY(!lm_is_block(next) && next != LM_NO_BLOCK))
@@ -77,16 +83,14 @@ void *lm_bin_take_reserve(struct lm_heap *heap, size_t class_index) {
     heap->bins[class_index] = heap->reserves[class_index];
     set_reserve(heap, class_index, LM_NO_BLOCK);
   }
-  int16_t *left = &heap->frees_left[class_index];
-  if (*left >= 0) *left = lm_bin_open_room(heap, class_index);
+  open_room_anew(heap, class_index);
   return lm_heap_pop(heap, class_index);
 }
 
 void lm_bin_age(struct lm_heap *heap, size_t class_index) {
   if (heap->reserves[class_index] != NULL || heap->bins[class_index] == LM_NO_BLOCK) return;
   lm_bin_store_reserve(heap, class_index);
-  int16_t *left = &heap->frees_left[class_index];
-  if (*left >= 0) *left = lm_bin_open_room(heap, class_index);
+  open_room_anew(heap, class_index);
 }
 
 /* ---- Blocks that go back into their spans ---- */

@@ -132,7 +132,7 @@ struct effort {
 /* What ticks leave to the next ones: each may take all that a call may (provider.h). */
 enum job { CLEAR_MIDDLE, TURN_POOLS, VISIT_OTHERS, END_KEPT, JOB_COUNT };
 
-static bool ends_kept(size_t *effort) {
+static bool end_kept(size_t *effort) {
   size_t kept_ms = lm_pressed(LM_PRESSURE_SOME) ? 0 : LM_OPTION(purge_delay_ms);
   bool ended = lm_heap_end_oldest_kept(kept_ms);
   if (ended) *effort = 0; /* some 40 microseconds, and what the pools purge then */
@@ -152,7 +152,7 @@ static void do_some(struct lm_heap *heap, enum job job, uint64_t now_ms, size_t 
       if (heap->visits_others) heap->visits_others = lm_visit_some(now_ms, effort);
       break;
     default:
-      if (heap->ends_kept) heap->ends_kept = ends_kept(effort);
+      if (heap->ends_kept) heap->ends_kept = end_kept(effort);
   }
 }
 

@@ -99,6 +99,7 @@ static void first_frees_look_at_the_clock_if_there_are_other_threads(void) {
   lm_raw_free(lm_raw_malloc(16));
   struct lm_heap *heap = lm_this_heap;
   CHECK_THAT(heap->close_looks, >, 2);
+  CHECK(!is_worth_a_look(heap));
   heap->watch.seen_ms -= 50;
   lm_raw_free(lm_raw_malloc(16));
   CHECK_THAT(lm_os_clock_ms() - heap->watch.seen_ms, >=, 50);
