@@ -207,7 +207,7 @@ __attribute__((constructor(101))) static void construct(void) {
   lm_background_start();
 }
 
-/* Free blocks; as many as take some microseconds. */
+/* Free blocks, and messages; as many as take some tens of microseconds. */
 #define INSPECTED_AT_END 512
 
 static void inspect_this_heap(void) {
@@ -215,7 +215,7 @@ static void inspect_this_heap(void) {
   if (lm_heap_is_empty(heap)) return;
   lm_hardened_let_go(heap);
   lm_heap_enter(heap);
-  lm_remote_collect(heap);
+  lm_remote_collect_up_to(heap, INSPECTED_AT_END);
   lm_inspect_heap(heap, 0, INSPECTED_AT_END);
   lm_heap_leave(heap);
   lm_guarded_inspect();

@@ -208,7 +208,8 @@ struct lm_heap {
   struct lm_heap *next;
   struct lm_heap *newer; /* of a kept heap: the one that was kept after it */
   size_t kept_bytes;    /* what it was kept with when its thread ended; 0: nothing */
-  uint64_t kept_ms;     /* when that was; 0: some of its spans have been left already */
+  uint64_t kept_ms;     /* when that was */
+  bool left_in_part;    /* more is to be left of it than one call may */
   struct lm_heap *next_made; /* of all ever made; never changes */
 #if LM_HARDENED_ANY
   uint64_t random; /* lm_heap_random; 0: not begun */
@@ -395,6 +396,10 @@ bool lm_heap_end_oldest_kept(uint64_t age_ms);
 
 /* In the child of a fork, whose only thread has this heap, or none. */
 void lm_heap_after_fork(struct lm_heap *heap);
+
+/* Heaps without a thread that have been left in part. Written under lm_heaps_lock; read by whoever
+ * asks whether there is a reason to look at the clock. */
+extern _Atomic(size_t) lm_heaps_left_in_part;
 
 extern struct lm_lock lm_heaps_lock;
 extern size_t lm_heap_made_count; /* heaps ever made; under lm_heaps_lock */

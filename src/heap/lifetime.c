@@ -18,6 +18,7 @@
 struct lm_lock lm_heaps_lock = LM_LOCK_INIT(LM_RANK_HEAPS);
 size_t lm_heap_made_count;
 _Atomic(struct lm_heap *) lm_heaps_made;
+LM_CACHE_ALIGNED _Atomic(size_t) lm_heaps_left_in_part; /* away from what is written often */
 /* Heaps without a thread: kept as they were, the newest first, at the end those that have been left
  * in part; and without spans. */
 static struct lm_heap *kept_heaps LM_GUARDED_BY(lm_heaps_lock);
@@ -53,6 +54,12 @@ static struct lm_heap *make_heap(void) {
   return id < LM_OWNER_FIRST_SHARED ? heap : NULL;
 }
 
+LM_REQUIRES(lm_heaps_lock) static void set_left_in_part(struct lm_heap *heap, bool in_part) {
+  size_t count = lm_load_relaxed(&lm_heaps_left_in_part);
+  lm_store_relaxed(&lm_heaps_left_in_part, count + in_part - heap->left_in_part);
+  heap->left_in_part = in_part;
+}
+
 /* The heap that was kept last, or NULL. */
 LM_REQUIRES(lm_heaps_lock) static struct lm_heap *pop_kept(void) {
   struct lm_heap *heap = kept_heaps;
@@ -61,6 +68,7 @@ LM_REQUIRES(lm_heaps_lock) static struct lm_heap *pop_kept(void) {
   if (kept_heaps != NULL) kept_heaps->newer = NULL;
   else oldest_kept = NULL;
   kept_bytes -= heap->kept_bytes;
+  set_left_in_part(heap, false);
   return heap;
 }
 
@@ -107,57 +115,64 @@ struct lm_heap *lm_heap_begin(void) {
 }
 
 /* Gives back or orphans a span that is on no list and whose free blocks are all on free_list. */
-static void leave_span(struct lm_span *span) {
-  if (span->used_count == 0) lm_span_end(span);
-  else lm_orphan_leave(span);
+static void leave_span(struct lm_span *span, size_t *effort) {
+  if (span->used_count == 0) {
+    lm_heap_spend_on_freed(effort, span->slice_count << (LM_SLICE_SHIFT - lm_os.page_shift));
+    lm_span_end(span);
+  } else {
+    lm_spend_effort(effort, 1);
+    lm_orphan_leave(span);
+  }
 }
 
-/* One call leaves so many spans, or releases so many cached blocks: 100 to 200 nanoseconds each. */
-#define LEFT_AT_ONCE 256
-#define RELEASED_AT_ONCE 512
-
-/* Up to `*left` spans of a list of the heap's. False if there are more. */
-static bool leave_list(struct lm_heap *heap, struct lm_span_list *list, size_t *left) {
-  for (; list->first != NULL && *left != 0; *left -= 1) {
+/* Spans of a list of the heap's, as far as the effort does. False if there are more. */
+static bool leave_list(struct lm_heap *heap, struct lm_span_list *list, size_t *effort) {
+  while (list->first != NULL && *effort != 0) {
     struct lm_span *span = list->first;
     lm_span_list_remove(list, span);
     lm_heap_drop_span(heap, span);
-    leave_span(span);
+    leave_span(span, effort);
   }
   return list->first == NULL;
 }
 
-/* All that is free in bins goes back at once, and the class's current span with it. */
-static void empty_bin(struct lm_heap *heap, size_t class_index) {
-  lm_heap_flush_bin(heap, class_index);
+static bool leave_class(struct lm_heap *heap, size_t class_index, size_t *effort) {
   struct lm_span *span = heap->current[class_index];
-  if (span == NULL) return;
-  heap->current[class_index] = NULL;
-  lm_heap_drop_span(heap, span);
-  leave_span(span);
+  if (span != NULL) {
+    if (*effort == 0) return false;
+    heap->current[class_index] = NULL;
+    lm_heap_drop_span(heap, span);
+    leave_span(span, effort);
+  }
+  return leave_list(heap, &heap->usable[class_index], effort) &&
+         leave_list(heap, &heap->full[class_index], effort);
 }
 
-static bool leave_some_chunks(struct lm_heap *heap, size_t *left) {
-  if (!lm_middle_release(heap, RELEASED_AT_ONCE)) return false;
-  for (; *left != 0; *left -= 1) {
+static bool leave_some_chunks(struct lm_heap *heap, size_t *effort) {
+  while (*effort != 0) {
     struct lm_span *chunk = lm_middle_remove(heap);
     if (chunk == NULL) return true;
-    leave_span(chunk);
+    leave_span(chunk, effort);
   }
   return false;
 }
 
-/* Takes spans out of a heap, as many as one call may; once all are, closes its inbox and returns
- * true. */
-static bool leave_some_spans(struct lm_heap *heap) {
-  size_t left = LEFT_AT_ONCE;
-  lm_remote_collect(heap);
-  for (size_t i = 1; i < LM_CLASS_COUNT; i++) empty_bin(heap, i);
-  lm_spares_trim(heap);
+static bool release_some_spares(struct lm_heap *heap, size_t *effort) {
+  size_t held_before = lm_heap_held_pages(heap);
+  bool all = lm_spares_release(heap, *effort >> (LM_SLICE_SHIFT - lm_os.page_shift));
+  lm_heap_spend_on_freed(effort, held_before - lm_heap_held_pages(heap));
+  return all;
+}
+
+/* Takes spans out of a heap, as far as the effort does; once all are, closes its inbox and returns
+ * true. To leave a span or to release a cached block costs about as much as to purge a page. */
+static bool leave_some_spans(struct lm_heap *heap, size_t *effort) {
+  if (lm_bins_collect_some(heap, SIZE_MAX, effort)) return false;
+  if (lm_bins_empty_some(heap, SIZE_MAX, effort)) return false;
+  if (!release_some_spares(heap, effort)) return false;
   for (size_t i = 1; i < LM_CLASS_COUNT; i++)
-    if (!leave_list(heap, &heap->usable[i], &left) || !leave_list(heap, &heap->full[i], &left))
-      return false;
-  if (!leave_some_chunks(heap, &left)) return false;
+    if (!leave_class(heap, i, effort)) return false;
+  if (!lm_middle_release(heap, *effort) || !leave_some_chunks(heap, effort)) return false;
   memset(heap->borrowed_counts, 0, sizeof heap->borrowed_counts);
   lm_remote_close(heap);
   return true;
@@ -175,20 +190,19 @@ LM_REQUIRES(lm_heaps_lock) static size_t kept_limit(void) {
   return KEPT_BYTES << lm_min(reuse_count / REUSES_PER_DOUBLING, KEPT_DOUBLINGS);
 }
 
-static size_t carved_bytes(const struct lm_span *first) {
-  size_t bytes = 0;
-  for (const struct lm_span *span = first; span != NULL; span = span->next)
-    bytes += (size_t)span->extended_count * lm_classes[span->class_index].block_bytes;
-  return bytes;
+static void add_carved_bytes(const struct lm_span *first, size_t *bytes, size_t limit) {
+  for (const struct lm_span *span = first; span != NULL && *bytes <= limit; span = span->next)
+    *bytes += (size_t)span->extended_count * lm_classes[span->class_index].block_bytes;
 }
 
-/* How much memory the heap's spans have, used or not; no more than `limit` and one class. */
+/* How much memory the heap's spans have, used or not; no more than `limit` and one span. */
 static size_t held_bytes(const struct lm_heap *heap, size_t limit) {
   size_t pages = heap->middle.used_count + heap->middle.dirty_count;
-  size_t bytes = pages << lm_os.page_shift;
+  size_t bytes = (pages << lm_os.page_shift);
   for (size_t i = 1; i < LM_CLASS_COUNT && bytes <= limit; i++) {
-    bytes += carved_bytes(heap->current[i]);
-    bytes += carved_bytes(heap->usable[i].first) + carved_bytes(heap->full[i].first);
+    add_carved_bytes(heap->current[i], &bytes, limit);
+    add_carved_bytes(heap->usable[i].first, &bytes, limit);
+    add_carved_bytes(heap->full[i].first, &bytes, limit);
   }
   return bytes;
 }
@@ -219,6 +233,7 @@ static void push_bare_heap(struct lm_heap *heap, size_t live_count) {
   lm_lock_take(&lm_heaps_lock);
   heap->next = bare_heaps;
   bare_heaps = heap;
+  set_left_in_part(heap, false);
   remove_live(live_count);
   lm_lock_free(&lm_heaps_lock);
 }
@@ -229,7 +244,7 @@ static void keep_rest(struct lm_heap *heap, size_t live_count) {
   lm_lock_take(&lm_heaps_lock);
   heap->kept_bytes = 1; /* its inbox is open */
   kept_bytes += heap->kept_bytes;
-  heap->kept_ms = 0; /* not whole */
+  set_left_in_part(heap, true);
   heap->next = NULL;
   heap->newer = oldest_kept;
   if (oldest_kept != NULL) oldest_kept->next = heap;
@@ -239,8 +254,8 @@ static void keep_rest(struct lm_heap *heap, size_t live_count) {
   lm_lock_free(&lm_heaps_lock);
 }
 
-static void leave_some(struct lm_heap *heap, size_t live_count) {
-  if (leave_some_spans(heap)) push_bare_heap(heap, live_count);
+static void leave_some(struct lm_heap *heap, size_t live_count, size_t *effort) {
+  if (leave_some_spans(heap, effort)) push_bare_heap(heap, live_count);
   else keep_rest(heap, live_count);
 }
 
@@ -249,14 +264,14 @@ void lm_heap_end(struct lm_heap *heap) {
   heap->thread_id = 0;
   lm_heap_flush_guests(heap);
   lm_remote_flush(heap);
-  lm_remote_collect(heap);
-  lm_spares_trim(heap);
+  size_t effort = lm_purge_effort();
+  bool all = !lm_bins_collect_some(heap, SIZE_MAX, &effort) && release_some_spares(heap, &effort);
+  lm_spares_forget(heap);
   lm_middle_forget(heap);
   lm_large_cache_trim(heap);
   lm_budget_end(heap);
-  if (keep_heap(heap)) return;
-  leave_some(heap, 1);
-  size_t effort = lm_purge_effort();
+  if (all && keep_heap(heap)) return;
+  leave_some(heap, 1, &effort);
   lm_pool_tick(lm_os_clock_ms(), &effort);
 }
 
@@ -282,7 +297,7 @@ static struct lm_heap *take_oldest_kept(uint64_t age_ms) {
   uint64_t now_ms = lm_os_clock_ms();
   lm_lock_take(&lm_heaps_lock);
   struct lm_heap *heap = oldest_kept;
-  bool whole = heap != NULL && heap->kept_ms != 0;
+  bool whole = heap != NULL && !heap->left_in_part;
   if (whole && now_ms < heap->kept_ms + age_ms) heap = NULL;
   if (heap != NULL) {
     oldest_kept = heap->newer;
@@ -299,6 +314,7 @@ static struct lm_heap *take_oldest_kept(uint64_t age_ms) {
 bool lm_heap_end_oldest_kept(uint64_t age_ms) {
   struct lm_heap *heap = take_oldest_kept(age_ms);
   if (heap == NULL) return false;
-  leave_some(heap, 0);
+  size_t effort = lm_purge_effort();
+  leave_some(heap, 0, &effort);
   return true;
 }

@@ -380,7 +380,7 @@ static void release_some_cached(struct lm_heap *heap, size_t *effort) {
     size_t given_count = used_before - middle->used_count;
     size_t purged_count = dirty_before + given_count - middle->dirty_count;
     middle->flush_count -= lm_min(middle->flush_count, given_count);
-    *effort -= lm_min(*effort, RELEASE_EFFORT + purged_count);
+    lm_spend_effort(effort, RELEASE_EFFORT + purged_count);
   }
 }
 

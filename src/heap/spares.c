@@ -82,7 +82,17 @@ void lm_spares_give_surplus(struct lm_heap *heap, size_t most) {
   for (; most > 0 && heap->spares.surplus_count > 0; most--) give_spare(heap);
 }
 
+bool lm_spares_release(struct lm_heap *heap, size_t most) {
+  for (; most > 0 && heap->spares.count > 0; most--) give_spare(heap);
+  return heap->spares.count == 0;
+}
+
 void lm_spares_trim(struct lm_heap *heap) {
-  while (heap->spares.count > 0) give_spare(heap);
-  heap->spares = (struct lm_spares){0};
+  lm_spares_release(heap, SIZE_MAX);
+  lm_spares_forget(heap);
+}
+
+void lm_spares_forget(struct lm_heap *heap) {
+  heap->spares.learning = (struct lm_learning){0};
+  heap->spares.lowest_count = heap->spares.surplus_count = 0;
 }

@@ -32,7 +32,13 @@ LM_INLINE bool lm_spares_cover(const struct lm_heap *heap) {
 void lm_spares_tick(struct lm_heap *heap);
 void lm_spares_give_surplus(struct lm_heap *heap, size_t most);
 
+/* Gives up to `most` spans back. False if there are more. */
+bool lm_spares_release(struct lm_heap *heap, size_t most);
+
 /* Gives all back, and forgets what was learnt. */
 void lm_spares_trim(struct lm_heap *heap);
+
+/* Forgets what was learnt: another thread will have the heap. */
+void lm_spares_forget(struct lm_heap *heap);
 
 #endif

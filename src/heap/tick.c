@@ -252,36 +252,15 @@ static void begin_visit(struct lm_heap *heap, uint64_t now_ms) {
 }
 
 #define STEPS_PER_VISIT 8
-#define MESSAGES_PER_STEP 8
-#define DRAINED_PER_STEP 32 /* blocks */
-
-static size_t held_pages(const struct lm_heap *heap) {
-  size_t slice_count = heap->slice_count + heap->spares.count;
-  return (slice_count << (LM_SLICE_SHIFT - lm_os.page_shift)) + heap->middle.used_count +
-         heap->middle.dirty_count;
-}
-
-/* Takes some of what others have sent, and empties some of the reserves, less if the pool gets
- * 2 MiB by it, which may purge as much. Returns whether there is more. */
-static bool collect_in_visit(struct lm_heap *heap) {
-  size_t least = held_pages(heap) - lm_min(held_pages(heap), LM_CHUNK_BYTES >> lm_os.page_shift);
-  bool more = true;
-  for (size_t i = 0; i < STEPS_PER_VISIT && more; i++) {
-    more = lm_remote_collect_up_to(heap, MESSAGES_PER_STEP);
-    more |= lm_bins_visit(heap, DRAINED_PER_STEP);
-    if (held_pages(heap) <= least) break;
-  }
-  return more;
-}
-
 bool lm_heap_visit(struct lm_heap *heap, uint64_t now_ms) {
   uint64_t elapsed_ms = now_ms - lm_max(heap->visits.visited_ms, heap->tick_ms);
   bool begins = elapsed_ms >= lm_heap_tick_interval_ms();
   if (begins) begin_visit(heap, now_ms);
   lm_remote_flush(heap);
-  bool more = collect_in_visit(heap);
+  size_t effort = lm_purge_effort();
+  bool more = lm_bins_collect_some(heap, STEPS_PER_VISIT, &effort);
+  more |= lm_bins_empty_some(heap, STEPS_PER_VISIT, &effort);
   if (!more) {
-    size_t effort = lm_purge_effort();
     lm_spares_give_surplus(heap, SPARES_PER_TICK);
     lm_middle_go_on(heap, &effort);
   }
@@ -292,7 +271,7 @@ bool lm_heap_visit(struct lm_heap *heap, uint64_t now_ms) {
 
 bool lm_heap_visit_to_trim(struct lm_heap *heap, uint64_t unused) {
   (void)unused;
-  lm_bins_visit(heap, SIZE_MAX);
+  lm_bins_empty(heap, SIZE_MAX);
   lm_remote_flush(heap);
   lm_remote_collect_up_to(heap, SIZE_MAX);
   for (size_t i = 1; i < LM_CLASS_COUNT; i++) trim_current(heap, i);
@@ -309,10 +288,8 @@ bool lm_heap_trim(struct lm_heap *heap) {
   lm_heap_flush_guests(heap);
   lm_remote_flush(heap);
   lm_remote_collect(heap);
-  for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
-    lm_heap_flush_bin(heap, i);
-    trim_current(heap, i);
-  }
+  lm_bins_empty(heap, SIZE_MAX);
+  for (size_t i = 1; i < LM_CLASS_COUNT; i++) trim_current(heap, i);
   lm_spares_trim(heap);
   lm_middle_trim(heap);
   lm_large_cache_trim(heap);

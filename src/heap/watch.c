@@ -48,7 +48,8 @@ static bool keeps_much(const struct lm_heap *heap) {
 
 /* Whether there may be something that the clock brings back, of the heap's or of others'. */
 static bool is_worth_a_look(const struct lm_heap *heap) {
-  return holds_much(heap) || lm_load_relaxed(&lm_pool_thread_count) > 1;
+  return holds_much(heap) || lm_load_relaxed(&lm_pool_thread_count) > 1 ||
+         lm_load_relaxed(&lm_heaps_left_in_part) != 0;
 }
 
 static void set_watching(struct lm_heap *heap, bool watches) {
@@ -87,7 +88,7 @@ bool lm_watch_free(struct lm_heap *heap) {
   bool waits = lm_remote_waits(heap) && lm_remote_collect_some(heap);
   if (look_at_clock(heap) != 0 || waits) return true;
   bool holes = heap->holes.goes_on && heap->holes.credit != 0;
-  if (heap->turns_pools || holes || heap->visits_others || heap->middle.ages) {
+  if (heap->turns_pools || holes || heap->visits_others || heap->ends_kept || heap->middle.ages) {
     /* Now is as good as later. */
     lm_heap_tick(heap);
     return true;

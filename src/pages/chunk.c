@@ -262,7 +262,7 @@ static size_t purge_in_map(struct lm_span *span, const uint64_t *map, size_t mos
     size_t to = lm_bitmap_find_set(chunk->used_pages, from, end);
     page = to = lm_bitmap_find_clear(map, from, to);
     size_t bytes = (to - from) << lm_os.page_shift;
-    *effort -= lm_min(*effort, to - from + LM_PURGE_CALL_EFFORT);
+    lm_spend_effort(effort, to - from + LM_PURGE_CALL_EFFORT);
     lm_bitmap_clear(chunk->aged_pages, from, to); /* tried once in a round */
     if (lm_provider_purge(provider, address_in_chunk(span, from), bytes) != 0) continue;
     lm_bitmap_clear(chunk->dirty_pages, from, to);

@@ -48,6 +48,10 @@ LM_INLINE size_t lm_purge_effort(void) {
   return (LM_PURGED_BY_CALL_BYTES >> lm_os.page_shift) + 64;
 }
 
+LM_INLINE void lm_spend_effort(size_t *effort, size_t count) {
+  *effort -= lm_min(*effort, count);
+}
+
 /* As lm_os_release, but only for a whole reservation. */
 void lm_provider_release(const struct loam_page_provider *provider, void *address, size_t size);
 

@@ -46,11 +46,6 @@ static size_t purge_run(struct lm_region *region, bool aged_only, size_t most, s
   return to - from;
 }
 
-/* Of what a call may purge, so many pages have been by one call of the system. */
-static void spend(size_t *left, size_t count) {
-  *left -= lm_min(*left, count + LM_PURGE_CALL_EFFORT);
-}
-
 /* The longest run that is purged at once where much is asked for. */
 static size_t run_max(void) { return (16 * LM_MIB) >> lm_os.page_shift; }
 
@@ -93,7 +88,7 @@ static bool turn_region(struct lm_region *region, size_t *left) {
       age_pages(region);
       return true;
     }
-    spend(left, count);
+    lm_spend_effort(left, count + LM_PURGE_CALL_EFFORT);
   }
   return false;
 }
@@ -209,7 +204,7 @@ static bool purge_early_in(struct lm_region *region, size_t keep, size_t *left) 
                                lm_load_relaxed(&pool->dirty_page_count) > keep;) {
     if ((count = purge_run(region, false, *left, &from)) == 0) return true;
     lm_bitmap_set(region->early_pages, from - count, from);
-    spend(left, count);
+    lm_spend_effort(left, count + LM_PURGE_CALL_EFFORT);
   }
   return false;
 }

@@ -178,13 +178,15 @@ static void a_block_of_a_spare_is_freed_twice_and_not_anybodys(void) {
   CHECK(lm_large_is_free(blocks[0]));
 }
 
-static void the_end_of_a_heap_leaves_no_spares(void) {
+static void the_end_of_a_heap_leaves_no_spares_and_what_it_learnt_is_forgotten(void) {
   heap = new_heap();
   take_spans(2);
   give_spans(0, 2);
   CHECK_EQ(heap->spares.count, 1);
+  heap->spares.learning.learnt_count = 100;
   lm_heap_end(heap);
   CHECK_EQ(heap->spares.count, 0);
+  CHECK_EQ(heap->spares.learning.learnt_count, 0);
   CHECK_EQ(slices(), 0);
 }
 
@@ -201,6 +203,6 @@ int main(void) {
   RUN(no_more_is_learnt_than_there_may_be);
   RUN(what_is_not_needed_for_a_tick_goes_back_and_is_unlearnt);
   RUN(a_block_of_a_spare_is_freed_twice_and_not_anybodys);
-  RUN(the_end_of_a_heap_leaves_no_spares);
+  RUN(the_end_of_a_heap_leaves_no_spares_and_what_it_learnt_is_forgotten);
   return UNIT_RESULT();
 }
