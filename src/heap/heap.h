@@ -80,6 +80,7 @@ struct lm_middle {
 struct lm_large_cache {
   bool caches; /* else there are only the blocks' lengths */
   uint8_t aged; /* bit i: entry i has been there since the last tick */
+  uint8_t surplus; /* bit i: entry i's block, if there is one, is to go back */
   uint32_t next; /* entry next % LM_LARGE_CACHE_ENTRIES is the oldest, if there is such a block */
   uint32_t page_counts[LM_LARGE_CACHE_ENTRIES]; /* 0: there is none */
   void *blocks[LM_LARGE_CACHE_ENTRIES]; /* NULL where the heap does not have it */

@@ -23,6 +23,12 @@ static void clear_entry(struct lm_large_cache *cache, size_t index) {
   cache->blocks[index] = NULL;
 }
 
+/* Its block is to go back. */
+static void retire_entry(struct lm_large_cache *cache, size_t index) {
+  if (cache->blocks[index] == NULL) clear_entry(cache, index);
+  else cache->surplus |= (uint8_t)(1u << index);
+}
+
 static void drop_entry(struct lm_large_cache *cache, size_t index) {
   size_t page_count = cache->page_counts[index];
   void *block = cache->blocks[index];
@@ -41,7 +47,7 @@ static void drop_oldest_cached(struct lm_large_cache *cache) {
 }
 
 static void set_caches(struct lm_large_cache *cache, bool caches) {
-  for (size_t i = 0; i < LM_LARGE_CACHE_ENTRIES; i++) drop_entry(cache, i);
+  for (size_t i = 0; i < LM_LARGE_CACHE_ENTRIES; i++) retire_entry(cache, i);
   cache->caches = caches;
 }
 
@@ -120,6 +126,7 @@ static size_t new_entry(struct lm_large_cache *cache, size_t page_count) {
   drop_entry(cache, index);
   cache->page_counts[index] = (uint32_t)page_count;
   cache->aged &= (uint8_t)~(1u << index);
+  if (LM_UNLIKELY(cache->surplus != 0)) cache->surplus &= (uint8_t)~(1u << index);
   return index;
 }
 
@@ -160,15 +167,31 @@ bool lm_large_cache_give(struct lm_heap *heap, void *block) {
 void lm_large_cache_tick(struct lm_heap *heap) {
   struct lm_large_cache *cache = &heap->large_cache;
   for (size_t i = 0; i < LM_LARGE_CACHE_ENTRIES; i++)
-    if ((cache->aged >> i & 1) != 0) drop_entry(cache, i);
+    if ((cache->aged >> i & 1) != 0) retire_entry(cache, i);
   cache->aged = UINT8_MAX;
   cache->score /= 2;
   if (cache->caches && cache->score == 0) set_caches(cache, false);
   cache->room_count = 0;
 }
 
-void lm_large_cache_trim(struct lm_heap *heap) {
+void lm_large_cache_retire(struct lm_heap *heap) {
+  set_caches(&heap->large_cache, false);
+  heap->large_cache.score = 0;
+}
+
+bool lm_large_cache_release(struct lm_heap *heap, size_t *effort) {
   struct lm_large_cache *cache = &heap->large_cache;
-  set_caches(cache, false);
-  cache->score = 0;
+  for (size_t i = 0; i < LM_LARGE_CACHE_ENTRIES && *effort != 0; i++) {
+    if ((cache->surplus >> i & 1) == 0) continue;
+    cache->surplus &= (uint8_t)~(1u << i);
+    lm_spend_effort(effort, cache->page_counts[i] + LM_PURGE_CALL_EFFORT);
+    drop_entry(cache, i);
+  }
+  return cache->surplus == 0;
+}
+
+void lm_large_cache_trim(struct lm_heap *heap) {
+  size_t effort = SIZE_MAX;
+  lm_large_cache_retire(heap);
+  lm_large_cache_release(heap, &effort);
 }

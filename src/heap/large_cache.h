@@ -25,8 +25,15 @@ LM_INLINE size_t lm_large_cache_pages(const struct lm_heap *heap) {
   return heap->large_cache.page_count;
 }
 
-/* What the clock asks for. */
+/* What the clock asks for: what has not been needed since the last tick is to go back. */
 void lm_large_cache_tick(struct lm_heap *heap);
+
+/* All is to go back, and what was freed is forgotten. */
+void lm_large_cache_retire(struct lm_heap *heap);
+
+/* Gives what is to go back to the pool, as far as the effort does, which it takes from. False if
+ * there is more. */
+bool lm_large_cache_release(struct lm_heap *heap, size_t *effort);
 
 /* Gives all back to the pool, and forgets what was freed. */
 void lm_large_cache_trim(struct lm_heap *heap);

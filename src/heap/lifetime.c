@@ -157,7 +157,9 @@ static bool leave_some_chunks(struct lm_heap *heap, size_t *effort) {
   return false;
 }
 
-static bool release_some_spares(struct lm_heap *heap, size_t *effort) {
+/* Gives cached large blocks and spares back, as far as the effort does. False if there are more. */
+static bool release_kept(struct lm_heap *heap, size_t *effort) {
+  if (!lm_large_cache_release(heap, effort)) return false;
   size_t held_before = lm_heap_held_pages(heap);
   bool all = lm_spares_release(heap, *effort >> (LM_SLICE_SHIFT - lm_os.page_shift));
   lm_heap_spend_on_freed(effort, held_before - lm_heap_held_pages(heap));
@@ -169,7 +171,7 @@ static bool release_some_spares(struct lm_heap *heap, size_t *effort) {
 static bool leave_some_spans(struct lm_heap *heap, size_t *effort) {
   if (lm_bins_collect_some(heap, SIZE_MAX, effort)) return false;
   if (lm_bins_empty_some(heap, SIZE_MAX, effort)) return false;
-  if (!release_some_spares(heap, effort)) return false;
+  if (!release_kept(heap, effort)) return false;
   for (size_t i = 1; i < LM_CLASS_COUNT; i++)
     if (!leave_class(heap, i, effort)) return false;
   if (!lm_middle_release(heap, *effort) || !leave_some_chunks(heap, effort)) return false;
@@ -265,10 +267,10 @@ void lm_heap_end(struct lm_heap *heap) {
   lm_heap_flush_guests(heap);
   lm_remote_flush(heap);
   size_t effort = lm_purge_effort();
-  bool all = !lm_bins_collect_some(heap, SIZE_MAX, &effort) && release_some_spares(heap, &effort);
+  lm_large_cache_retire(heap);
+  bool all = !lm_bins_collect_some(heap, SIZE_MAX, &effort) && release_kept(heap, &effort);
   lm_spares_forget(heap);
   lm_middle_forget(heap);
-  lm_large_cache_trim(heap);
   lm_budget_end(heap);
   if (all && keep_heap(heap)) return;
   leave_some(heap, 1, &effort);

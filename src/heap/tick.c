@@ -77,7 +77,7 @@ uint64_t lm_heap_tick_interval_ms(void) {
 /* Nothing is worth keeping while memory is short: the next ticks and frees give it back. */
 static void keep_nothing(struct lm_heap *heap) {
   lm_heap_drain_all(heap);
-  lm_large_cache_trim(heap);
+  lm_large_cache_retire(heap);
   heap->spares.surplus_count = heap->spares.count;
 }
 
@@ -130,7 +130,7 @@ struct effort {
 #define REST_MS_MAX 64
 
 /* What ticks leave to the next ones: each may take all that a call may (provider.h). */
-enum job { CLEAR_MIDDLE, TURN_POOLS, VISIT_OTHERS, END_KEPT, JOB_COUNT };
+enum job { CLEAR_MIDDLE, CLEAR_LARGE, TURN_POOLS, VISIT_OTHERS, END_KEPT, JOB_COUNT };
 
 static bool end_kept(size_t *effort) {
   size_t kept_ms = lm_pressed(LM_PRESSURE_SOME) ? 0 : LM_OPTION(purge_delay_ms);
@@ -145,6 +145,9 @@ static void do_some(struct lm_heap *heap, enum job job, uint64_t now_ms, size_t 
     case CLEAR_MIDDLE:
       lm_middle_go_on(heap, effort);
       break;
+    case CLEAR_LARGE:
+      lm_large_cache_release(heap, effort);
+      break;
     case TURN_POOLS:
       if (heap->turns_pools) heap->turns_pools = lm_pool_tick(now_ms, effort);
       break;
@@ -158,7 +161,8 @@ static void do_some(struct lm_heap *heap, enum job job, uint64_t now_ms, size_t 
 
 /* Whether ticks have left anything. */
 LM_INLINE bool any_is_left(const struct lm_heap *heap) {
-  return heap->middle.ages || heap->turns_pools || heap->visits_others || heap->ends_kept;
+  return heap->middle.ages || heap->large_cache.surplus != 0 || heap->turns_pools ||
+         heap->visits_others || heap->ends_kept;
 }
 
 /* Whether the job does not stop where the effort does. */
@@ -262,6 +266,7 @@ bool lm_heap_visit(struct lm_heap *heap, uint64_t now_ms) {
   more |= lm_bins_empty_some(heap, STEPS_PER_VISIT, &effort);
   if (!more) {
     lm_spares_give_surplus(heap, SPARES_PER_TICK);
+    more = !lm_large_cache_release(heap, &effort);
     lm_middle_go_on(heap, &effort);
   }
   bool holes = lm_holes_tick_heap(heap, begins ? elapsed_ms : 0);

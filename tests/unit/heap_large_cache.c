@@ -173,8 +173,32 @@ static void what_is_not_needed_for_a_tick_goes_back(void) {
   lm_large_cache_tick(heap);
   CHECK_EQ(lm_large_cache_pages(heap), lm_pages_of(BLOCK_BYTES));
   lm_large_cache_tick(heap);
+  size_t effort = 1;
+  CHECK(lm_large_cache_release(heap, &effort));
   CHECK_EQ(lm_large_cache_pages(heap), 0);
   CHECK_EQ(pages_in_pool_blocks(), 0);
+  check_cache();
+}
+
+static void what_is_to_go_back_goes_as_the_effort_does(void) {
+  begin_with_a_cached_block();
+  static char *blocks[LM_LARGE_CACHE_ENTRIES];
+  size_t page_count = lm_pages_of(BLOCK_BYTES), effort = 2 * page_count;
+  for (size_t i = 0; i < COUNT_OF(blocks); i++) blocks[i] = take(BLOCK_BYTES);
+  for (size_t i = 0; i < COUNT_OF(blocks); i++) give(blocks[i]);
+  lm_large_cache_tick(heap);
+  lm_large_cache_tick(heap);
+  CHECK(!lm_large_cache_release(heap, &effort));
+  CHECK_EQ(effort, 0);
+  CHECK_EQ(lm_large_cache_pages(heap), (COUNT_OF(blocks) - 2) * page_count);
+  CHECK(!lm_large_cache_release(heap, &effort));
+  CHECK_EQ(lm_large_cache_pages(heap), (COUNT_OF(blocks) - 2) * page_count);
+  check_cache();
+  char *block = take(BLOCK_BYTES); /* one of those that were to go */
+  CHECK_EQ(lm_large_cache_pages(heap), (COUNT_OF(blocks) - 3) * page_count);
+  give(block);
+  while (heap->large_cache.surplus != 0) lm_heap_tick(heap);
+  CHECK_EQ(lm_large_cache_pages(heap), page_count); /* that one is there anew */
   check_cache();
 }
 
@@ -218,6 +242,7 @@ int main(void) {
   RUN(without_caches_none_is_cached);
   RUN(what_is_taken_and_cached_is_no_more_than_before);
   RUN(what_is_not_needed_for_a_tick_goes_back);
+  RUN(what_is_to_go_back_goes_as_the_effort_does);
   RUN(a_heap_without_turns_no_longer_caches);
   RUN(a_block_of_another_pool_goes_back_to_it);
   RUN(trimming_and_the_end_of_a_heap_leave_none);
