@@ -7,6 +7,7 @@
 #ifndef LM_PAGES_PROVIDER_H
 #define LM_PAGES_PROVIDER_H
 
+#include "base/bits.h"
 #include "loam/loam.h"
 #include "os/os.h"
 
