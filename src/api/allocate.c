@@ -259,7 +259,7 @@ LM_NOINLINE void *lm_malloc_slow(size_t size) {
     if (LM_LIKELY(block != NULL)) return block;
     return malloc_when_empty(heap, class_index, size);
   } else if (LM_LIKELY(size - 1 < LM_MIDDLE_MAX_BYTES)) {
-    void *block = lm_middle_take_cached(heap, (size - 1) >> lm_os.page_shift);
+    void *block = lm_middle_take_at_once(heap, (size - 1) >> lm_os.page_shift);
     if (LM_LIKELY(block != NULL)) return block;
   }
   return malloc_any(size);

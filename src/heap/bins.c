@@ -168,30 +168,12 @@ bool lm_bins_empty(struct lm_heap *heap, size_t most) {
   return most == 0;
 }
 
-/* A step of 8 messages or 32 blocks takes 1 to 2 microseconds. */
-#define MESSAGES_PER_STEP 8
 #define BLOCKS_PER_STEP 32
-#define STEP_EFFORT 4
-
-static void spend_on_step(const struct lm_heap *heap, size_t held_before, size_t *effort) {
-  lm_spend_effort(effort, STEP_EFFORT);
-  lm_heap_spend_on_freed(effort, held_before - lm_heap_held_pages(heap));
-}
-
-bool lm_bins_collect_some(struct lm_heap *heap, size_t steps, size_t *effort) {
-  for (; steps > 0 && *effort > 0; steps--) {
-    size_t held_before = lm_heap_held_pages(heap);
-    if (!lm_remote_collect_up_to(heap, MESSAGES_PER_STEP)) return false;
-    spend_on_step(heap, held_before, effort);
-  }
-  return lm_remote_waits(heap);
-}
-
-bool lm_bins_empty_some(struct lm_heap *heap, size_t steps, size_t *effort) {
+bool lm_bins_empty_within(struct lm_heap *heap, size_t steps, size_t *effort) {
   for (; steps > 0 && *effort > 0; steps--) {
     size_t held_before = lm_heap_held_pages(heap);
     if (!lm_bins_empty(heap, BLOCKS_PER_STEP)) return false;
-    spend_on_step(heap, held_before, effort);
+    lm_heap_spend_on_step(heap, held_before, effort);
   }
   return true;
 }

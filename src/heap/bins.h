@@ -89,23 +89,9 @@ void lm_bins_drain(struct lm_heap *heap, size_t most);
  * reserves. Returns whether there are more. */
 bool lm_bins_empty(struct lm_heap *heap, size_t most);
 
-/* What the heap's spans hold, used or not. */
-LM_INLINE size_t lm_heap_held_pages(const struct lm_heap *heap) {
-  size_t slice_count = heap->slice_count + heap->spares.count;
-  return (slice_count << (LM_SLICE_SHIFT - lm_os.page_shift)) + heap->middle.used_count +
-         heap->middle.dirty_count;
-}
-
-/* What it takes to purge pages of small spans and middle blocks, some at a time. */
-LM_INLINE void lm_heap_spend_on_freed(size_t *effort, size_t page_count) {
-  lm_spend_effort(effort, page_count + page_count / 2);
-}
-
-/* Takes some of what others have sent, in up to `steps` steps, as far as the effort does, which it
- * takes from: what becomes free the pool may purge. Returns whether there is more. */
-bool lm_bins_collect_some(struct lm_heap *heap, size_t steps, size_t *effort);
-/* The same for blocks that lm_bins_empty puts back. */
-bool lm_bins_empty_some(struct lm_heap *heap, size_t steps, size_t *effort);
+/* The same in up to `steps` steps of some blocks, as far as the effort does, which it takes from.
+ * Returns whether there are more. */
+bool lm_bins_empty_within(struct lm_heap *heap, size_t steps, size_t *effort);
 
 /* The span's used_count has fallen to look_at_count or below. Returns whether it has ended. */
 bool lm_heap_look_at_fallen(struct lm_heap *heap, struct lm_span *span);

@@ -1,8 +1,8 @@
 /* What all heaps together keep of free memory: spares, middle blocks that are cached or free and
- * dirty, cached large blocks, and what is in bins when most has been freed. Only its own thread can
- * reach what a heap keeps, and a thread may sleep for ever; so whatever a heap has learnt to need,
- * it keeps more than a little only as long as all together keep less than the budget, and memory
- * is not short (pages/pressure.h). */
+ * dirty, cached large blocks, and what is in bins when most has been freed. If a heap's thread
+ * sleeps, others reach what it keeps only as they make calls (visit.h), and bins not at all; so
+ * whatever a heap has learnt to need, it keeps more than a little only as long as all together keep
+ * less than the budget, and memory is not short (pages/pressure.h). */
 #ifndef LM_HEAP_BUDGET_H
 #define LM_HEAP_BUDGET_H
 

@@ -58,8 +58,6 @@ struct lm_middle {
   struct lm_learning learning; /* of pages that the program has, and of what was not cached */
   uint32_t calls_to_tick; /* not 0 */
   size_t used_count, dirty_count; /* in blocks; free and dirty */
-  size_t cached_count_told; /* what was cached at the last tick */
-  size_t limiting_count; /* used_count as cache_room knows it: visits do not tell */
   size_t flush_index;
   size_t empty_chunk_count;
   size_t debt_count; /* purged early and used again since: limits early purges */
@@ -282,6 +280,27 @@ LM_INLINE bool lm_heap_has_spans(const struct lm_heap *heap) {
 /* The class's bin changes otherwise than by its thread's frees. */
 LM_INLINE void lm_heap_forget_sum(struct lm_heap *heap, size_t class_index) {
   if (LM_UNLIKELY(heap->bin_sums != NULL)) heap->bin_sums[class_index] = 0;
+}
+
+/* What the heap's spans hold, used or not. */
+LM_INLINE size_t lm_heap_held_pages(const struct lm_heap *heap) {
+  size_t slice_count = heap->slice_count + heap->spares.count;
+  return (slice_count << (LM_SLICE_SHIFT - lm_os.page_shift)) + heap->middle.used_count +
+         heap->middle.dirty_count;
+}
+
+/* Of a call's effort (lm_purge_effort), what goes back to the pool may take, which is apart and may
+ * be purged at once. */
+LM_INLINE void lm_heap_spend_on_freed(size_t *effort, size_t page_count) {
+  lm_spend_effort(effort, page_count + page_count / 2);
+}
+
+/* What it takes to put some messages or blocks back, 1 to 2 microseconds, and what became free. */
+#define LM_STEP_EFFORT 4
+LM_INLINE void lm_heap_spend_on_step(const struct lm_heap *heap, size_t held_before,
+                                     size_t *effort) {
+  lm_spend_effort(effort, LM_STEP_EFFORT);
+  lm_heap_spend_on_freed(effort, held_before - lm_heap_held_pages(heap));
 }
 
 /* Pops a block of the class; NULL if the bin is empty. */

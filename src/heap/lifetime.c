@@ -169,8 +169,8 @@ static bool release_kept(struct lm_heap *heap, size_t *effort) {
 /* Takes spans out of a heap, as far as the effort does; once all are, closes its inbox and returns
  * true. To leave a span or to release a cached block costs about as much as to purge a page. */
 static bool leave_some_spans(struct lm_heap *heap, size_t *effort) {
-  if (lm_bins_collect_some(heap, SIZE_MAX, effort)) return false;
-  if (lm_bins_empty_some(heap, SIZE_MAX, effort)) return false;
+  if (lm_remote_collect_within(heap, SIZE_MAX, effort)) return false;
+  if (lm_bins_empty_within(heap, SIZE_MAX, effort)) return false;
   if (!release_kept(heap, effort)) return false;
   for (size_t i = 1; i < LM_CLASS_COUNT; i++)
     if (!leave_class(heap, i, effort)) return false;
@@ -268,7 +268,7 @@ void lm_heap_end(struct lm_heap *heap) {
   lm_remote_flush(heap);
   size_t effort = lm_purge_effort();
   lm_large_cache_retire(heap);
-  bool all = !lm_bins_collect_some(heap, SIZE_MAX, &effort) && release_kept(heap, &effort);
+  bool all = !lm_remote_collect_within(heap, SIZE_MAX, &effort) && release_kept(heap, &effort);
   lm_spares_forget(heap);
   lm_middle_forget(heap);
   lm_budget_end(heap);

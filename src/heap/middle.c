@@ -40,25 +40,16 @@ void lm_middle_begin(struct lm_heap *heap) {
   heap->middle.calls_to_tick = CALLS_PER_TICK;
 }
 
-/* The cache's limit follows, but in a visit: fast paths write to cache_room without entering. */
-static void set_used_count(struct lm_heap *heap, size_t count) {
-  struct lm_middle *middle = &heap->middle;
+/* The cache's limit follows. */
+static void set_used_count(struct lm_middle *middle, size_t count) {
+  middle->cache_room += (ptrdiff_t)cache_limit(count) - (ptrdiff_t)cache_limit(middle->used_count);
   middle->used_count = count;
-  if (count == middle->limiting_count || heap->visits.underway) return;
-  middle->cache_room +=
-      (ptrdiff_t)cache_limit(count) - (ptrdiff_t)cache_limit(middle->limiting_count);
-  middle->limiting_count = count;
 }
 
 static size_t pages_cached(const struct lm_middle *middle) {
-  return (size_t)((ptrdiff_t)cache_limit(middle->limiting_count) - middle->cache_room);
+  return (size_t)((ptrdiff_t)cache_limit(middle->used_count) - middle->cache_room);
 }
-/* In a visit fast paths may be writing to cache_room: then what the last tick has told. */
-size_t lm_middle_cached_count(const struct lm_heap *heap) {
-  const struct lm_middle *middle = &heap->middle;
-  if (heap->visits.underway) return lm_min(middle->cached_count_told, middle->used_count);
-  return pages_cached(middle);
-}
+size_t lm_middle_cached_count(const struct lm_heap *heap) { return pages_cached(&heap->middle); }
 
 /* What the program has. */
 static size_t live_count(const struct lm_middle *middle) {
@@ -103,7 +94,7 @@ void lm_middle_own(struct lm_heap *heap, struct lm_span *span) {
   lm_span_set_tag(span, heap->tag | LM_TAG_CHUNK | LM_CLASS_MIDDLE);
   chunk->age_round = middle->age_round;
   list_chunk(middle, span, chunk->run_limit);
-  set_used_count(heap, middle->used_count + span->used_count);
+  set_used_count(middle, middle->used_count + span->used_count);
   middle->dirty_count += lm_load_relaxed(&chunk->dirty_count);
   if (span->used_count == 0) middle->empty_chunk_count++;
 }
@@ -112,7 +103,7 @@ static void remove_chunk(struct lm_heap *heap, struct lm_span *span) {
   struct lm_middle *middle = &heap->middle;
   struct lm_chunk *chunk = lm_chunk_of_span(span);
   unlist_chunk(middle, span, chunk->run_limit);
-  set_used_count(heap, middle->used_count - span->used_count);
+  set_used_count(middle, middle->used_count - span->used_count);
   middle->dirty_count -= lm_load_relaxed(&chunk->dirty_count);
   if (span->used_count == 0) middle->empty_chunk_count--;
 }
@@ -172,13 +163,9 @@ static void give_empty_chunk(struct lm_heap *heap, struct lm_span *span) {
 }
 
 void lm_middle_trim(struct lm_heap *heap) {
-  lm_middle_release(heap, SIZE_MAX);
-  lm_middle_visit_to_trim(heap);
-}
-
-void lm_middle_visit_to_trim(struct lm_heap *heap) {
   struct lm_middle *middle = &heap->middle;
   size_t effort = SIZE_MAX;
+  lm_middle_release(heap, SIZE_MAX);
   for (size_t run = 0; run <= LM_CHUNK_RUN_MAX; run++) {
     for (struct lm_span *span = middle->by_run[run].first, *next; span != NULL; span = next) {
       next = span->next;
@@ -201,7 +188,7 @@ static void release(struct lm_heap *heap, void *block) {
   struct lm_span *span = lm_span_of_own(block);
   size_t run_before = lm_chunk_of_span(span)->run_limit;
   size_t page_count = lm_chunk_give(span, block);
-  set_used_count(heap, middle->used_count - page_count);
+  set_used_count(middle, middle->used_count - page_count);
   middle->dirty_count += page_count;
   relist_chunk(middle, span, run_before);
   if (LM_UNLIKELY(span->used_count == 0) &&
@@ -266,7 +253,7 @@ static void *take_from(struct lm_heap *heap, struct lm_span *span, size_t page_c
     return NULL;
   }
   middle->empty_chunk_count -= was_empty;
-  set_used_count(heap, middle->used_count + page_count);
+  set_used_count(middle, middle->used_count + page_count);
   middle->dirty_count -= reused;
   middle->debt_count += regretted;
   return block;
@@ -278,7 +265,7 @@ static void *take_entered(struct lm_heap *heap, size_t page_count, bool clear) {
   lm_remote_collect_some(heap);
   middle->takes = true;
   for (;;) {
-    void *cached = lm_middle_take_cached(heap, page_count - 1);
+    void *cached = lm_middle_take_cached(middle, page_count - 1);
     if (cached != NULL) return clear ? memset(cached, 0, page_count << lm_os.page_shift) : cached;
     uint64_t fitting = middle->runs >> (page_count - 1);
     if (LM_UNLIKELY(fitting == 0)) {
@@ -303,12 +290,22 @@ void *lm_middle_take(struct lm_heap *heap, size_t page_count, bool clear) {
   return block;
 }
 
-LM_NOINLINE void lm_middle_give_slow(struct lm_heap *heap) {
-  lm_heap_enter(heap);
+static void after_give(struct lm_heap *heap) {
   flush_surplus(heap);
   if (heap->middle.calls_to_tick <= 1 || heap->drains) tick(heap);
   else heap->middle.calls_to_tick--;
   if (heap->middle.rests) heap->middle.calls_to_tick = 1; /* the next free is as this one */
+}
+
+LM_NOINLINE void lm_middle_give_slow(struct lm_heap *heap) {
+  after_give(heap);
+  lm_heap_leave_at_last(heap);
+}
+
+LM_NOINLINE void lm_middle_give_inside(struct lm_heap *heap, void *block, size_t page_count) {
+  lm_heap_enter(heap);
+  lm_middle_push(&heap->middle, block, lm_region_block_entry(block), page_count - 1);
+  after_give(heap);
   lm_heap_leave(heap);
 }
 
@@ -335,7 +332,7 @@ static bool resize_entered(struct lm_heap *heap, void *block, size_t page_count)
   if (page_count > LM_CHUNK_RUN_MAX || !lm_chunk_resize(span, block, page_count, &regretted))
     return false;
   middle->debt_count += regretted;
-  set_used_count(heap, middle->used_count + span->used_count - used_before);
+  set_used_count(middle, middle->used_count + span->used_count - used_before);
   middle->dirty_count += lm_load_relaxed(&chunk->dirty_count) - dirty_before;
   relist_chunk(middle, span, run_before);
   return true;
@@ -409,7 +406,7 @@ static bool age(struct lm_heap *heap, struct lm_span *span, size_t *effort) {
 void lm_middle_go_on(struct lm_heap *heap, size_t *effort) {
   struct lm_middle *middle = &heap->middle;
   if (LM_LIKELY(!middle->ages)) return;
-  if (!heap->visits.underway) release_some_cached(heap, effort);
+  release_some_cached(heap, effort);
   while (*effort != 0) {
     struct lm_span *span = chunk_to_age(middle);
     if (span == NULL) {
@@ -427,10 +424,7 @@ void lm_middle_tick(struct lm_heap *heap, uint64_t elapsed_ms) {
   struct lm_middle *middle = &heap->middle;
   size_t earned = pages_in(CREDIT_BYTES) * (size_t)lm_min((size_t)elapsed_ms, 1000) / 1000;
   middle->debt_count -= lm_min(middle->debt_count, earned);
-  middle->cached_count_told = pages_cached(middle);
   if (!begin_clearing(middle)) return;
   unlearn(middle);
   middle->flush_count = pages_cached(middle);
 }
-
-void lm_middle_visit(struct lm_heap *heap) { begin_clearing(&heap->middle); }

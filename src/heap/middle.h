@@ -11,6 +11,7 @@
 #define LM_HEAP_MIDDLE_H
 
 #include "heap/heap.h"
+#include "heap/visit.h"
 #include "os/misuse.h"
 #include "pages/chunk.h"
 
@@ -33,12 +34,20 @@ LM_INLINE void *lm_middle_pop(struct lm_middle *middle, size_t index) {
   return block;
 }
 
-/* A cached block of `index` + 1 pages or up to an eighth more, its contents what they were; NULL if
+/* A cached block of `index` + 1 pages or up to a fifth more, its contents what they were; NULL if
  * there is none. */
-LM_INLINE void *lm_middle_take_cached(struct lm_heap *heap, size_t index) {
-  uint64_t fitting = heap->middle.lengths & lm_middle_fitting[index];
+LM_INLINE void *lm_middle_take_cached(struct lm_middle *middle, size_t index) {
+  uint64_t fitting = middle->lengths & lm_middle_fitting[index];
   if (LM_UNLIKELY(fitting == 0)) return NULL;
-  return lm_middle_pop(&heap->middle, (unsigned)__builtin_ctzll(fitting));
+  return lm_middle_pop(middle, (unsigned)__builtin_ctzll(fitting));
+}
+
+/* The same for a heap that the thread is not in; NULL also if it is. */
+LM_INLINE void *lm_middle_take_at_once(struct lm_heap *heap, size_t index) {
+  if (LM_UNLIKELY(!lm_heap_enter_alone(heap))) return NULL;
+  void *block = lm_middle_take_cached(&heap->middle, index);
+  lm_heap_leave_at_last(heap);
+  return block;
 }
 
 /* A block of `page_count` pages, with `clear` all zero; NULL if out of memory. */
@@ -56,8 +65,12 @@ LM_INLINE void lm_middle_push(struct lm_middle *middle, void *address, _Atomic(u
   middle->cache_room -= (ptrdiff_t)index + 1;
 }
 
-/* Releases blocks if too many are cached; looks at the clock if it is time. */
+/* A heap that a free alone has entered: releases blocks if too many are cached, looks at the clock
+ * if it is time, and leaves it. */
 void lm_middle_give_slow(struct lm_heap *heap);
+
+/* Frees a block of so many pages whose heap the thread is in, or which is parked. */
+void lm_middle_give_inside(struct lm_heap *heap, void *block, size_t page_count);
 
 /* Frees a block of the heap's own. False, with nothing done, if none begins there. */
 LM_INLINE bool lm_middle_give(struct lm_heap *heap, void *block) {
@@ -66,22 +79,27 @@ LM_INLINE bool lm_middle_give(struct lm_heap *heap, void *block) {
   _Atomic(uint32_t) *entry = lm_region_block_entry(block);
   uint32_t index = lm_load_relaxed(entry) - 1;
   if (LM_UNLIKELY(index >= LM_CHUNK_RUN_MAX)) return false; /* no block, or one on its way */
+  if (LM_UNLIKELY(!lm_heap_enter_alone(heap))) {
+    lm_middle_give_inside(heap, block, index + 1);
+    return true;
+  }
   lm_middle_push(middle, block, entry, index);
   /* A thread that only frees must see the clock too. */
   if (LM_UNLIKELY(middle->cache_room < 0) || LM_UNLIKELY(--middle->calls_to_tick == 0))
     lm_middle_give_slow(heap);
+  else lm_heap_leave_at_last(heap);
   return true;
 }
 
-/* Puts `count` blocks of own chunks back, linked from `first`: into the cache, or in a visit, which
- * does not reach that, into their chunks. */
+/* Puts `count` blocks of own chunks back, linked from `first`: into the cache, or in a visit, whose
+ * heap does not need them soon, into their chunks. */
 void lm_middle_put_back(struct lm_heap *heap, struct lm_block *first, size_t count);
 
 /* Changes the length of a block of the heap's own where it stands; false if that is not
  * possible. */
 bool lm_middle_resize(struct lm_heap *heap, void *block, size_t page_count);
 
-/* Free pages in blocks that are cached; in a visit, about as many. */
+/* Free pages in blocks that are cached. */
 size_t lm_middle_cached_count(const struct lm_heap *heap);
 
 /* Marks a block of somebody else's as on its way back. False if none begins there. */
@@ -96,16 +114,11 @@ void lm_middle_forget(struct lm_heap *heap);
 /* What the clock asks for: adds to the credit, and begins a round in which cached blocks go back
  * and what has been free for a while is purged. */
 void lm_middle_tick(struct lm_heap *heap, uint64_t elapsed_ms);
-/* The same in a visit of the heap (visit.h), whose cached blocks nobody else reaches. */
-void lm_middle_visit(struct lm_heap *heap);
 /* Goes on with the round, if one is under way, as far as the effort does, which it takes from. */
 void lm_middle_go_on(struct lm_heap *heap, size_t *effort);
 
 /* Purges all that is free, and gives empty chunks back. */
 void lm_middle_trim(struct lm_heap *heap);
-
-/* The same but for cached blocks, in a visit. */
-void lm_middle_visit_to_trim(struct lm_heap *heap);
 
 /* A new chunk, or one that was an orphan, is the heap's from here on. */
 void lm_middle_own(struct lm_heap *heap, struct lm_span *span);

@@ -90,6 +90,10 @@ void lm_remote_flush(struct lm_heap *heap);
 /* Takes all that others have sent. */
 void lm_remote_collect(struct lm_heap *heap);
 
+/* The same in up to `steps` steps of some messages, as far as the effort does, which it takes from.
+ * Returns whether there is more. */
+bool lm_remote_collect_within(struct lm_heap *heap, size_t steps, size_t *effort);
+
 /* Whether there is something to take. */
 LM_INLINE bool lm_remote_waits(const struct lm_heap *heap) {
   return heap->received != NULL || lm_load_relaxed(&heap->inbox) != NULL;

@@ -241,10 +241,10 @@ void lm_heap_tick_at_rest(struct lm_heap *heap, uint64_t rest_ms) {
 
 /* ---- Visits, of others' ---- */
 
-static void begin_visit(struct lm_heap *heap, uint64_t now_ms) {
+static void begin_visit(struct lm_heap *heap, uint64_t now_ms, uint64_t elapsed_ms) {
   heap->visits.visited_ms = now_ms;
   heap->visits.left--;
-  lm_middle_visit(heap);
+  lm_middle_tick(heap, elapsed_ms);
   lm_large_cache_tick(heap);
   lm_spares_tick(heap);
   lm_budget_tick(heap);
@@ -259,11 +259,11 @@ static void begin_visit(struct lm_heap *heap, uint64_t now_ms) {
 bool lm_heap_visit(struct lm_heap *heap, uint64_t now_ms) {
   uint64_t elapsed_ms = now_ms - lm_max(heap->visits.visited_ms, heap->tick_ms);
   bool begins = elapsed_ms >= lm_heap_tick_interval_ms();
-  if (begins) begin_visit(heap, now_ms);
+  if (begins) begin_visit(heap, now_ms, elapsed_ms);
   lm_remote_flush(heap);
   size_t effort = lm_purge_effort();
-  bool more = lm_bins_collect_some(heap, STEPS_PER_VISIT, &effort);
-  more |= lm_bins_empty_some(heap, STEPS_PER_VISIT, &effort);
+  bool more = lm_remote_collect_within(heap, STEPS_PER_VISIT, &effort);
+  more |= lm_bins_empty_within(heap, STEPS_PER_VISIT, &effort);
   if (!more) {
     lm_spares_give_surplus(heap, SPARES_PER_TICK);
     more = !lm_large_cache_release(heap, &effort);
@@ -281,7 +281,7 @@ bool lm_heap_visit_to_trim(struct lm_heap *heap, uint64_t unused) {
   lm_remote_collect_up_to(heap, SIZE_MAX);
   for (size_t i = 1; i < LM_CLASS_COUNT; i++) trim_current(heap, i);
   lm_spares_trim(heap);
-  lm_middle_visit_to_trim(heap);
+  lm_middle_trim(heap);
   lm_large_cache_trim(heap);
   return lm_holes_make_all(heap) != 0;
 }

@@ -7,8 +7,7 @@
  * in, or the thread, when it next enters, sees that its heap is parked, and takes it back with a
  * compare-and-swap. Until then ticks of any thread may visit it.
  *
- * What fast paths work on without entering is left alone: bins, what they may take, cached middle
- * blocks, the watch. */
+ * What fast paths work on without entering is left alone: bins, what they may take, the watch. */
 #ifndef LM_HEAP_VISIT_H
 #define LM_HEAP_VISIT_H
 

@@ -17,7 +17,7 @@ static void give_back(struct lm_heap *heap, char *block) {
 }
 
 static size_t cached_count(const struct lm_heap *heap) {
-  return (size_t)((ptrdiff_t)cache_limit(heap->middle.limiting_count) - heap->middle.cache_room);
+  return (size_t)((ptrdiff_t)cache_limit(heap->middle.used_count) - heap->middle.cache_room);
 }
 
 /* As a thread with the heap `sender` frees it. */
