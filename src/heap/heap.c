@@ -408,9 +408,9 @@ static size_t find_lender(const struct lm_heap *heap, size_t class_index, size_t
   return class_index;
 }
 
-/* Takes a part of the inbox; false if it was empty. */
-static bool collect_some(struct lm_heap *heap) {
-  bool more = lm_remote_collect_some(heap);
+/* Takes a part of the inbox; false if that is all. */
+static bool collect_some(struct lm_heap *heap, size_t *effort) {
+  bool more = lm_remote_collect_within(heap, 1, effort);
   if (!more) heap->early_growths = 0;
   return more;
 }
@@ -418,8 +418,9 @@ static bool collect_some(struct lm_heap *heap) {
 /* A block that was freed, by other threads or before; NULL if there is none, at least not in the
  * part of the inbox that was looked through. */
 static void *take_freed(struct lm_heap *heap, size_t class_index) {
-  for (size_t parts = PARTS_PER_REFILL + heap->early_growths; parts > 0; parts--) {
-    bool more = collect_some(heap);
+  size_t effort = lm_purge_effort();
+  for (size_t parts = PARTS_PER_REFILL + heap->early_growths; parts > 0 && effort > 0; parts--) {
+    bool more = collect_some(heap, &effort);
     void *block = lm_heap_pop(heap, class_index);
     if (block == NULL) block = take_from_usable(heap, class_index);
     if (block != NULL || !more) return block;
@@ -454,7 +455,8 @@ static void *take_slow(struct lm_heap *heap, size_t class_index, bool *zero) {
     lm_budget_tick(heap);
   }
   admit_guests(heap, class_index);
-  if (heap->early_growths != 0) collect_some(heap);
+  size_t effort = lm_purge_effort();
+  if (heap->early_growths != 0) collect_some(heap, &effort);
   struct lm_span *span = heap->current[class_index];
   if (span != NULL && span->extended_count < span->carve_limit) return carve(heap, span, zero);
   if (++heap->refill_count % REFILLS_PER_TICK == 0 || LM_UNLIKELY(heap->visits_others))

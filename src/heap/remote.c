@@ -318,12 +318,13 @@ bool lm_remote_collect_up_to(struct lm_heap *heap, size_t most) {
 
 #define MESSAGES_PER_STEP 8
 bool lm_remote_collect_within(struct lm_heap *heap, size_t steps, size_t *effort) {
-  for (; steps > 0 && *effort > 0; steps--) {
+  for (; lm_remote_waits(heap); steps--) {
+    if (steps == 0 || *effort == 0) return true;
     size_t held_before = lm_heap_held_pages(heap);
-    if (!lm_remote_collect_up_to(heap, MESSAGES_PER_STEP)) return false;
+    lm_remote_collect_up_to(heap, MESSAGES_PER_STEP);
     lm_heap_spend_on_step(heap, held_before, effort);
   }
-  return lm_remote_waits(heap);
+  return false;
 }
 
 void lm_remote_collect(struct lm_heap *heap) {
