@@ -416,11 +416,10 @@ static bool collect_some(struct lm_heap *heap, size_t *effort) {
 }
 
 /* A block that was freed, by other threads or before; NULL if there is none, at least not in the
- * part of the inbox that was looked through. */
-static void *take_freed(struct lm_heap *heap, size_t class_index) {
-  size_t effort = lm_purge_effort();
-  for (size_t parts = PARTS_PER_REFILL + heap->early_growths; parts > 0 && effort > 0; parts--) {
-    bool more = collect_some(heap, &effort);
+ * part of the inbox that was looked through, as far as the effort does. */
+static void *take_freed(struct lm_heap *heap, size_t class_index, size_t *effort) {
+  for (size_t parts = PARTS_PER_REFILL + heap->early_growths; parts > 0 && *effort > 0; parts--) {
+    bool more = collect_some(heap, effort);
     void *block = lm_heap_pop(heap, class_index);
     if (block == NULL) block = take_from_usable(heap, class_index);
     if (block != NULL || !more) return block;
@@ -461,7 +460,7 @@ static void *take_slow(struct lm_heap *heap, size_t class_index, bool *zero) {
   if (span != NULL && span->extended_count < span->carve_limit) return carve(heap, span, zero);
   if (++heap->refill_count % REFILLS_PER_TICK == 0 || LM_UNLIKELY(heap->visits_others))
     lm_heap_tick(heap);
-  void *block = take_freed(heap, class_index);
+  void *block = take_freed(heap, class_index, &effort);
   if (block == NULL) block = grow(heap, class_index, zero);
   if (LM_LIKELY(block != NULL || heap->early_growths == 0)) return block;
   heap->early_growths = 0;
