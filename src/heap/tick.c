@@ -135,7 +135,7 @@ enum job { CLEAR_MIDDLE, CLEAR_LARGE, TURN_POOLS, VISIT_OTHERS, END_KEPT, JOB_CO
 static bool end_kept(size_t *effort) {
   size_t kept_ms = lm_pressed(LM_PRESSURE_SOME) ? 0 : LM_OPTION(purge_delay_ms);
   bool ended = lm_heap_end_oldest_kept(kept_ms);
-  if (ended) *effort = 0; /* some 40 microseconds, and what the pools purge then */
+  if (ended) *effort = 0; /* it takes as much itself, at most */
   return ended;
 }
 

@@ -435,6 +435,21 @@ static void each_time_that_a_heap_grows_it_looks_through_more_messages(void) {
   CHECK_EQ(received_length(owner), 0);
 }
 
+static void but_no_more_than_the_effort_of_a_call_does(void) {
+  enum { COUNT = 20000 };
+  static char *blocks[COUNT];
+  begin();
+  for (size_t i = 0; i < COUNT; i++) CHECK((blocks[i] = heap_take(owner, CLASS)) != NULL);
+  for (size_t i = 0; i < COUNT; i++) lm_remote_free_now((struct lm_block *)blocks[i]);
+  owner->early_growths = COUNT;
+  CHECK(heap_take(owner, OTHER_CLASS) != NULL);
+  size_t taken = COUNT - received_length(owner), most = lm_purge_effort() * MESSAGES_PER_STEP;
+  CHECK_THAT(taken, <=, most / LM_STEP_EFFORT + MESSAGES_PER_STEP);
+  CHECK_THAT(taken, >, MESSAGES_PER_STEP);
+  lm_remote_collect(owner);
+  CHECK_EQ(lm_heap_validate(owner), 1);
+}
+
 static void without_memory_for_that_all_messages_are_looked_through(void) {
   send_from_each_span(0);
   char *first = heap_take(owner, OTHER_CLASS);
@@ -723,6 +738,7 @@ int main(void) {
   RUN(a_refill_takes_no_more_messages_than_it_must);
   RUN(all_messages_are_taken_before_new_memory);
   RUN(each_time_that_a_heap_grows_it_looks_through_more_messages);
+  RUN(but_no_more_than_the_effort_of_a_call_does);
   RUN(without_memory_for_that_all_messages_are_looked_through);
   RUN(a_heap_that_ends_takes_all_messages);
   RUN(a_thread_without_a_heap_sends_at_once);
