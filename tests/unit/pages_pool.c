@@ -446,6 +446,26 @@ static void the_more_is_free_the_faster_the_clock_turns(void) {
   atomic_store(&pool->dirty_page_count, 0);
 }
 
+/* However often it gives something. */
+static void early_purges_of_one_millisecond_are_bounded(void) {
+  enum { BLOCKS = 12, GIVEN = 8 };
+  char *blocks[BLOCKS];
+  size_t page_count = LM_PURGED_BY_CALL_BYTES >> lm_os.page_shift;
+  for (int i = 0; i < BLOCKS; i++) blocks[i] = take_some(page_count);
+  pool->credit_page_count = INT32_MIN;
+  for (int i = 0; i < BLOCKS; i++) give(blocks[i]);
+  CHECK_EQ(dirty_pages(), BLOCKS * page_count);
+  pool->credit_page_count = 1;
+  lm_lock_take(&pool->lock);
+  uint64_t begin_ms = lm_os_clock_ms();
+  for (int i = 0; i < GIVEN; i++) lm_purge_early(pool, 1);
+  uint64_t passed_ms = lm_os_clock_ms() - begin_ms;
+  lm_lock_free(&pool->lock);
+  size_t purged_count = BLOCKS * page_count - dirty_pages();
+  CHECK_THAT(purged_count, >, lm_purge_effort() / 2);
+  CHECK_THAT(purged_count, <=, GIVEN + lm_purge_effort() * (2 + passed_ms));
+}
+
 static void without_a_purge_delay_nothing_goes_back(void) {
   lm_options.purge_delay_ms = 0;
   give(take_some(3));
@@ -600,6 +620,7 @@ static void growth_that_cannot_be_committed_fails_and_changes_nothing(void) {
   X(a_turn_of_the_clock_goes_on_in_the_next_call) \
   X(what_is_freed_while_the_clock_turns_stays_for_the_next_turn) \
   X(the_more_is_free_the_faster_the_clock_turns) \
+  X(early_purges_of_one_millisecond_are_bounded) \
   X(without_a_purge_delay_nothing_goes_back) \
   X(an_empty_region_ends_though_no_page_is_dirty) \
   X(the_directory_knows_all_regions_and_their_longest_runs) \
