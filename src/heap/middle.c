@@ -372,12 +372,10 @@ static bool begin_clearing(struct lm_middle *middle) {
 static void release_some_cached(struct lm_heap *heap, size_t *effort) {
   struct lm_middle *middle = &heap->middle;
   while (middle->flush_count != 0 && middle->lengths != 0 && *effort != 0) {
-    size_t used_before = middle->used_count, dirty_before = middle->dirty_count;
-    flush_one_cached(heap);
-    size_t given_count = used_before - middle->used_count;
-    size_t purged_count = dirty_before + given_count - middle->dirty_count;
-    middle->flush_count -= lm_min(middle->flush_count, given_count);
-    lm_spend_effort(effort, RELEASE_EFFORT + purged_count);
+    size_t used_before = middle->used_count;
+    release_cached(heap);
+    middle->flush_count -= lm_min(middle->flush_count, used_before - middle->used_count);
+    lm_spend_effort(effort, RELEASE_EFFORT);
   }
 }
 

@@ -38,12 +38,13 @@ void lm_provider_begin_huge(const struct loam_page_provider *provider, void *add
 void lm_provider_accept_huge(const struct loam_page_provider *provider, void *address, size_t size);
 
 /* As lm_os_purge. Effort is counted in pages: a call of this takes as much, beside those that it
- * purges, as LM_PURGE_CALL_EFFORT more (2.2 microseconds for one page, 190 for 512). */
-#define LM_PURGE_CALL_EFFORT 5
+ * purges, as LM_PURGE_CALL_EFFORT more. 512 take 190 microseconds; one 2.2, but 15 while another
+ * processor runs a thread of the process, which has to be interrupted. */
+#define LM_PURGE_CALL_EFFORT 10
 int lm_provider_purge(const struct loam_page_provider *provider, void *address, size_t size);
 
 /* So much effort one call of the program's may take to give back what the clock asks for, so that
- * none pays for all: 2 MiB at once, or about a hundred pages that lie apart. */
+ * none pays for all: 2 MiB at once, or about fifty pages that lie apart. */
 #define LM_PURGED_BY_CALL_BYTES (2 * LM_MIB)
 LM_INLINE size_t lm_purge_effort(void) {
   return (LM_PURGED_BY_CALL_BYTES >> lm_os.page_shift) + 64;
