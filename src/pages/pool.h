@@ -12,7 +12,7 @@
  *      the pages are taken again soon, since that costs page faults. Each such page is counted
  *      against a credit, and without credit only the clock purges. Credit grows with time: a
  *      process pays for at most LM_POOL_CREDIT_BYTES of faults too many, and as many each
- *      LM_POOL_CREDIT_MS. In a millisecond no more than what is given and 2 MiB.
+ *      LM_POOL_CREDIT_MS. In a millisecond about what is given and 2 MiB.
  *      If the option cache_bytes is a number, more than a pool's share of it is what is too much,
  *      and no credit is needed.
  *   3. The more is free, the faster the clock turns, and calls that free much turn it, too: a
@@ -59,8 +59,9 @@ struct lm_pool {
   uint64_t purge_count;
   int64_t credit_page_count; /* for early purges; see above */
   uint64_t credit_ms;        /* when it was last added to */
-  /* What early purges may take in this millisecond beside what is given: one call may give much. */
-  size_t early_effort;
+  /* So many pages more may be purged early in this millisecond than are given, about: one call may
+   * give often. */
+  size_t early_count_left;
   uint64_t turned_ms; /* when the purge clock turned last */
   /* So many regions, those with the lowest numbers, have not had their turn yet; 0: no turn is
    * under way. The same for early purges, which begin again then. */

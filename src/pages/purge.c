@@ -178,7 +178,7 @@ static void grow_credit(struct lm_pool *pool) {
   int64_t limit = (int64_t)(LM_POOL_CREDIT_BYTES >> lm_os.page_shift);
   uint64_t elapsed_ms = lm_min(now_ms - pool->credit_ms, LM_POOL_CREDIT_MS);
   if (pool->credit_ms == 0) elapsed_ms = LM_POOL_CREDIT_MS;
-  if (elapsed_ms != 0) pool->early_effort = lm_purge_effort();
+  if (elapsed_ms != 0) pool->early_count_left = LM_PURGED_BY_CALL_BYTES >> lm_os.page_shift;
   pool->credit_page_count += limit * (int64_t)elapsed_ms / LM_POOL_CREDIT_MS;
   if (pool->credit_page_count > limit) pool->credit_page_count = limit;
   pool->credit_ms = now_ms;
@@ -210,11 +210,16 @@ static bool purge_early_in(struct lm_region *region, size_t keep, size_t *left) 
   return false;
 }
 
+/* What it takes to purge as many pages as are given, in whatever runs. */
+#define GIVEN_EFFORT 2
+
 void lm_purge_early(struct lm_pool *pool, size_t given_count) {
   size_t keep = kept_page_count(pool);
   if (lm_load_relaxed(&pool->dirty_page_count) <= keep || LM_OPTION(purge_delay_ms) == 0) return;
   grow_credit(pool);
-  size_t left = given_count + pool->early_effort;
+  size_t left = pool->early_count_left == 0 ? given_count * GIVEN_EFFORT
+                                            : lm_max(given_count, lm_purge_effort());
+  uint64_t purged_before = pool->purged_page_count;
   size_t visits = lm_min(lm_load_relaxed(&pool->region_count), REGIONS_PER_TURN);
   for (; visits > 0; visits--) {
     struct lm_region *region = lm_directory_below(pool, pool->early_count);
@@ -224,7 +229,9 @@ void lm_purge_early(struct lm_pool *pool, size_t given_count) {
   }
   if (lm_load_relaxed(&pool->dirty_page_count) > calm_page_count(pool) && left > 0)
     turn_clock(pool, pool->credit_ms, &left);
-  pool->early_effort = lm_min(pool->early_effort, left);
+  size_t purged_count = (size_t)(pool->purged_page_count - purged_before);
+  size_t beyond_count = lm_max(purged_count, given_count) - given_count;
+  pool->early_count_left -= lm_min(pool->early_count_left, beyond_count);
 }
 
 bool lm_pool_trim_one(struct lm_pool *pool, size_t keep_bytes) {
