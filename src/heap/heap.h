@@ -299,8 +299,15 @@ LM_INLINE void lm_heap_spend_on_freed(size_t *effort, size_t page_count) {
 #define LM_STEP_EFFORT 4
 LM_INLINE void lm_heap_spend_on_step(const struct lm_heap *heap, size_t held_before,
                                      size_t *effort) {
+  size_t held = lm_heap_held_pages(heap); /* more than before if it has adopted an orphan */
   lm_spend_effort(effort, LM_STEP_EFFORT);
-  lm_heap_spend_on_freed(effort, held_before - lm_heap_held_pages(heap));
+  lm_heap_spend_on_freed(effort, lm_max(held_before, held) - held);
+}
+
+/* Whether ticks have left anything of their jobs to the next ones. */
+LM_INLINE bool lm_heap_ticks_left_any(const struct lm_heap *heap) {
+  return heap->middle.ages || heap->large_cache.surplus != 0 || heap->turns_pools ||
+         heap->visits_others || heap->ends_kept;
 }
 
 /* Pops a block of the class; NULL if the bin is empty. */

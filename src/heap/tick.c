@@ -159,12 +159,6 @@ static void do_some(struct lm_heap *heap, enum job job, uint64_t now_ms, size_t 
   }
 }
 
-/* Whether ticks have left anything. */
-LM_INLINE bool any_is_left(const struct lm_heap *heap) {
-  return heap->middle.ages || heap->large_cache.surplus != 0 || heap->turns_pools ||
-         heap->visits_others || heap->ends_kept;
-}
-
 /* Whether the job does not stop where the effort does. */
 static bool takes_all(const struct lm_heap *heap, enum job job) {
   return (job == VISIT_OTHERS && heap->visits_others) || (job == END_KEPT && heap->ends_kept);
@@ -204,7 +198,7 @@ static void tick_and_drain(struct lm_heap *heap, const struct effort *effort) {
   if (lm_remote_waits(heap)) lm_remote_collect_up_to(heap, effort->message_count);
   if (heap->drains) lm_bins_drain(heap, effort->drained_count);
   lm_spares_give_surplus(heap, effort->spare_count);
-  if (any_is_left(heap)) go_on(heap, now_ms);
+  if (lm_heap_ticks_left_any(heap)) go_on(heap, now_ms);
   lm_holes_tick_heap(heap, now_ms - heap->watch.seen_ms);
   if (effort->lets_watch || now_ms != heap->watch.seen_ms) {
     lm_watch_clock(heap, now_ms);

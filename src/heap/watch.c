@@ -88,7 +88,7 @@ bool lm_watch_free(struct lm_heap *heap) {
   bool waits = lm_remote_waits(heap) && lm_remote_collect_some(heap);
   if (look_at_clock(heap) != 0 || waits) return true;
   bool holes = heap->holes.goes_on && heap->holes.credit != 0;
-  if (heap->turns_pools || holes || heap->visits_others || heap->ends_kept || heap->middle.ages) {
+  if (holes || lm_heap_ticks_left_any(heap)) {
     /* Now is as good as later. */
     lm_heap_tick(heap);
     return true;

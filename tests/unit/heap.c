@@ -761,7 +761,7 @@ static void a_call_passes_over_jobs_that_have_nothing_to_do(void) {
   round_ms = lm_os_clock_ms();
   heap->turns_pools = heap->visits_others = heap->ends_kept = true;
   lm_heap_tick(heap);
-  CHECK(!any_is_left(heap));
+  CHECK(!lm_heap_ticks_left_any(heap));
 }
 
 static void nothing_is_trimmed_before_the_tick_is_due(void) {
