@@ -235,6 +235,7 @@ LM_INLINE void link_carved(struct lm_heap *heap, size_t class_index, char *first
 static void *carve(struct lm_heap *heap, struct lm_span *span, bool *zero) {
   size_t block_bytes = lm_classes[span->class_index].block_bytes;
   size_t offset = span->extended_count * block_bytes;
+  lm_assert(span->extended_count < span->capacity);
   *zero = !is_written_at(span, offset) && reads_as_zero(span, offset, block_bytes);
   char *first = lm_span_start(span) + offset;
   size_t count = carve_count(span, offset, block_bytes);
@@ -418,12 +419,13 @@ static bool collect_some(struct lm_heap *heap, size_t *effort) {
 /* A block that was freed, by other threads or before; NULL if there is none, at least not in the
  * part of the inbox that was looked through, as far as the effort does. */
 static void *take_freed(struct lm_heap *heap, size_t class_index, size_t *effort) {
-  for (size_t parts = PARTS_PER_REFILL + heap->early_growths; parts > 0 && *effort > 0; parts--) {
+  size_t parts = PARTS_PER_REFILL + heap->early_growths;
+  do {
     bool more = collect_some(heap, effort);
     void *block = lm_heap_pop(heap, class_index);
     if (block == NULL) block = take_from_usable(heap, class_index);
     if (block != NULL || !more) return block;
-  }
+  } while (--parts > 0 && *effort > 0);
   heap->early_growths++;
   return NULL;
 }
@@ -434,6 +436,7 @@ static void *grow(struct lm_heap *heap, size_t class_index, bool *zero) {
   struct lm_span *span = heap->current[class_index];
   if (span == NULL || !can_grow(span)) {
     span = heap->usable[class_index].first;
+    lm_assert(span == NULL || can_grow(span)); /* it would have been taken from */
     if (span != NULL) lm_span_list_remove(&heap->usable[class_index], span);
     else span = new_span(heap, class_index);
     if (span == NULL) return NULL;

@@ -450,6 +450,17 @@ static void but_no_more_than_the_effort_of_a_call_does(void) {
   CHECK_EQ(lm_heap_validate(owner), 1);
 }
 
+static void without_effort_for_messages_what_is_free_is_taken_nevertheless(void) {
+  send_from_each_span(1);
+  size_t slices = owner->pool->span_slice_count, effort = 0;
+  CHECK(lm_remote_collect_up_to(owner, 1));
+  CHECK(take_freed(owner, LARGE_CLASS, &effort) != NULL);
+  CHECK_EQ(take_freed(owner, LARGE_CLASS, &effort), NULL);
+  CHECK_EQ(received_length(owner), SPANS - 1);
+  CHECK(heap_take(owner, LARGE_CLASS) != NULL);
+  CHECK_EQ(owner->pool->span_slice_count, slices);
+}
+
 static void without_memory_for_that_all_messages_are_looked_through(void) {
   send_from_each_span(0);
   char *first = heap_take(owner, OTHER_CLASS);
@@ -739,6 +750,7 @@ int main(void) {
   RUN(all_messages_are_taken_before_new_memory);
   RUN(each_time_that_a_heap_grows_it_looks_through_more_messages);
   RUN(but_no_more_than_the_effort_of_a_call_does);
+  RUN(without_effort_for_messages_what_is_free_is_taken_nevertheless);
   RUN(without_memory_for_that_all_messages_are_looked_through);
   RUN(a_heap_that_ends_takes_all_messages);
   RUN(a_thread_without_a_heap_sends_at_once);
