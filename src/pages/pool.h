@@ -15,8 +15,8 @@
  *      LM_POOL_CREDIT_MS. In a millisecond about what is given and 2 MiB.
  *      If the option cache_bytes is a number, more than a pool's share of it is what is too much,
  *      and no credit is needed.
- *   3. The more is free, the faster the clock turns, and calls that free much turn it, too: a
- *      process that stops calling keeps little more than what it has freed last.
+ *   3. The more is free, the faster the clock turns, and calls that free much turn it, too; far too
+ *      much goes at once (purge.c): a process that stops calling keeps no more than that.
  *
  * Heaps are spread over the pools. A run goes back to the pool that it came from, whoever frees
  * it. A first-class heap with a page provider of its own has a pool of its own, so that its memory

@@ -193,16 +193,16 @@ static size_t kept_page_count(const struct lm_pool *pool) {
 }
 
 static bool has_credit(const struct lm_pool *pool) {
-  return pool->credit_page_count > 0 || lm_pressed(LM_PRESSURE_SOME) ||
-         option_bounds();
+  return pool->credit_page_count > 0 || lm_pressed(LM_PRESSURE_SOME) || option_bounds();
 }
 
-/* Purges early in the region, until `keep` dirty pages are left in the pool, up to `*left` pages.
- * False if there is more to purge in it. */
-static bool purge_early_in(struct lm_region *region, size_t keep, size_t *left) {
+/* Purges early in the region, until `keep` dirty pages are left in the pool, or without credit
+ * `most`, up to `*left` pages. False if there is more to purge in it. */
+static bool purge_early_in(struct lm_region *region, size_t keep, size_t most, size_t *left) {
   const struct lm_pool *pool = region->pool;
-  for (size_t from = 0, count; *left > 0 && has_credit(pool) &&
-                               lm_load_relaxed(&pool->dirty_page_count) > keep;) {
+  for (size_t from = 0, count; *left > 0;) {
+    size_t limit = has_credit(pool) ? keep : most;
+    if (lm_load_relaxed(&pool->dirty_page_count) <= limit) return false;
     if ((count = purge_run(region, false, *left, &from)) == 0) return true;
     lm_bitmap_set(region->early_pages, from - count, from);
     lm_spend_effort(left, count + LM_PURGE_CALL_EFFORT);
@@ -210,12 +210,17 @@ static bool purge_early_in(struct lm_region *region, size_t keep, size_t *left) 
   return false;
 }
 
+/* More than so many times what is calm goes at once, credit or not: all threads may be about to
+ * sleep. */
+#define DIRTY_MAX_CALM 2
+
 /* What it takes to purge as many pages as are given, in whatever runs. */
 #define GIVEN_EFFORT 2
 
 void lm_purge_early(struct lm_pool *pool, size_t given_count) {
   size_t keep = kept_page_count(pool);
   if (lm_load_relaxed(&pool->dirty_page_count) <= keep || LM_OPTION(purge_delay_ms) == 0) return;
+  size_t calm = calm_page_count(pool);
   grow_credit(pool);
   size_t left = pool->early_count_left == 0 ? given_count * GIVEN_EFFORT
                                             : lm_max(given_count, lm_purge_effort());
@@ -224,10 +229,10 @@ void lm_purge_early(struct lm_pool *pool, size_t given_count) {
   for (; visits > 0; visits--) {
     struct lm_region *region = lm_directory_below(pool, pool->early_count);
     if (region == NULL) region = lm_directory_below(pool, SIZE_MAX);
-    if (!purge_early_in(region, keep / 2, &left)) break;
+    if (!purge_early_in(region, keep / 2, DIRTY_MAX_CALM * calm, &left)) break;
     pool->early_count = region->number;
   }
-  if (lm_load_relaxed(&pool->dirty_page_count) > calm_page_count(pool) && left > 0)
+  if (lm_load_relaxed(&pool->dirty_page_count) > calm && left > 0)
     turn_clock(pool, pool->credit_ms, &left);
   size_t purged_count = (size_t)(pool->purged_page_count - purged_before);
   size_t beyond_count = lm_max(purged_count, given_count) - given_count;

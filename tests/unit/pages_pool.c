@@ -446,6 +446,22 @@ static void the_more_is_free_the_faster_the_clock_turns(void) {
   atomic_store(&pool->dirty_page_count, 0);
 }
 
+static void much_more_than_is_calm_goes_at_once_whatever_the_credit(void) {
+  enum { BLOCKS = 24 };
+  char *blocks[BLOCKS];
+  size_t page_count = LM_PURGED_BY_CALL_BYTES >> lm_os.page_shift;
+  for (int i = 0; i < BLOCKS; i++) blocks[i] = take_some(page_count);
+  lm_pool_thread_count = CALM_SHARED_BYTES / CALM_BYTES;
+  pool->credit_page_count = INT32_MIN;
+  pool->turned_ms = lm_os_clock_ms();
+  for (int i = 0; i < BLOCKS; i++) {
+    give(blocks[i]);
+    CHECK_THAT(dirty_pages(), <=, DIRTY_MAX_CALM * calm_page_count(pool) + 2 * page_count);
+  }
+  CHECK_THAT(dirty_pages(), >, calm_page_count(pool));
+  lm_pool_thread_count = 0;
+}
+
 /* However often it gives something. */
 static void early_purges_of_one_millisecond_are_bounded(void) {
   enum { BLOCKS = 12, GIVEN = 8 };
@@ -620,6 +636,7 @@ static void growth_that_cannot_be_committed_fails_and_changes_nothing(void) {
   X(a_turn_of_the_clock_goes_on_in_the_next_call) \
   X(what_is_freed_while_the_clock_turns_stays_for_the_next_turn) \
   X(the_more_is_free_the_faster_the_clock_turns) \
+  X(much_more_than_is_calm_goes_at_once_whatever_the_credit) \
   X(early_purges_of_one_millisecond_are_bounded) \
   X(without_a_purge_delay_nothing_goes_back) \
   X(an_empty_region_ends_though_no_page_is_dirty) \
