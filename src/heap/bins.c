@@ -3,6 +3,7 @@
 #include "heap/remote.h"
 #include "heap/visit.h"
 #include "os/misuse.h"
+#include "os/panic.h"
 
 /* ---- Room ---- */
 
@@ -38,6 +39,7 @@ static void set_reserve(struct lm_heap *heap, size_t class_index, struct lm_bloc
 }
 
 void lm_bin_store_reserve(struct lm_heap *heap, size_t class_index) {
+  lm_assert(heap->reserves[class_index] == NULL);
   set_reserve(heap, class_index, heap->bins[class_index]);
   heap->bins[class_index] = LM_NO_BLOCK;
   lm_heap_forget_sum(heap, class_index);
@@ -75,6 +77,7 @@ static void load_part_of_reserve(struct lm_heap *heap, size_t class_index) {
 }
 
 void *lm_bin_take_reserve(struct lm_heap *heap, size_t class_index) {
+  lm_assert(heap->reserves[class_index] != NULL && !lm_is_block(heap->bins[class_index]));
   heap->bytes_since_refill = 0;
   lm_heap_forget_sum(heap, class_index);
   if (lm_bitmap_test(heap->seen_reserves, class_index)) {

@@ -13,6 +13,7 @@
 #include "heap/spares.h"
 #include "heap/visit.h"
 #include "heap/watch.h"
+#include "os/panic.h"
 #include "pages/meta.h"
 
 struct lm_heap lm_empty_heap = {
@@ -79,6 +80,7 @@ static void admit_guests(struct lm_heap *heap, size_t class_index) {
 /* A span, on none of the heap's lists, is its own from here on. */
 static void add_span(struct lm_heap *heap, struct lm_span *span) {
   size_t class_index = span->class_index;
+  lm_assert(lm_load_relaxed(&span->owner) == heap);
   heap->span_counts[class_index]++;
   size_t slices_before = heap->slice_count;
   heap->slice_count += span->slice_count;
@@ -122,6 +124,7 @@ void lm_heap_drain_all(struct lm_heap *heap) {
 }
 
 void lm_heap_drop_span(struct lm_heap *heap, struct lm_span *span) {
+  lm_assert(heap->span_counts[span->class_index] != 0 && span->slice_count <= heap->slice_count);
   heap->slice_count -= span->slice_count;
   if (span == heap->sentinel) heap->sentinel = NULL;
   if (--heap->span_counts[span->class_index] == 0) heap->borrowed_counts[span->class_index] = 0;
@@ -197,12 +200,12 @@ static size_t carve_count(const struct lm_span *span, size_t offset, size_t bloc
 
 #if LM_HARDENED_LINKS || LM_HARDENED_ORDER
 
-/* Fills the class's empty bin with all but the first of the blocks that have just been carved, in
- * random order. */
+/* Puts all but the first of the blocks that have just been carved before what is in the class's
+ * bin, in random order. */
 LM_INLINE void link_carved(struct lm_heap *heap, size_t class_index, char *first, size_t count,
                            size_t block_bytes) {
   uint16_t order[CARVE_AT_ONCE_BYTES / LM_GRANULE_BYTES];
-  struct lm_block *next = LM_NO_BLOCK;
+  struct lm_block *next = heap->bins[class_index];
   for (size_t i = 1; i < count; i++) {
     size_t other = LM_HARDENED_ORDER ? 1 + lm_heap_random(heap) % i : i;
     if (other != i) order[i] = order[other];
@@ -220,18 +223,19 @@ LM_INLINE void link_carved(struct lm_heap *heap, size_t class_index, char *first
 
 LM_INLINE void link_carved(struct lm_heap *heap, size_t class_index, char *first, size_t count,
                            size_t block_bytes) {
-  struct lm_block **link = &heap->bins[class_index];
+  struct lm_block **link = &heap->bins[class_index], *rest = *link;
   for (size_t i = 1; i < count; i++) {
     struct lm_block *block = (struct lm_block *)(first + i * block_bytes);
     *link = block;
     link = &block->next;
   }
-  *link = LM_NO_BLOCK;
+  *link = rest;
 }
 
 #endif
 
-/* Carves blocks for the current span's empty bin and returns one more. */
+/* Carves blocks for the current span's bin and returns one more. The bin was empty, but a page
+ * provider may have freed some since. */
 static void *carve(struct lm_heap *heap, struct lm_span *span, bool *zero) {
   size_t block_bytes = lm_classes[span->class_index].block_bytes;
   size_t offset = span->extended_count * block_bytes;
@@ -311,6 +315,7 @@ void lm_bin_retire_current(struct lm_heap *heap, size_t class_index) {
 /* Fills the current span's empty bin with the span's free blocks, those of a hole if it has no
  * others, and takes one; NULL if it has none. */
 static void *load_bin(struct lm_heap *heap, struct lm_span *span) {
+  lm_assert(!lm_is_block(heap->bins[span->class_index]));
   if (LM_UNLIKELY(span->free_list == LM_NO_BLOCK)) lm_holes_fill(span);
   heap->bins[span->class_index] = span->free_list;
   span->free_list = LM_NO_BLOCK;
@@ -320,6 +325,7 @@ static void *load_bin(struct lm_heap *heap, struct lm_span *span) {
 
 /* Makes a span of the heap's that is on no list the current one. */
 static void make_current(struct lm_heap *heap, struct lm_span *span) {
+  lm_assert(heap->current[span->class_index] == NULL);
   if (span == heap->sentinel) unset_sentinel(heap);
   span->state = LM_SPAN_CURRENT;
   span->look_at_count = 0;
@@ -340,6 +346,8 @@ static void heap_falls(struct lm_heap *heap) {
 LM_NOINLINE bool lm_heap_look_at_fallen(struct lm_heap *heap, struct lm_span *span) {
   size_t class_index = span->class_index;
   struct lm_span_list *usable = &heap->usable[class_index];
+  lm_assert((span->state == LM_SPAN_CURRENT) == (span == heap->current[class_index]));
+  lm_assert(span->state <= LM_SPAN_FULL && lm_load_relaxed(&span->owner) == heap);
   if (span->state == LM_SPAN_CURRENT) heap->current[class_index] = NULL;
   else if (span->state == LM_SPAN_FULL) lm_span_list_remove(&heap->full[class_index], span);
   else lm_span_list_remove(usable, span);

@@ -2,6 +2,7 @@
 
 #include "config/options.h"
 #include "heap/span.h"
+#include "os/panic.h"
 #include "pages/pressure.h"
 
 /* A bit for each block of a span. */
@@ -133,6 +134,7 @@ bool lm_holes_fill(struct lm_span *span) {
     struct lm_block *block = (struct lm_block *)start;
     lm_block_link(block, span->free_list);
     span->free_list = block;
+    lm_assert(span->hole_block_count != 0);
     span->hole_block_count--;
   }
   return true;

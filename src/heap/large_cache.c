@@ -2,6 +2,7 @@
 
 #include "heap/budget.h"
 #include "heap/visit.h"
+#include "os/panic.h"
 
 /* A cached block may be longer than what is asked for by this part. */
 #define LONGER_FRACTION 8
@@ -18,6 +19,7 @@
 /* ---- Entries ---- */
 
 static void clear_entry(struct lm_large_cache *cache, size_t index) {
+  lm_assert(cache->blocks[index] == NULL || cache->page_counts[index] <= cache->page_count);
   if (cache->blocks[index] != NULL) cache->page_count -= cache->page_counts[index];
   cache->page_counts[index] = 0;
   cache->blocks[index] = NULL;
@@ -145,6 +147,7 @@ static bool cache(struct lm_heap *heap, void *block) {
     return false;
   }
   while (cache->page_count + page_count > page_limit) drop_oldest_cached(cache);
+  lm_assert(cache->blocks[index] == NULL);
   lm_region_set_block_pages(block, page_count | LM_BLOCK_ON_ITS_WAY);
   cache->blocks[index] = block;
   cache->page_count += page_count;

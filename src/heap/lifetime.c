@@ -13,6 +13,7 @@
 #include "heap/span.h"
 #include "heap/spares.h"
 #include "heap/visit.h"
+#include "os/panic.h"
 #include "pages/meta.h"
 
 struct lm_lock lm_heaps_lock = LM_LOCK_INIT(LM_RANK_HEAPS);
@@ -33,6 +34,7 @@ LM_REQUIRES(lm_heaps_lock) static void add_live(size_t count) {
   lm_store_relaxed(&lm_pool_thread_count, lm_load_relaxed(&lm_pool_thread_count) + count);
 }
 LM_REQUIRES(lm_heaps_lock) static void remove_live(size_t count) {
+  lm_assert(count <= lm_load_relaxed(&lm_pool_thread_count));
   lm_store_relaxed(&lm_pool_thread_count, lm_load_relaxed(&lm_pool_thread_count) - count);
 }
 
@@ -67,6 +69,7 @@ LM_REQUIRES(lm_heaps_lock) static struct lm_heap *pop_kept(void) {
   kept_heaps = heap->next;
   if (kept_heaps != NULL) kept_heaps->newer = NULL;
   else oldest_kept = NULL;
+  lm_assert(heap->kept_bytes != 0 && heap->kept_bytes <= kept_bytes);
   kept_bytes -= heap->kept_bytes;
   set_left_in_part(heap, false);
   return heap;
@@ -176,6 +179,7 @@ static bool leave_some_spans(struct lm_heap *heap, size_t *effort) {
     if (!leave_class(heap, i, effort)) return false;
   if (!lm_middle_release(heap, *effort) || !leave_some_chunks(heap, effort)) return false;
   memset(heap->borrowed_counts, 0, sizeof heap->borrowed_counts);
+  lm_assert(heap->slice_count == 0 && heap->spares.count == 0 && heap->middle.used_count == 0);
   lm_remote_close(heap);
   return true;
 }
@@ -305,6 +309,7 @@ static struct lm_heap *take_oldest_kept(uint64_t age_ms) {
     oldest_kept = heap->newer;
     if (oldest_kept != NULL) oldest_kept->next = NULL;
     else kept_heaps = NULL;
+    lm_assert(heap->kept_bytes != 0 && heap->kept_bytes <= kept_bytes);
     kept_bytes -= heap->kept_bytes;
     if (whole) reuse_count = 0;
     heap->kept_bytes = 0;

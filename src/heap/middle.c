@@ -8,6 +8,7 @@
 #include "heap/remote.h"
 #include "heap/span.h"
 #include "heap/visit.h"
+#include "os/panic.h"
 
 /* Free dirty pages that a heap keeps in any case; and a part of what it uses. */
 #define KEEP_BYTES (64 * LM_KIB)
@@ -103,6 +104,8 @@ static void remove_chunk(struct lm_heap *heap, struct lm_span *span) {
   struct lm_middle *middle = &heap->middle;
   struct lm_chunk *chunk = lm_chunk_of_span(span);
   unlist_chunk(middle, span, chunk->run_limit);
+  lm_assert(span->used_count <= live_count(middle));
+  lm_assert(lm_load_relaxed(&chunk->dirty_count) <= middle->dirty_count);
   set_used_count(middle, middle->used_count - span->used_count);
   middle->dirty_count -= lm_load_relaxed(&chunk->dirty_count);
   if (span->used_count == 0) middle->empty_chunk_count--;
@@ -158,6 +161,7 @@ static void purge_middle_early(struct lm_middle *middle) {
 }
 
 static void give_empty_chunk(struct lm_heap *heap, struct lm_span *span) {
+  lm_assert(span->used_count == 0 && span->state == LM_SPAN_CHUNK);
   remove_chunk(heap, span);
   lm_span_end(span);
 }
@@ -252,6 +256,7 @@ static void *take_from(struct lm_heap *heap, struct lm_span *span, size_t page_c
     relist_chunk(middle, span, limit_before);
     return NULL;
   }
+  lm_assert(was_empty <= middle->empty_chunk_count && reused <= middle->dirty_count);
   middle->empty_chunk_count -= was_empty;
   set_used_count(middle, middle->used_count + page_count);
   middle->dirty_count -= reused;

@@ -4,6 +4,7 @@
 #include "heap/holes.h"
 #include "heap/span.h"
 #include "os/misuse.h"
+#include "os/panic.h"
 #include "pages/chunk.h"
 
 struct lm_lock lm_orphan_locks[LM_ORPHAN_CLASSES];
@@ -22,6 +23,7 @@ void lm_orphan_start(void) {
 
 static void count_usable(size_t class_index, int change) {
   uint32_t count = lm_load_relaxed(&usable_counts[class_index]);
+  lm_assert(change > 0 || count != 0);
   lm_store_relaxed(&usable_counts[class_index], count + (uint32_t)change);
 }
 
@@ -49,6 +51,7 @@ static void list(struct lm_span *span) {
 
 void lm_orphan_leave(struct lm_span *span) {
   size_t class_index = span->class_index;
+  lm_assert(span->used_count != 0 && lm_load_relaxed(&span->owner) != NULL);
   lm_lock_take(&lm_orphan_locks[class_index]);
   span->state = LM_SPAN_ORPHAN;
   lm_span_set_tag(span, LM_OWNER_ORPHAN << LM_TAG_OWNER_SHIFT | (uint32_t)class_index);

@@ -154,6 +154,7 @@ LM_INLINE void set_used(struct lm_heap *heap, const struct lm_chain *chain, bool
 /* Closes the chain's ring and puts it into the parcel for the span's owner. */
 static void pack(struct lm_heap *heap, struct lm_chain *chain) {
   struct lm_message *message = (struct lm_message *)chain->handle;
+  lm_assert(chain->slice != 0 && chain->count != 0);
   message->newest = chain->newest;
   message_set(message, NULL, chain->count);
   struct lm_span *span = lm_span_of(message);

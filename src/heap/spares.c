@@ -1,6 +1,7 @@
 #include "heap/spares.h"
 
 #include "heap/span.h"
+#include "os/panic.h"
 
 /* So many slices are kept in any case, and a part of what is in use. */
 #define SPARE_SLICES 1
@@ -36,6 +37,7 @@ static bool give_excess(struct lm_heap *heap) {
 bool lm_spares_give(struct lm_heap *heap, struct lm_span *span) {
   struct lm_spares *spares = &heap->spares;
   size_t class_index = span->class_index;
+  lm_assert(span->used_count == 0 && lm_load_relaxed(&span->owner) == heap);
   lm_span_set_tag(span, LM_TAG_SPARE);
   span->state = LM_SPAN_SPARE;
   span->next = heap->spare_spans[class_index];
@@ -52,6 +54,7 @@ struct lm_span *lm_spares_take(struct lm_heap *heap, size_t class_index) {
   heap->spare_spans[class_index] = span->next;
   if (span->next == NULL) lm_bitmap_clear(spares->classes, class_index, class_index + 1);
   span->next = NULL;
+  lm_assert(span->state == LM_SPAN_SPARE && span->slice_count <= spares->count);
   spares->count -= span->slice_count;
   spares->lowest_count = lm_min(spares->lowest_count, spares->count);
   spares->surplus_count = lm_min(spares->surplus_count, spares->count);

@@ -3,6 +3,7 @@
 #include "config/options.h"
 #include "heap/orphan.h"
 #include "os/os.h"
+#include "os/panic.h"
 
 struct lm_visits_round lm_visits_round = {.lock = LM_LOCK_INIT(LM_RANK_VISITS)};
 
@@ -65,6 +66,7 @@ static bool visit_parked(struct lm_heap *heap, heap_visitor *visit, uint64_t now
   struct lm_visits *visits = &heap->visits;
   uint32_t parked = LM_PARKED;
   if (!lm_cas_acquire(&visits->parked, &parked, LM_VISITED)) return false;
+  lm_assert(!visits->underway);
   visits->underway = true;
   bool result = visit(heap, now_ms);
   visits->underway = false;

@@ -4,6 +4,7 @@
 
 #include "base/bits.h"
 #include "os/os.h"
+#include "os/panic.h"
 #include "pages/explicit.h"
 #include "pages/mappings.h"
 #include "pages/meta.h"
@@ -39,6 +40,7 @@ LM_REQUIRES(lm_huge_lock) static struct lm_huge *extract(const void *address) {
   struct lm_huge **link = find(address);
   struct lm_huge *huge = *link;
   if (huge == NULL) return NULL;
+  lm_assert(lm_huge_totals.count != 0 && huge->size <= lm_huge_totals.bytes);
   *link = huge->next;
   lm_huge_totals.count--;
   lm_huge_totals.bytes -= huge->size;

@@ -1,5 +1,6 @@
 #include "large/owned.h"
 
+#include "os/panic.h"
 #include "pages/meta.h"
 
 #define OWNED_BUCKET_BITS 14 /* of which only pages in use cost memory */
@@ -38,6 +39,7 @@ struct lm_owned *lm_owned_remove_slow(const void *block) {
   lm_lock_take(&lm_owned_lock);
   struct lm_owned **link = find_owned(block), *record = *link;
   if (record != NULL) {
+    lm_assert(lm_load_relaxed(&lm_owned_count) != 0);
     *link = record->next;
     struct lm_owned *next = record->next_of_heap, *previous = record->previous_of_heap;
     if (next != NULL) next->previous_of_heap = previous;

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "os/panic.h"
+
 static size_t page_in_chunk(const void *address) {
   return ((uintptr_t)address & (LM_CHUNK_BYTES - 1)) >> lm_os.page_shift;
 }
@@ -124,9 +126,11 @@ LM_INLINE size_t count_pages(const uint64_t *map, const struct page_mask *mask,
 }
 
 static void add_counts(struct lm_span *span, struct lm_chunk *chunk, int used, int dirty) {
+  uint32_t dirty_count = lm_load_relaxed(&chunk->dirty_count) + (uint32_t)dirty;
   span->used_count += (uint32_t)used;
   lm_store_relaxed(&chunk->used_count, span->used_count);
-  lm_store_relaxed(&chunk->dirty_count, lm_load_relaxed(&chunk->dirty_count) + (uint32_t)dirty);
+  lm_store_relaxed(&chunk->dirty_count, dirty_count);
+  lm_assert((size_t)span->used_count + dirty_count <= lm_chunk_pages());
 }
 
 /* Makes free pages accessible; where a purge decommits, only dirty ones are. */
@@ -144,6 +148,7 @@ static size_t use_pages(struct lm_span *span, struct lm_chunk *chunk, size_t pag
                         size_t page_count) {
   struct page_mask mask = page_mask_of(page, page_count);
   size_t reused = count_pages(chunk->dirty_pages, &mask, page_count);
+  lm_assert(count_pages(chunk->used_pages, &mask, page_count) == 0);
   set_pages(chunk->used_pages, &mask);
   if (reused != page_count) set_pages(chunk->dirty_pages, &mask);
   if (reused != 0) clear_pages(chunk->aged_pages, &mask);
@@ -210,6 +215,7 @@ static size_t run_end(const struct lm_chunk *chunk, size_t page) {
 static void free_pages(struct lm_span *span, struct lm_chunk *chunk, size_t page,
                        size_t page_count) {
   struct page_mask mask = page_mask_of(page, page_count);
+  lm_assert(count_pages(chunk->used_pages, &mask, page_count) == page_count);
   clear_pages(chunk->used_pages, &mask);
   add_counts(span, chunk, -(int)page_count, (int)page_count);
   size_t begin = run_begin(chunk, page);

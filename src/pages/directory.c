@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "os/panic.h"
 #include "pages/meta.h"
 
 #define ROOM_MIN 16 /* regions */
@@ -45,6 +46,7 @@ bool lm_directory_add(struct lm_pool *pool, struct lm_region *region) {
 
 void lm_directory_remove(struct lm_pool *pool, struct lm_region *region) {
   uint32_t last = lm_load_relaxed(&pool->region_count) - 1;
+  lm_assert(region->number <= last && pool->directory[region->number] == region);
   struct lm_region *moved = pool->directory[last];
   pool->directory[region->number] = moved;
   moved->number = region->number;

@@ -1,6 +1,7 @@
 #include "pages/pool.h"
 
 #include "config/options.h"
+#include "os/panic.h"
 #include "pages/chunk.h"
 #include "pages/directory.h"
 #include "pages/explicit.h"
@@ -248,6 +249,7 @@ void lm_pool_give_slices(void *start, size_t slice_count, size_t touched_bytes,
   struct lm_pool *pool = region->pool; /* the region may have gone at the end */
   size_t touched = lm_align_up(touched_bytes, lm_os.page_bytes) >> lm_os.page_shift;
   lm_lock_take(&pool->lock);
+  lm_assert(slice_count <= pool->span_slice_count);
   pool->span_slice_count -= slice_count;
   size_t page = lm_page_of(start), page_count = slice_count * lm_pages_per_slice();
   lm_bitmap_add_word(region->dirty_pages, page, page_count, dirty_pages);
@@ -350,6 +352,7 @@ void lm_pool_give_chunk(void *start) {
   struct lm_pool *pool = region->pool; /* the region may have gone at the end */
   size_t page_count = lm_chunk_pages(), page = lm_page_of(start);
   lm_lock_take(&pool->lock);
+  lm_assert(pool->chunk_count != 0 && lm_load_relaxed(&lm_chunk_of(start)->used_count) == 0);
   pool->chunk_count--;
   copy_bits(region->dirty_pages, page, lm_chunk_of(start)->dirty_pages, 0, page_count);
   copy_bits(region->early_pages, page, lm_chunk_of(start)->early_pages, 0, page_count);
@@ -448,6 +451,7 @@ bool lm_pool_give_large(void *block) {
   lm_lock_take(&pool->lock);
   size_t page_count = lm_region_live_pages(block);
   if (page_count != 0) {
+    lm_assert(pool->large_count != 0 && page_count <= pool->large_page_count);
     lm_region_set_block_pages(block, 0);
     pool->large_count--;
     pool->large_page_count -= page_count;

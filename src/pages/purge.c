@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "config/options.h"
+#include "os/panic.h"
 #include "pages/directory.h"
 #include "pages/mappings.h"
 #include "pages/pressure.h"
@@ -68,6 +69,7 @@ static bool is_empty(const struct lm_region *region) {
 static bool end_if_empty(struct lm_pool *pool, struct lm_region *region) {
   if (!is_empty(region) || lm_load_relaxed(&pool->region_count) == 1) return false;
   lm_directory_remove(pool, region);
+  lm_assert(region->dirty_page_count <= lm_load_relaxed(&pool->dirty_page_count));
   size_t dirty_count = lm_load_relaxed(&pool->dirty_page_count) - region->dirty_page_count;
   lm_store_relaxed(&pool->dirty_page_count, dirty_count);
   lm_region_end(region);

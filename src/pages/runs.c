@@ -1,6 +1,7 @@
 #include "pages/runs.h"
 
 #include "config/options.h"
+#include "os/panic.h"
 #include "pages/directory.h"
 #include "pages/pressure.h"
 
@@ -13,8 +14,9 @@ static void add_dirty(struct lm_region *region, size_t count) {
 }
 
 static void remove_dirty(struct lm_region *region, size_t count) {
-  region->dirty_page_count -= (uint32_t)count;
   size_t before = lm_load_relaxed(&region->pool->dirty_page_count);
+  lm_assert(count <= region->dirty_page_count && count <= before);
+  region->dirty_page_count -= (uint32_t)count;
   lm_store_relaxed(&region->pool->dirty_page_count, before - count);
 }
 
@@ -53,6 +55,7 @@ LM_INLINE void mark_used_word(struct lm_region *region, size_t w, uint64_t pages
 /* All maps in one pass: it is a good part of what a large block costs. `count` is not 0. */
 static void mark_used(struct lm_region *region, size_t page, size_t count, bool *zero) {
   size_t dirty = 0, early = 0, w = page / 64, last_page = page + count - 1;
+  lm_assert(lm_bitmap_find_set(region->used_pages, page, page + count) == page + count);
   uint64_t pages = lm_bits_from(page);
   for (; w < last_page / 64; w++, pages = ~(uint64_t)0)
     mark_used_word(region, w, pages, &dirty, &early);
@@ -130,6 +133,8 @@ static void mark_dirty_groups(struct lm_region *region, size_t page, size_t coun
 }
 
 void lm_runs_give(struct lm_region *region, size_t page, size_t count, size_t touched) {
+  lm_assert(lm_bitmap_find_clear(region->used_pages, page, page + count) == page + count);
+  lm_assert(touched <= count && count <= region->used_page_count);
   lm_bitmap_set(region->dirty_pages, page, page + touched);
   for (size_t w = (page + touched) / 64; w * 64 < page + count; w++)
     region->aged_pages[w] |=

@@ -69,6 +69,21 @@ static void what_was_freed_last_is_taken_first(void) {
   CHECK_EQ(heap_take(heap, CLASS), blocks[3]);
 }
 
+/* Where a page provider's callback frees or takes some while the heap grows. */
+static void what_is_in_the_bin_when_blocks_are_carved_stays_there(void) {
+  begin();
+  take_blocks(0, 2);
+  while (lm_is_block(heap->bins[CLASS])) heap_take(heap, CLASS);
+  lm_heap_push(heap, CLASS, (struct lm_block *)blocks[0]);
+  bool zero;
+  CHECK(grow(heap, CLASS, &zero) != NULL);
+  size_t count = list_length(heap->bins[CLASS]);
+  CHECK_THAT(count, >=, 1);
+  for (size_t i = 1; i < count; i++) CHECK(heap_take(heap, CLASS) != blocks[0]);
+  CHECK_EQ(heap_take(heap, CLASS), blocks[0]);
+  lm_heap_validate(heap);
+}
+
 /* ---- Classes without spans ---- */
 
 static void a_class_without_spans_borrows_a_page_of_larger_blocks(void) {
@@ -859,6 +874,7 @@ int main(void) {
   RUN(blocks_are_distinct_aligned_and_of_their_spans_class);
   RUN(every_class_serves_all_blocks_of_a_span);
   RUN(what_was_freed_last_is_taken_first);
+  RUN(what_is_in_the_bin_when_blocks_are_carved_stays_there);
   RUN(a_class_without_spans_borrows_a_page_of_larger_blocks);
   RUN(a_class_with_a_span_borrows_nothing);
   RUN(the_first_blocks_of_classes_share_the_span_of_their_starter);
