@@ -57,18 +57,15 @@ LM_INLINE void check_next(const struct lm_block *next, size_t class_index) {
     lm_misuse_broken_link(lm_classes[class_index].block_bytes);
 }
 
-/* Of a reserve that a tick has seen malloc takes so much at a time, so that the next tick finds
- * what was not needed meanwhile. */
-#define RESERVE_PART_BYTES (4 * LM_KIB)
-#define RESERVE_PART_MIN 4
-#define RESERVE_PART_MAX 64
+/* Of a reserve that a tick has seen malloc takes so many blocks at a time, so that the next tick
+ * finds what was not needed meanwhile. Each costs a cache miss. */
+#define RESERVE_PART_BLOCKS 16
 
 /* Moves the first blocks of the class's reserve into its bin, which is empty. */
 static void load_part_of_reserve(struct lm_heap *heap, size_t class_index) {
-  size_t most = RESERVE_PART_BYTES / lm_classes[class_index].block_bytes;
   struct lm_block *first = heap->reserves[class_index], *last = first;
-  most = lm_max(lm_min(most, RESERVE_PART_MAX), RESERVE_PART_MIN);
-  for (size_t i = 1; i < most && lm_is_block(lm_block_next(last)); i++) last = lm_block_next(last);
+  for (size_t i = 1; i < RESERVE_PART_BLOCKS && lm_is_block(lm_block_next(last)); i++)
+    last = lm_block_next(last);
   struct lm_block *rest = lm_block_next(last);
   check_next(rest, class_index);
   lm_block_link(last, LM_NO_BLOCK);

@@ -589,7 +589,7 @@ static LM_NOINLINE void free_and_go_on(struct lm_heap *heap, bool ended, bool al
   if (heap->drains) lm_bins_drain(heap, heap->drains_fast ? LM_DRAINED_FAST : LM_DRAINED_BY_CALL);
   if (drained_class != heap->drained_class) lm_watch_bin(heap);
   /* A thread that only frees must see the clock, too. */
-  if (ended) lm_heap_tick_after_work(heap);
+  if (ended) lm_heap_tick(heap);
   leave(heap, alone);
 }
 
@@ -626,7 +626,7 @@ void lm_heap_free_beyond(struct lm_heap *heap, size_t class_index, struct lm_blo
 void lm_heap_free_to_sentinel(struct lm_heap *heap, struct lm_block *block) {
   lm_heap_enter(heap);
   const struct lm_span *span = lm_span_of_own(block);
-  if (lm_heap_give_to_span(heap, span->class_index, block)) lm_heap_tick_after_work(heap);
+  if (lm_heap_give_to_span(heap, span->class_index, block)) lm_heap_tick(heap);
   lm_heap_leave(heap);
 }
 

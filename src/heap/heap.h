@@ -385,15 +385,11 @@ void lm_heap_send_guests(struct lm_heap *heap);
 void lm_heap_flush_guests(struct lm_heap *heap);
 
 /* Does what the passing of time asks for, if it has passed: sends chains, empties bins that are not
- * used, gives empty spans back, turns the purge clock. Called from slow paths. */
+ * used, gives empty spans back, turns the purge clock; the more, the longer the thread has not seen
+ * the clock. Called from slow paths. */
 void lm_heap_tick(struct lm_heap *heap);
-/* The same at the end of a call that has had work already: empties less. */
-void lm_heap_tick_after_work(struct lm_heap *heap);
 /* The same in calls of a kind of which each does it. */
 void lm_heap_tick_often(struct lm_heap *heap);
-/* The same in a thread that has seen no clock for so long: empties more, for a hundredth of that
- * time at most. */
-void lm_heap_tick_at_rest(struct lm_heap *heap, uint64_t rest_ms);
 
 /* What a tick does of that for a parked heap (visit.h). Returns whether there is more to do at
  * once; takes no longer than a tick. */

@@ -226,7 +226,7 @@ LM_NOINLINE void lm_remote_flush_part(struct lm_heap *heap) {
   /* More is left if what waits weighs much and is many chains: the next free goes on. */
   heap->chained_weight = lm_min(heap->chained_weight, LM_REMOTE_BATCH_WEIGHT);
   send_parcels(heap);
-  lm_heap_tick_after_work(heap); /* a thread that only frees must see the clock too */
+  lm_heap_tick(heap); /* a thread that only frees must see the clock too */
 }
 
 LM_NOINLINE void lm_remote_flush_part_and_leave(struct lm_heap *heap) {

@@ -113,21 +113,34 @@ static LM_NOINLINE void tick_slow(struct lm_heap *heap, uint64_t now_ms) {
   lm_holes_begin_round(&heap->holes);
 }
 
-/* How much one tick may do, so that no single call pays for all. */
+/* How much one tick may do, so that no single call pays for all: about a hundredth of the time that
+ * has passed since the clock was last seen. */
 struct effort {
   size_t class_count;   /* looked through */
   size_t message_count; /* taken out of the inbox */
   size_t drained_count; /* blocks put back into their spans */
   size_t spare_count;   /* spans given back */
-  bool lets_watch;      /* frees, though time stands still */
 };
 #define TRIM_CLASSES_PER_TICK 32
 #define SPARES_PER_TICK 8
+/* A thread that has not seen the clock for so long rests; the clock goes on by up to 10. */
+#define REST_MIN_MS 12
 /* Some 200 nanoseconds for each message, 40 for each block, and 1 microsecond for each span. */
 #define MESSAGES_PER_REST_MS 8
 #define DRAINED_PER_REST_MS 128
 #define SPARES_PER_REST_MS 2
 #define REST_MS_MAX 64
+
+static struct effort effort_after(uint64_t elapsed_ms) {
+  if (elapsed_ms >= REST_MIN_MS) {
+    size_t ms = (size_t)lm_min(elapsed_ms, REST_MS_MAX);
+    return (struct effort){LM_CLASS_COUNT, ms * MESSAGES_PER_REST_MS, ms * DRAINED_PER_REST_MS,
+                           ms * SPARES_PER_REST_MS};
+  }
+  size_t drained_count = elapsed_ms != 0 ? LM_DRAINED_FAST : LM_DRAINED_BY_CALL;
+  return (struct effort){TRIM_CLASSES_PER_TICK, LM_MESSAGES_PER_CALL, drained_count,
+                         SPARES_PER_TICK};
+}
 
 /* What ticks leave to the next ones: each may take all that a call may (provider.h). */
 enum job { CLEAR_MIDDLE, CLEAR_LARGE, TURN_POOLS, VISIT_OTHERS, END_KEPT, JOB_COUNT };
@@ -185,22 +198,24 @@ static LM_COLD void plan_guard(struct lm_heap *heap, uint64_t now_ms) {
   heap->guards_soon = true;
 }
 
-static void tick_and_drain(struct lm_heap *heap, const struct effort *effort) {
+/* `always`: frees may look at the clock though time stands still. */
+static void tick_and_drain(struct lm_heap *heap, bool always) {
   if (heap->ticks) return;
   lm_heap_enter(heap);
   heap->ticks = true;
-  uint64_t now_ms = lm_os_clock_ms();
+  uint64_t now_ms = lm_os_clock_ms(), elapsed_ms = now_ms - heap->watch.seen_ms;
+  struct effort effort = effort_after(elapsed_ms);
   bool rises = lm_pressure_tick(now_ms);
   if (now_ms - heap->tick_ms >= lm_heap_tick_interval_ms() || rises) tick_slow(heap, now_ms);
-  for (size_t i = 0; i < effort->class_count && heap->trim_class < LM_CLASS_COUNT; i++)
+  for (size_t i = 0; i < effort.class_count && heap->trim_class < LM_CLASS_COUNT; i++)
     trim_class(heap, heap->trim_class++);
   age_bins(heap, now_ms);
-  if (lm_remote_waits(heap)) lm_remote_collect_up_to(heap, effort->message_count);
-  if (heap->drains) lm_bins_drain(heap, effort->drained_count);
-  lm_spares_give_surplus(heap, effort->spare_count);
+  if (lm_remote_waits(heap)) lm_remote_collect_up_to(heap, effort.message_count);
+  if (heap->drains) lm_bins_drain(heap, effort.drained_count);
+  lm_spares_give_surplus(heap, effort.spare_count);
   if (lm_heap_ticks_left_any(heap)) go_on(heap, now_ms);
-  lm_holes_tick_heap(heap, now_ms - heap->watch.seen_ms);
-  if (effort->lets_watch || now_ms != heap->watch.seen_ms) {
+  lm_holes_tick_heap(heap, elapsed_ms);
+  if (always || elapsed_ms != 0) {
     lm_watch_clock(heap, now_ms);
     if (LM_UNLIKELY(LM_OPTION(guard_ms) != 0)) plan_guard(heap, now_ms);
   }
@@ -208,30 +223,9 @@ static void tick_and_drain(struct lm_heap *heap, const struct effort *effort) {
   lm_heap_leave(heap);
 }
 
-#define EFFORT(drained_count, lets_watch) \
-  {TRIM_CLASSES_PER_TICK, LM_MESSAGES_PER_CALL, drained_count, SPARES_PER_TICK, lets_watch}
+void lm_heap_tick(struct lm_heap *heap) { tick_and_drain(heap, true); }
 
-void lm_heap_tick(struct lm_heap *heap) {
-  static const struct effort effort = EFFORT(LM_DRAINED_FAST, true);
-  tick_and_drain(heap, &effort);
-}
-
-void lm_heap_tick_after_work(struct lm_heap *heap) {
-  static const struct effort effort = EFFORT(LM_DRAINED_BY_CALL, true);
-  tick_and_drain(heap, &effort);
-}
-
-void lm_heap_tick_often(struct lm_heap *heap) {
-  static const struct effort effort = EFFORT(LM_DRAINED_FAST, false);
-  tick_and_drain(heap, &effort);
-}
-
-void lm_heap_tick_at_rest(struct lm_heap *heap, uint64_t rest_ms) {
-  size_t ms = (size_t)lm_min(rest_ms, REST_MS_MAX);
-  const struct effort effort = {LM_CLASS_COUNT, ms * MESSAGES_PER_REST_MS,
-                                ms * DRAINED_PER_REST_MS, ms * SPARES_PER_REST_MS, true};
-  tick_and_drain(heap, &effort);
-}
+void lm_heap_tick_often(struct lm_heap *heap) { tick_and_drain(heap, false); }
 
 /* ---- Visits, of others' ---- */
 

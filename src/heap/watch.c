@@ -18,8 +18,6 @@
  * of them take a ten-thousandth of the time. */
 #define FREES_PER_MS 4
 #define FREES_MAX 1024
-/* A thread that has not seen the clock for so long rests; the clock goes on by up to 10. */
-#define REST_MIN_MS 12
 
 static bool holds_much(const struct lm_heap *heap) {
   size_t slice_count = heap->slice_count + heap->spares.count;
@@ -70,8 +68,7 @@ void lm_watch_clock(struct lm_heap *heap, uint64_t now_ms) {
 
 static uint64_t look_at_clock(struct lm_heap *heap) {
   uint64_t elapsed_ms = lm_os_clock_ms() - heap->watch.seen_ms;
-  if (elapsed_ms >= REST_MIN_MS) lm_heap_tick_at_rest(heap, elapsed_ms);
-  else if (elapsed_ms != 0) lm_heap_tick(heap);
+  if (elapsed_ms != 0) lm_heap_tick(heap);
   return elapsed_ms;
 }
 
@@ -114,7 +111,7 @@ void lm_watch_call_all(void) {
 void lm_watch_large(struct lm_heap *heap) {
   if (lm_watches(heap) || heap->watch.keeps_much) return;
   lm_heap_enter(heap);
-  if (keeps_much(heap)) lm_heap_tick_after_work(heap);
+  if (keeps_much(heap)) lm_heap_tick(heap);
   else if (is_worth_a_look(heap)) look_at_clock(heap);
   lm_heap_leave(heap);
 }

@@ -751,7 +751,7 @@ static void what_malloc_has_not_needed_between_ticks_goes_into_its_span(void) {
 }
 
 static void what_malloc_takes_of_what_a_tick_has_seen_is_little_more_than_it_needs(void) {
-  size_t part = RESERVE_PART_BYTES / lm_classes[CLASS].block_bytes, count = 4 * part;
+  size_t part = RESERVE_PART_BLOCKS, count = 4 * part;
   begin();
   take_blocks(0, count + 1);
   size_t rest = held_count(CLASS);
@@ -768,6 +768,25 @@ static void what_malloc_takes_of_what_a_tick_has_seen_is_little_more_than_it_nee
   while (heap->drains) lm_bins_drain(heap, LM_DRAINED_FAST);
   CHECK_EQ(held_count(CLASS), 2 * part);
   CHECK_EQ(lm_heap_validate(heap), 1);
+}
+
+static size_t drained_by_tick_after(uint64_t elapsed_ms) {
+  size_t held = held_count(CLASS);
+  heap->trim_class = LM_CLASS_COUNT;
+  heap->tick_ms = heap->bins_aged_ms = lm_os_clock_ms();
+  heap->watch.seen_ms = lm_os_clock_ms() - elapsed_ms;
+  lm_heap_tick(heap);
+  return held - held_count(CLASS);
+}
+
+static void a_tick_puts_the_more_back_the_longer_the_clock_was_not_seen(void) {
+  begin();
+  take_blocks(0, 2 * BLOCKS);
+  give_blocks(0, 2 * BLOCKS);
+  lm_heap_drain_all(heap);
+  CHECK_EQ(drained_by_tick_after(0), LM_DRAINED_BY_CALL);
+  CHECK_EQ(drained_by_tick_after(1), LM_DRAINED_FAST);
+  CHECK_EQ(drained_by_tick_after(REST_MIN_MS), REST_MIN_MS * DRAINED_PER_REST_MS);
 }
 
 static void a_call_passes_over_jobs_that_have_nothing_to_do(void) {
@@ -920,6 +939,7 @@ int main(void) {
   RUN(a_tick_looks_at_a_few_classes_at_a_time);
   RUN(what_malloc_has_not_needed_between_ticks_goes_into_its_span);
   RUN(what_malloc_takes_of_what_a_tick_has_seen_is_little_more_than_it_needs);
+  RUN(a_tick_puts_the_more_back_the_longer_the_clock_was_not_seen);
   RUN(a_call_passes_over_jobs_that_have_nothing_to_do);
   RUN(nothing_is_trimmed_before_the_tick_is_due);
   RUN(without_memory_the_heap_stays_as_it_is_and_goes_on_later);
