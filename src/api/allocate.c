@@ -14,7 +14,7 @@
 #include "heap/orphan.h"
 #include "heap/remote.h"
 #include "heap/shared.h"
-#include "heap/span.h"
+#include "heap/span_life.h"
 #include "heap/visit.h"
 #include "heap/watch.h"
 #include "large/large.h"
@@ -104,7 +104,7 @@ static struct lm_heap *this_heap(void) {
   heap = lm_heap_begin();
   if (heap == NULL) return NULL;
   set_heap(heap);
-  if (heap->refill_count == 0) lm_watch_closely(heap); /* it has never had a thread */
+  if (heap->tick.refill_count == 0) lm_watch_closely(heap); /* it has never had a thread */
   /* These may allocate, which by now works. */
   if (LM_UNLIKELY(lm_background_is_due)) lm_background_start();
   if (LM_LIKELY(lm_os_thread_end_arm(heap))) return heap;
@@ -130,7 +130,7 @@ static LM_COLD void guard_soon(const struct lm_heap *heap) {
 
 static LM_NOINLINE void *take_when_empty(struct lm_heap *heap, size_t class_index, bool *zero) {
   void *block = lm_heap_take_slow(heap, class_index, zero);
-  if (LM_UNLIKELY(heap->guards_soon)) guard_soon(heap);
+  if (LM_UNLIKELY(heap->guard.soon)) guard_soon(heap);
   return block;
 }
 
@@ -156,13 +156,13 @@ static LM_COLD void *take_after_end(size_t size, bool clear) {
 /* One of the next small blocks is guarded: until then each call takes the slow path. */
 static LM_COLD void *take_sampled(struct lm_heap *heap, size_t size, bool clear) {
   void *block = NULL;
-  if (heap->guard_skips != 0) {
-    heap->guard_skips--;
+  if (heap->guard.skips != 0) {
+    heap->guard.skips--;
   } else if (size <= lm_classed_max_bytes) {
-    heap->guards_soon = false;
+    heap->guard.soon = false;
     block = lm_sampled_take(size, clear);
   }
-  if (heap->guards_soon) guard_soon(heap);
+  if (heap->guard.soon) guard_soon(heap);
   return block != NULL ? block : lm_take(heap, size, clear);
 }
 
@@ -174,8 +174,8 @@ static void *take_elsewhere_unfilled(struct lm_heap *heap, size_t size, bool cle
   }
   if (lm_profile_is_on()) return lm_profile_take(heap, size, clear);
   /* The profile may have ended while malloc looked into the empty heap, and not into the window. */
-  if (LM_UNLIKELY(heap->window != NULL)) lm_profile_leave(heap);
-  return LM_UNLIKELY(heap->guards_soon) ? take_sampled(heap, size, clear)
+  if (LM_UNLIKELY(heap->profile.window != NULL)) lm_profile_leave(heap);
+  return LM_UNLIKELY(heap->guard.soon) ? take_sampled(heap, size, clear)
                                         : lm_take(heap, size, clear);
 }
 
@@ -385,7 +385,7 @@ static void free_watched(struct lm_heap *heap, void *address, void *caller) {
            !lm_remote_join(heap, block))
     free_other(block, caller);
   lm_heap_enter(heap);
-  if (!lm_watch_free(heap) || heap->guards_soon) LM_THREAD(lm_malloc_heap) = &lm_empty_heap;
+  if (!lm_watch_free(heap) || heap->guard.soon) LM_THREAD(lm_malloc_heap) = &lm_empty_heap;
   lm_heap_leave(heap);
 }
 

@@ -8,7 +8,7 @@
 #include "api/live.h"
 #include "base/bits.h"
 #include "config/options.h"
-#include "heap/span.h"
+#include "heap/span_life.h"
 #include "large/huge.h"
 #include "large/large.h"
 #include "large/owned.h"

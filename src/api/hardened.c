@@ -7,7 +7,7 @@
 #include "api/guarded.h"
 #include "api/live.h"
 #include "base/bits.h"
-#include "heap/span.h"
+#include "heap/span_life.h"
 #include "large/large.h"
 #include "os/misuse.h"
 

@@ -63,8 +63,8 @@ static struct lm_profile_window *make_window(struct lm_heap *heap) {
     window->batch_counts[i] = (uint32_t)lm_min(count, BATCH_COUNT);
   }
   window->random = (lm_os_random() ^ heap->tag) | 1;
-  heap->window = window;
-  heap->bin_sums = window->bin_sums;
+  heap->profile.window = window;
+  heap->profile.bin_sums = window->bin_sums;
   return window;
 }
 
@@ -77,7 +77,7 @@ static void begin_round(struct lm_profile_window *window, uint32_t round) {
 
 /* The heap's window, where its thread's malloc looks from here on; NULL if out of memory. */
 static struct lm_profile_window *enter_window(struct lm_heap *heap) {
-  struct lm_profile_window *window = heap->window;
+  struct lm_profile_window *window = heap->profile.window;
   uint32_t round = lm_load_acquire(&round_number);
   if (LM_UNLIKELY(window == NULL)) window = make_window(heap);
   if (LM_UNLIKELY(window == NULL)) return NULL;
@@ -88,7 +88,7 @@ static struct lm_profile_window *enter_window(struct lm_heap *heap) {
 }
 
 void lm_profile_leave(struct lm_heap *heap) {
-  struct lm_profile_window *window = heap->window;
+  struct lm_profile_window *window = heap->profile.window;
   if (window == NULL || !window->entered) return;
   LM_THREAD(lm_malloc_heap) = heap;
   window->entered = false;

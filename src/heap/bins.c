@@ -75,7 +75,7 @@ static void load_part_of_reserve(struct lm_heap *heap, size_t class_index) {
 
 void *lm_bin_take_reserve(struct lm_heap *heap, size_t class_index) {
   lm_assert(heap->reserves[class_index] != NULL && !lm_is_block(heap->bins[class_index]));
-  heap->bytes_since_refill = 0;
+  heap->bulk.bytes_since_refill = 0;
   lm_heap_forget_sum(heap, class_index);
   if (lm_bitmap_test(heap->seen_reserves, class_index)) {
     load_part_of_reserve(heap, class_index);
@@ -96,9 +96,9 @@ void lm_bin_age(struct lm_heap *heap, size_t class_index) {
 /* ---- Blocks that go back into their spans ---- */
 
 void lm_bin_start_draining(struct lm_heap *heap, size_t class_index) {
-  lm_bitmap_set(heap->draining, class_index, class_index + 1);
-  if (!heap->drains) heap->drained_class = class_index;
-  heap->drains = true;
+  lm_bitmap_set(heap->drain.classes, class_index, class_index + 1);
+  if (!heap->drain.goes_on) heap->drain.next_class = class_index;
+  heap->drain.goes_on = true;
 }
 
 /* A guest that goes home costs as much as so many of the heap's own blocks. */
@@ -198,16 +198,16 @@ void lm_heap_flush_guests(struct lm_heap *heap) {
 
 LM_NOINLINE void lm_bins_drain(struct lm_heap *heap, size_t most) {
   while (most > 0) {
-    size_t cost = lm_bin_has_guests(heap, heap->drained_class) ? GUEST_COST : 1;
-    size_t given = give_some(heap, heap->drained_class, lm_max(most / cost, 1), false);
+    size_t cost = lm_bin_has_guests(heap, heap->drain.next_class) ? GUEST_COST : 1;
+    size_t given = give_some(heap, heap->drain.next_class, lm_max(most / cost, 1), false);
     most -= lm_min(most, given * cost);
     if (given != 0) continue;
-    lm_bitmap_clear(heap->draining, heap->drained_class, heap->drained_class + 1);
-    size_t next = lm_bitmap_find_set(heap->draining, 0, LM_CLASS_COUNT);
+    lm_bitmap_clear(heap->drain.classes, heap->drain.next_class, heap->drain.next_class + 1);
+    size_t next = lm_bitmap_find_set(heap->drain.classes, 0, LM_CLASS_COUNT);
     if (next == LM_CLASS_COUNT) {
-      heap->drains = heap->drains_fast = false;
+      heap->drain.goes_on = heap->drain.fast = false;
       return;
     }
-    heap->drained_class = next;
+    heap->drain.next_class = next;
   }
 }

@@ -5,7 +5,7 @@
 
 #include "heap/heap.h"
 #include "heap/inspect.h"
-#include "heap/span.h"
+#include "heap/span_life.h"
 
 /* All blocks of a class of up to so many slices may be in its bin. A larger class's bin is bounded:
  * once it is full, blocks go into their spans, which would be kept otherwise. */

@@ -13,7 +13,7 @@ static size_t free_bytes(const struct lm_heap *heap) {
   size_t page_count = cached_count + heap->middle.dirty_count + lm_large_cache_pages(heap);
   size_t used_bytes = (heap->slice_count << LM_SLICE_SHIFT) +
                       ((heap->middle.used_count - cached_count) << lm_os.page_shift);
-  size_t slice_count = heap->spares.count + lm_min(heap->fallen_count, heap->slice_count);
+  size_t slice_count = heap->spares.count + lm_min(heap->bulk.fallen_count, heap->slice_count);
   size_t bytes = (slice_count << LM_SLICE_SHIFT) + (page_count << lm_os.page_shift);
   return bytes - lm_min(bytes, used_bytes / FREE_FRACTION);
 }
@@ -35,6 +35,6 @@ void lm_budget_tick(struct lm_heap *heap) {
 }
 
 void lm_budget_end(struct lm_heap *heap) {
-  heap->fallen_count = 0;
+  heap->bulk.fallen_count = 0;
   if (heap->reported_bytes != 0) report(heap, 0);
 }

@@ -9,7 +9,7 @@
 #include "heap/middle.h"
 #include "heap/orphan.h"
 #include "heap/remote.h"
-#include "heap/span.h"
+#include "heap/span_life.h"
 #include "heap/spares.h"
 #include "heap/visit.h"
 #include "heap/watch.h"
@@ -70,8 +70,8 @@ _Static_assert(offsetof(struct lm_heap, middle) + offsetof(struct lm_middle, cac
 /* The class's bin and reserve are empty, and malloc asks for its blocks: it may have guests. Who
  * only frees never gets here, and sends all blocks home. */
 static void admit_guests(struct lm_heap *heap, size_t class_index) {
-  heap->parts_since_refill = 0;
-  heap->bytes_since_refill = 0;
+  heap->bulk.parts_since_refill = 0;
+  heap->bulk.bytes_since_refill = 0;
   if (class_index >= FIRST_GUEST_CLASS) heap->guests_left[class_index] = LM_GUESTS_PER_REFILL + 1;
 }
 
@@ -91,19 +91,20 @@ static void add_span(struct lm_heap *heap, struct lm_span *span) {
 }
 
 static void unset_sentinel(struct lm_heap *heap) {
-  if (heap->sentinel == NULL) return;
-  lm_span_set_tag(heap->sentinel, heap->tag | heap->sentinel->class_index);
-  heap->sentinel = NULL;
+  if (heap->bulk.sentinel == NULL) return;
+  lm_span_set_tag(heap->bulk.sentinel, heap->tag | heap->bulk.sentinel->class_index);
+  heap->bulk.sentinel = NULL;
 }
 
 /* `span` has just been retired: its blocks are young, and likely to be freed with others. */
 static void set_sentinel(struct lm_heap *heap, struct lm_span *span) {
   if (heap->slice_count <= SENTINEL_SLICES || span->state != LM_SPAN_FULL) return;
   bool bounded = lm_bin_is_bounded(heap, span->class_index);
-  bool same_class = heap->sentinel != NULL && heap->sentinel->class_index == span->class_index;
+  const struct lm_span *sentinel = heap->bulk.sentinel;
+  bool same_class = sentinel != NULL && sentinel->class_index == span->class_index;
   if (!bounded || same_class) unset_sentinel(heap);
   if (bounded) return;
-  heap->sentinel = span;
+  heap->bulk.sentinel = span;
   lm_span_set_tag(span, heap->tag | LM_TAG_SENTINEL | span->class_index);
 }
 
@@ -111,7 +112,7 @@ static void set_sentinel(struct lm_heap *heap, struct lm_span *span) {
 void lm_heap_drain_all(struct lm_heap *heap) {
   if (heap->visits.underway) return;
   bool all = lm_bins_are_many() || lm_budget_exceeded();
-  heap->fallen_count = 0;
+  heap->bulk.fallen_count = 0;
   unset_sentinel(heap);
   for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
     if (heap->span_counts[i] == 0) continue;
@@ -120,13 +121,13 @@ void lm_heap_drain_all(struct lm_heap *heap) {
     heap->room_steps[i] = 0;
     lm_bin_start_draining(heap, i);
   }
-  heap->drains_fast = heap->drains;
+  heap->drain.fast = heap->drain.goes_on;
 }
 
 void lm_heap_drop_span(struct lm_heap *heap, struct lm_span *span) {
   lm_assert(heap->span_counts[span->class_index] != 0 && span->slice_count <= heap->slice_count);
   heap->slice_count -= span->slice_count;
-  if (span == heap->sentinel) heap->sentinel = NULL;
+  if (span == heap->bulk.sentinel) heap->bulk.sentinel = NULL;
   if (--heap->span_counts[span->class_index] == 0) heap->borrowed_counts[span->class_index] = 0;
 }
 
@@ -326,7 +327,7 @@ static void *load_bin(struct lm_heap *heap, struct lm_span *span) {
 /* Makes a span of the heap's that is on no list the current one. */
 static void make_current(struct lm_heap *heap, struct lm_span *span) {
   lm_assert(heap->current[span->class_index] == NULL);
-  if (span == heap->sentinel) unset_sentinel(heap);
+  if (span == heap->bulk.sentinel) unset_sentinel(heap);
   span->state = LM_SPAN_CURRENT;
   span->look_at_count = 0;
   heap->current[span->class_index] = span;
@@ -336,9 +337,9 @@ static void make_current(struct lm_heap *heap, struct lm_span *span) {
  * the heap needs it again soon, and all together not too much. */
 static void heap_falls(struct lm_heap *heap) {
   heap->spares.learning.fell = true;
-  heap->fallen_count = 0;
+  heap->bulk.fallen_count = 0;
   for (size_t i = 1; i < LM_CLASS_COUNT; i++)
-    heap->fallen_count += lm_min(lm_bin_slices(heap, i), LM_UNBOUNDED_SLICES);
+    heap->bulk.fallen_count += lm_min(lm_bin_slices(heap, i), LM_UNBOUNDED_SLICES);
   lm_budget_report(heap);
   if (!lm_spares_cover(heap)) lm_heap_drain_all(heap);
 }
@@ -352,7 +353,7 @@ LM_NOINLINE bool lm_heap_look_at_fallen(struct lm_heap *heap, struct lm_span *sp
   else if (span->state == LM_SPAN_FULL) lm_span_list_remove(&heap->full[class_index], span);
   else lm_span_list_remove(usable, span);
   size_t few = span->capacity / SENTINEL_FRACTION;
-  bool is_sentinel = span == heap->sentinel, ended = span->used_count == 0;
+  bool is_sentinel = span == heap->bulk.sentinel, ended = span->used_count == 0;
   bool falls = is_sentinel && span->used_count <= few;
   if (ended) {
     lm_heap_drop_span(heap, span);
@@ -460,8 +461,8 @@ static void *take_slow(struct lm_heap *heap, size_t class_index, bool *zero) {
   if (heap->reserves[class_index] != NULL) return lm_bin_take_reserve(heap, class_index);
   heap->frees_left[class_index] = lm_bin_open_room(heap, class_index);
   lm_watch_bin(heap);
-  if (LM_UNLIKELY(heap->fallen_count != 0)) { /* it may only have looked like a fall */
-    heap->fallen_count = 0;
+  if (LM_UNLIKELY(heap->bulk.fallen_count != 0)) { /* it may only have looked like a fall */
+    heap->bulk.fallen_count = 0;
     lm_budget_tick(heap);
   }
   admit_guests(heap, class_index);
@@ -469,7 +470,7 @@ static void *take_slow(struct lm_heap *heap, size_t class_index, bool *zero) {
   if (heap->early_growths != 0) collect_some(heap, &effort);
   struct lm_span *span = heap->current[class_index];
   if (span != NULL && span->extended_count < span->carve_limit) return carve(heap, span, zero);
-  if (++heap->refill_count % REFILLS_PER_TICK == 0 || LM_UNLIKELY(heap->visits_others))
+  if (++heap->tick.refill_count % REFILLS_PER_TICK == 0 || LM_UNLIKELY(heap->tick.visits_others))
     lm_heap_tick(heap);
   void *block = take_freed(heap, class_index, &effort);
   if (block == NULL) block = grow(heap, class_index, zero);
@@ -532,14 +533,14 @@ void *lm_heap_borrow(struct lm_heap *heap, size_t class_index) {
 static void note_bulk(struct lm_heap *heap, size_t class_index) {
   size_t thread_count = lm_max(lm_load_relaxed(&lm_pool_thread_count), 1);
   size_t share = lm_max(LM_OPTION(heap_cache_bytes) / thread_count, SHARE_MIN_BYTES);
-  size_t limit = share / BULK_FRACTION_SPENT, before = heap->bytes_since_refill;
+  size_t limit = share / BULK_FRACTION_SPENT, before = heap->bulk.bytes_since_refill;
   size_t frees = (size_t)heap->frees_left[class_index];
-  heap->bytes_since_refill += frees * lm_classes[class_index].block_bytes;
-  if (heap->bytes_since_refill < limit) return;
+  heap->bulk.bytes_since_refill += frees * lm_classes[class_index].block_bytes;
+  if (heap->bulk.bytes_since_refill < limit) return;
   /* The budget is read once, since others write to it. */
   bool spent = before < limit && lm_budget_exceeded();
-  if (!spent && heap->bytes_since_refill < share / BULK_FRACTION) return;
-  heap->bytes_since_refill = 0;
+  if (!spent && heap->bulk.bytes_since_refill < share / BULK_FRACTION) return;
+  heap->bulk.bytes_since_refill = 0;
   heap_falls(heap);
 }
 
@@ -585,9 +586,10 @@ static LM_NOINLINE void free_and_leave_when_full(struct lm_heap *heap, size_t cl
 /* What follows a free now and then; the heap is left. Apart, so that the free itself saves no
  * registers. */
 static LM_NOINLINE void free_and_go_on(struct lm_heap *heap, bool ended, bool alone) {
-  size_t drained_class = heap->drained_class;
-  if (heap->drains) lm_bins_drain(heap, heap->drains_fast ? LM_DRAINED_FAST : LM_DRAINED_BY_CALL);
-  if (drained_class != heap->drained_class) lm_watch_bin(heap);
+  size_t drained_class = heap->drain.next_class;
+  size_t drained_count = heap->drain.fast ? LM_DRAINED_FAST : LM_DRAINED_BY_CALL;
+  if (heap->drain.goes_on) lm_bins_drain(heap, drained_count);
+  if (drained_class != heap->drain.next_class) lm_watch_bin(heap);
   /* A thread that only frees must see the clock, too. */
   if (ended) lm_heap_tick(heap);
   leave(heap, alone);
@@ -608,7 +610,7 @@ LM_INLINE void free_entered(struct lm_heap *heap, size_t class_index, struct lm_
   struct lm_span *span = lm_span_of_own(block);
   lm_span_put(span, class_index, block);
   if (LM_UNLIKELY(span->used_count == span->look_at_count)) free_and_look(heap, span, alone);
-  else if (LM_UNLIKELY(heap->drains)) free_and_go_on(heap, false, alone);
+  else if (LM_UNLIKELY(heap->drain.goes_on)) free_and_go_on(heap, false, alone);
   else leave(heap, alone);
 }
 

@@ -143,6 +143,66 @@ struct lm_held {
 };
 #endif
 
+/* What the clock brings about; tick.c */
+struct lm_tick {
+  uint64_t last_ms;      /* when the last one began that looks at all */
+  uint64_t bins_aged_ms; /* when what is in bins became reserves last */
+  size_t trim_class;     /* classes below have been looked at since then */
+  uint32_t refill_count; /* of which one in some looks at the clock */
+  bool underway;         /* what it brings about starts no other */
+  /* It has left some of that to the next ones. */
+  bool turns_pools, ends_kept, visits_others;
+  uint8_t last_job; /* of those, and of middle blocks' rounds, the one that had its turn */
+};
+
+/* Reserves, and bins without room, that are being put back into their spans, some blocks in each
+ * call; bins.c */
+struct lm_drain {
+  uint64_t classes[LM_BITMAP_WORDS(LM_CLASS_COUNT)];
+  size_t next_class;  /* the one whose turn it is */
+  bool goes_on, fast; /* there are such; more blocks in each call */
+};
+
+/* Whether memory is being freed in bulk. */
+struct lm_bulk {
+  size_t fallen_count; /* slices that bins may keep since most has been freed; 0: they do not */
+  struct lm_span *sentinel;    /* whose blocks go into it though its bin has room; or NULL */
+  uint32_t parts_since_refill; /* parts of the chains sent since malloc last found a bin empty */
+  size_t bytes_since_refill;   /* and about what bins have taken meanwhile */
+};
+
+/* Blocks of other heaps that are not sent yet; remote.c. The chains and parcels themselves stand at
+ * the heap's end. */
+struct lm_outbox {
+  size_t weight;    /* about what is in chains and parcels; 0: nothing */
+  size_t next_part; /* the chains that are sent next */
+  uint8_t used_chains[LM_CHAIN_PARTS]; /* bit i of a part: its chain i has blocks */
+};
+
+/* While the heap has no thread; under the lists' lock, but for `bytes`. lifetime.c */
+struct lm_kept {
+  struct lm_heap *next;
+  struct lm_heap *newer; /* of a kept heap: the one that was kept after it */
+  size_t bytes;          /* what it was kept with when its thread ended; 0: nothing */
+  uint64_t since_ms;     /* when that was */
+  bool left_in_part;     /* more is to be left of it than one call may */
+};
+
+/* When blocks are guarded, by the option guard_ms; api/sampled.h */
+struct lm_guard_plan {
+  uint64_t last_ms; /* when the last one was */
+  bool soon;        /* one of the next ones is to be */
+  uint8_t skips;    /* after so many */
+};
+
+/* While a profile is; api/profile.h */
+struct lm_heap_profile {
+  struct lm_profile_window *window; /* what malloc takes from, or NULL */
+  /* The window's, or NULL. By class: the bin's blocks + frees_left + guests_left, which the
+   * thread's frees do not change as long as frees_left is not negative; 0: not known. */
+  uint16_t *bin_sums;
+};
+
 /* A thread that has a few small blocks touches the first page only: what it needs stands in front,
  * up to the counts of `middle`. The others are touched once there is something to put there. */
 struct lm_heap {
@@ -170,64 +230,33 @@ struct lm_heap {
    * and middle ones are never guests. */
   uint8_t guests_left[LM_CLASS_MIDDLE + 1];
 
-  /* The tick. */
-  uint64_t tick_ms;    /* when the slow path last looked at the clock's purposes */
-  uint64_t bins_aged_ms; /* when what is in bins became reserves last */
-  size_t trim_class;   /* classes below have been looked at since the last tick */
-  size_t fallen_count; /* slices that bins may keep since most has been freed; 0: they do not */
-  struct lm_span *sentinel; /* whose blocks go into it though its bin has room; or NULL */
-  size_t reported_bytes;    /* budget.h */
-  uint32_t refill_count;
-  bool ticks; /* a tick is under way: what it brings about starts no other */
-  /* The tick has left some of that to the next ones. */
-  bool turns_pools, ends_kept, visits_others;
-  uint8_t last_job; /* of those, and of middle blocks' rounds, the one that had its turn; tick.c */
-  struct lm_holes holes;
-  size_t slice_count; /* of all the heap's spans, but for chunks */
-
   /* Classes whose reserves a tick has seen, and malloc has not taken since. */
   uint64_t seen_reserves[LM_BITMAP_WORDS(LM_CLASS_COUNT)];
-  /* Classes whose reserves, and bins without room, are being put back into their spans, some blocks
-   * in each call. */
-  uint64_t draining[LM_BITMAP_WORDS(LM_CLASS_COUNT)];
-  size_t drained_class;       /* the one whose turn it is */
-  bool drains, drains_fast;   /* there are such; more blocks in each call */
-  uint32_t close_looks;       /* so many frees more are looked at closely; inspect.h */
-
-  /* Blocks of other heaps, and those that others send; remote.h. */
-  uint32_t early_growths;      /* while messages waited, since the inbox was last found empty */
-  uint32_t parts_since_refill; /* parts of the chains sent since malloc last found a bin empty */
-  size_t bytes_since_refill;   /* and about what bins have taken meanwhile */
-  size_t chained_weight;       /* about what is in chains and parcels; 0: nothing */
-  size_t flush_part;           /* the chains that are sent next */
+  struct lm_tick tick;
+  struct lm_drain drain;
+  struct lm_bulk bulk;
+  struct lm_holes holes;
+  size_t slice_count;       /* of all the heap's spans, but for chunks */
+  size_t reported_bytes;    /* budget.h */
+  uint32_t close_looks;     /* so many frees more are looked at closely; inspect.h */
+  uint32_t early_growths;   /* while messages waited, since the inbox was last found empty */
   struct lm_message *received; /* taken out of the inbox and not put back yet, newest first */
-  uint8_t used_chains[LM_CHAIN_PARTS]; /* bit i of a part: its chain i has blocks */
-
-  /* This and the next three: while it has no thread, under the lists' lock. */
-  struct lm_heap *next;
-  struct lm_heap *newer; /* of a kept heap: the one that was kept after it */
-  size_t kept_bytes;    /* what it was kept with when its thread ended; 0: nothing */
-  uint64_t kept_ms;     /* when that was */
-  bool left_in_part;    /* more is to be left of it than one call may */
+  struct lm_outbox outbox;
+  struct lm_kept kept;
   struct lm_heap *next_made; /* of all ever made; never changes */
 #if LM_HARDENED_ANY
   uint64_t random; /* lm_heap_random; 0: not begun */
 #endif
-  uint64_t guarded_ms;  /* when the last block was guarded, by the option guard_ms; api/sampled.h */
-  bool guards_soon;     /* one of the next ones is to be */
-  uint8_t guard_skips;  /* after so many */
-  struct lm_profile_window *window; /* what malloc takes from while a profile is; api/profile.h */
-  /* The window's, or NULL. By class: the bin's blocks + frees_left + guests_left, which the
-   * thread's frees do not change as long as frees_left is not negative; 0: not known. */
-  uint16_t *bin_sums;
+  struct lm_guard_plan guard;
+  struct lm_heap_profile profile;
   uint32_t thread_id; /* as the system numbers the heap's thread; 0: it has none. For reports */
 
   /* Messages from other threads, newest first; LM_INBOX_CLOSED once the thread has ended.
    * Pushed by any thread with a releasing compare-and-swap, taken whole by the owner with an
    * acquiring exchange. On a line of its own. */
   LM_CACHE_ALIGNED _Atomic(struct lm_message *) inbox;
-  /* The lower half of tick_ms: a hint for who parks, and all that he reads of a heap that is not to
-   * be parked; the line is others' anyway. */
+  /* The lower half of tick.last_ms: a hint for who parks, and all that he reads of a heap that is
+   * not to be parked; the line is others' anyway. */
   _Atomic(uint32_t) ticked_ms;
 
   LM_CACHE_ALIGNED struct lm_spares spares;
@@ -279,7 +308,7 @@ LM_INLINE bool lm_heap_has_spans(const struct lm_heap *heap) {
 
 /* The class's bin changes otherwise than by its thread's frees. */
 LM_INLINE void lm_heap_forget_sum(struct lm_heap *heap, size_t class_index) {
-  if (LM_UNLIKELY(heap->bin_sums != NULL)) heap->bin_sums[class_index] = 0;
+  if (LM_UNLIKELY(heap->profile.bin_sums != NULL)) heap->profile.bin_sums[class_index] = 0;
 }
 
 /* What the heap's spans hold, used or not. */
@@ -306,8 +335,8 @@ LM_INLINE void lm_heap_spend_on_step(const struct lm_heap *heap, size_t held_bef
 
 /* Whether ticks have left anything of their jobs to the next ones. */
 LM_INLINE bool lm_heap_ticks_left_any(const struct lm_heap *heap) {
-  return heap->middle.ages || heap->large_cache.surplus != 0 || heap->turns_pools ||
-         heap->visits_others || heap->ends_kept;
+  return heap->middle.ages || heap->large_cache.surplus != 0 || heap->tick.turns_pools ||
+         heap->tick.visits_others || heap->tick.ends_kept;
 }
 
 /* Pops a block of the class; NULL if the bin is empty. */

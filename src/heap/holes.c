@@ -1,7 +1,7 @@
 #include "heap/holes.h"
 
 #include "config/options.h"
-#include "heap/span.h"
+#include "heap/span_life.h"
 #include "os/panic.h"
 #include "pages/pressure.h"
 

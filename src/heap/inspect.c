@@ -134,7 +134,7 @@ void lm_inspect_heap(struct lm_heap *heap, size_t first_class, size_t most) {
   struct inspection inspection = {most, new_mark()};
   for (size_t i = lm_max(first_class, 1); i < LM_CLASS_COUNT && inspection.left != 0; i++)
     inspect_class(&inspection, heap, i);
-  if (heap->chained_weight != 0)
+  if (heap->outbox.weight != 0)
     for (size_t i = 0; i < LM_CHAIN_COUNT; i++) inspect_chain(&inspection, &heap->chains[i]);
   inspect_middle(&inspection, &heap->middle);
 }

@@ -5,7 +5,7 @@
 #define LM_HEAP_INSPECT_H
 
 #include "heap/heap.h"
-#include "heap/span.h"
+#include "heap/span_life.h"
 #include "os/misuse.h"
 
 /* The first frees of a heap's thread that are looked at closely. */

@@ -10,7 +10,7 @@
 #include "heap/middle.h"
 #include "heap/orphan.h"
 #include "heap/remote.h"
-#include "heap/span.h"
+#include "heap/span_life.h"
 #include "heap/spares.h"
 #include "heap/visit.h"
 #include "os/panic.h"
@@ -58,26 +58,26 @@ static struct lm_heap *make_heap(void) {
 
 LM_REQUIRES(lm_heaps_lock) static void set_left_in_part(struct lm_heap *heap, bool in_part) {
   size_t count = lm_load_relaxed(&lm_heaps_left_in_part);
-  lm_store_relaxed(&lm_heaps_left_in_part, count + in_part - heap->left_in_part);
-  heap->left_in_part = in_part;
+  lm_store_relaxed(&lm_heaps_left_in_part, count + in_part - heap->kept.left_in_part);
+  heap->kept.left_in_part = in_part;
 }
 
 /* The heap that was kept last, or NULL. */
 LM_REQUIRES(lm_heaps_lock) static struct lm_heap *pop_kept(void) {
   struct lm_heap *heap = kept_heaps;
   if (heap == NULL) return NULL;
-  kept_heaps = heap->next;
-  if (kept_heaps != NULL) kept_heaps->newer = NULL;
+  kept_heaps = heap->kept.next;
+  if (kept_heaps != NULL) kept_heaps->kept.newer = NULL;
   else oldest_kept = NULL;
-  lm_assert(heap->kept_bytes != 0 && heap->kept_bytes <= kept_bytes);
-  kept_bytes -= heap->kept_bytes;
+  lm_assert(heap->kept.bytes != 0 && heap->kept.bytes <= kept_bytes);
+  kept_bytes -= heap->kept.bytes;
   set_left_in_part(heap, false);
   return heap;
 }
 
 LM_REQUIRES(lm_heaps_lock) static struct lm_heap *pop_bare(void) {
   struct lm_heap *heap = bare_heaps;
-  if (heap != NULL) bare_heaps = heap->next;
+  if (heap != NULL) bare_heaps = heap->kept.next;
   return heap;
 }
 
@@ -103,16 +103,16 @@ struct lm_heap *lm_heap_begin(void) {
     add_live(1);
     lm_lock_free(&lm_heaps_lock);
   }
-  heap->trim_class = LM_CLASS_COUNT;
-  heap->tick_ms = heap->bins_aged_ms = lm_os_clock_ms();
+  heap->tick.trim_class = LM_CLASS_COUNT;
+  heap->tick.last_ms = heap->tick.bins_aged_ms = lm_os_clock_ms();
   lm_store_relaxed(&heap->free_tag, heap->tag);
-  heap->watch = (struct lm_watch){.seen_ms = heap->tick_ms};
+  heap->watch = (struct lm_watch){.seen_ms = heap->tick.last_ms};
   heap->thread_id = lm_os_thread_id();
   /* Opens the inbox, unless it has stayed open; pairs with the acquiring load of whoever sends
    * next. */
-  if (heap->kept_bytes == 0) lm_store_release(&heap->inbox, NULL);
-  heap->kept_bytes = 0;
-  lm_store_relaxed(&heap->ticked_ms, (uint32_t)heap->tick_ms);
+  if (heap->kept.bytes == 0) lm_store_release(&heap->inbox, NULL);
+  heap->kept.bytes = 0;
+  lm_store_relaxed(&heap->ticked_ms, (uint32_t)heap->tick.last_ms);
   lm_heap_leave(heap);
   return heap;
 }
@@ -222,11 +222,11 @@ static bool keep_heap(struct lm_heap *heap) {
   bool room = kept_bytes + bytes <= lm_min(kept_limit(), LM_OPTION(cache_bytes));
   if (room) {
     kept_bytes += bytes;
-    heap->kept_bytes = bytes;
-    heap->kept_ms = now_ms;
-    heap->next = kept_heaps;
-    heap->newer = NULL;
-    if (kept_heaps != NULL) kept_heaps->newer = heap;
+    heap->kept.bytes = bytes;
+    heap->kept.since_ms = now_ms;
+    heap->kept.next = kept_heaps;
+    heap->kept.newer = NULL;
+    if (kept_heaps != NULL) kept_heaps->kept.newer = heap;
     else oldest_kept = heap;
     kept_heaps = heap;
     remove_live(1);
@@ -237,7 +237,7 @@ static bool keep_heap(struct lm_heap *heap) {
 
 static void push_bare_heap(struct lm_heap *heap, size_t live_count) {
   lm_lock_take(&lm_heaps_lock);
-  heap->next = bare_heaps;
+  heap->kept.next = bare_heaps;
   bare_heaps = heap;
   set_left_in_part(heap, false);
   remove_live(live_count);
@@ -248,12 +248,12 @@ static void push_bare_heap(struct lm_heap *heap, size_t live_count) {
  * next thread has what is left. */
 static void keep_rest(struct lm_heap *heap, size_t live_count) {
   lm_lock_take(&lm_heaps_lock);
-  heap->kept_bytes = 1; /* its inbox is open */
-  kept_bytes += heap->kept_bytes;
+  heap->kept.bytes = 1; /* its inbox is open */
+  kept_bytes += heap->kept.bytes;
   set_left_in_part(heap, true);
-  heap->next = NULL;
-  heap->newer = oldest_kept;
-  if (oldest_kept != NULL) oldest_kept->next = heap;
+  heap->kept.next = NULL;
+  heap->kept.newer = oldest_kept;
+  if (oldest_kept != NULL) oldest_kept->kept.next = heap;
   else kept_heaps = heap;
   oldest_kept = heap;
   remove_live(live_count);
@@ -303,16 +303,16 @@ static struct lm_heap *take_oldest_kept(uint64_t age_ms) {
   uint64_t now_ms = lm_os_clock_ms();
   lm_lock_take(&lm_heaps_lock);
   struct lm_heap *heap = oldest_kept;
-  bool whole = heap != NULL && !heap->left_in_part;
-  if (whole && now_ms < heap->kept_ms + age_ms) heap = NULL;
+  bool whole = heap != NULL && !heap->kept.left_in_part;
+  if (whole && now_ms < heap->kept.since_ms + age_ms) heap = NULL;
   if (heap != NULL) {
-    oldest_kept = heap->newer;
-    if (oldest_kept != NULL) oldest_kept->next = NULL;
+    oldest_kept = heap->kept.newer;
+    if (oldest_kept != NULL) oldest_kept->kept.next = NULL;
     else kept_heaps = NULL;
-    lm_assert(heap->kept_bytes != 0 && heap->kept_bytes <= kept_bytes);
-    kept_bytes -= heap->kept_bytes;
+    lm_assert(heap->kept.bytes != 0 && heap->kept.bytes <= kept_bytes);
+    kept_bytes -= heap->kept.bytes;
     if (whole) reuse_count = 0;
-    heap->kept_bytes = 0;
+    heap->kept.bytes = 0;
   }
   lm_lock_free(&lm_heaps_lock);
   return heap;

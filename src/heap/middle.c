@@ -6,7 +6,7 @@
 #include "heap/budget.h"
 #include "heap/orphan.h"
 #include "heap/remote.h"
-#include "heap/span.h"
+#include "heap/span_life.h"
 #include "heap/visit.h"
 #include "os/panic.h"
 
@@ -297,7 +297,7 @@ void *lm_middle_take(struct lm_heap *heap, size_t page_count, bool clear) {
 
 static void after_give(struct lm_heap *heap) {
   flush_surplus(heap);
-  if (heap->middle.calls_to_tick <= 1 || heap->drains) tick(heap);
+  if (heap->middle.calls_to_tick <= 1 || heap->drain.goes_on) tick(heap);
   else heap->middle.calls_to_tick--;
   if (heap->middle.rests) heap->middle.calls_to_tick = 1; /* the next free is as this one */
 }

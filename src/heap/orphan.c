@@ -2,7 +2,7 @@
 
 #include "config/options.h"
 #include "heap/holes.h"
-#include "heap/span.h"
+#include "heap/span_life.h"
 #include "os/misuse.h"
 #include "os/panic.h"
 #include "pages/chunk.h"

@@ -3,7 +3,7 @@
 #include "heap/inspect.h"
 #include "heap/middle.h"
 #include "heap/orphan.h"
-#include "heap/span.h"
+#include "heap/span_life.h"
 #include "os/panic.h"
 
 /* ---- Messages ---- */
@@ -144,7 +144,7 @@ static void deliver_to_orphan(struct lm_heap *heap, struct lm_message *message) 
 _Static_assert(LM_PART_CHAINS == 8, "the bits of one of used_chains");
 LM_INLINE void set_used(struct lm_heap *heap, const struct lm_chain *chain, bool used) {
   size_t index = (size_t)(chain - heap->chains);
-  uint8_t *part = &heap->used_chains[index / LM_PART_CHAINS];
+  uint8_t *part = &heap->outbox.used_chains[index / LM_PART_CHAINS];
   uint8_t bit = (uint8_t)(1u << index % LM_PART_CHAINS);
   *part = (uint8_t)(used ? *part | bit : *part & ~bit);
 }
@@ -199,13 +199,13 @@ static void prefetch_chain(const struct lm_chain *chain) {
 /* Packs the next part of the chains, and says how many that were. A part at a time, so that no call
  * pays for all. */
 static size_t pack_part(struct lm_heap *heap) {
-  const uint8_t *used = &heap->used_chains[heap->flush_part];
+  const uint8_t *used = &heap->outbox.used_chains[heap->outbox.next_part];
   size_t count = (size_t)__builtin_popcount(*used);
-  struct lm_chain *chains = &heap->chains[heap->flush_part * LM_PART_CHAINS];
+  struct lm_chain *chains = &heap->chains[heap->outbox.next_part * LM_PART_CHAINS];
   for (unsigned left = *used; left != 0; left &= left - 1)
     prefetch_chain(&chains[__builtin_ctz(left)]);
   while (*used != 0) pack(heap, &chains[__builtin_ctz(*used)]);
-  heap->flush_part = (heap->flush_part + 1) % LM_CHAIN_PARTS;
+  heap->outbox.next_part = (heap->outbox.next_part + 1) % LM_CHAIN_PARTS;
   return count;
 }
 
@@ -218,13 +218,13 @@ static void send_parcels(struct lm_heap *heap) {
 
 LM_NOINLINE void lm_remote_flush_part(struct lm_heap *heap) {
   size_t packed = 0;
-  if (++heap->parts_since_refill == PARTS_OF_BULK) lm_heap_send_guests(heap);
+  if (++heap->bulk.parts_since_refill == PARTS_OF_BULK) lm_heap_send_guests(heap);
   do {
-    heap->chained_weight -= LM_REMOTE_PART_WEIGHT;
+    heap->outbox.weight -= LM_REMOTE_PART_WEIGHT;
     packed += pack_part(heap);
-  } while (heap->chained_weight >= LM_REMOTE_BATCH_WEIGHT && packed < LM_PART_CHAINS / 2);
+  } while (heap->outbox.weight >= LM_REMOTE_BATCH_WEIGHT && packed < LM_PART_CHAINS / 2);
   /* More is left if what waits weighs much and is many chains: the next free goes on. */
-  heap->chained_weight = lm_min(heap->chained_weight, LM_REMOTE_BATCH_WEIGHT);
+  heap->outbox.weight = lm_min(heap->outbox.weight, LM_REMOTE_BATCH_WEIGHT);
   send_parcels(heap);
   lm_heap_tick(heap); /* a thread that only frees must see the clock too */
 }
@@ -235,8 +235,8 @@ LM_NOINLINE void lm_remote_flush_part_and_leave(struct lm_heap *heap) {
 }
 
 void lm_remote_flush(struct lm_heap *heap) {
-  if (heap->chained_weight == 0) return;
-  heap->chained_weight = 0;
+  if (heap->outbox.weight == 0) return;
+  heap->outbox.weight = 0;
   for (size_t i = 0; i < LM_CHAIN_PARTS; i++) pack_part(heap);
   send_parcels(heap);
 }

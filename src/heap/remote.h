@@ -56,8 +56,8 @@ LM_INLINE bool lm_chain_push(struct lm_heap *heap, struct lm_chain *chain, struc
   lm_block_link(block, chain->newest);
   chain->newest = block;
   chain->count++;
-  heap->chained_weight += weight;
-  return LM_UNLIKELY(heap->chained_weight >= LM_REMOTE_BATCH_WEIGHT);
+  heap->outbox.weight += weight;
+  return LM_UNLIKELY(heap->outbox.weight >= LM_REMOTE_BATCH_WEIGHT);
 }
 
 /* The same for a heap that a free alone has entered, and which is left. */

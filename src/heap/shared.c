@@ -4,7 +4,7 @@
 
 #include "heap/inspect.h"
 #include "heap/middle.h"
-#include "heap/span.h"
+#include "heap/span_life.h"
 #include "heap/spares.h"
 #include "pages/meta.h"
 
@@ -19,8 +19,8 @@ static void reset(struct lm_heap *heap, uint32_t tag, struct lm_pool *pool) {
   memset(heap, 0, sizeof *heap);
   heap->tag = tag;
   heap->pool = pool;
-  heap->trim_class = LM_CLASS_COUNT;
-  heap->tick_ms = heap->bins_aged_ms = lm_os_clock_ms();
+  heap->tick.trim_class = LM_CLASS_COUNT;
+  heap->tick.last_ms = heap->tick.bins_aged_ms = lm_os_clock_ms();
   lm_heap_empty_bins(heap);
   lm_middle_begin(heap);
 }

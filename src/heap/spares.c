@@ -1,6 +1,6 @@
 #include "heap/spares.h"
 
-#include "heap/span.h"
+#include "heap/span_life.h"
 #include "os/panic.h"
 
 /* So many slices are kept in any case, and a part of what is in use. */

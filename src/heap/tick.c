@@ -8,7 +8,7 @@
 #include "heap/middle.h"
 #include "heap/orphan.h"
 #include "heap/remote.h"
-#include "heap/span.h"
+#include "heap/span_life.h"
 #include "heap/spares.h"
 #include "heap/valid.h"
 #include "heap/visit.h"
@@ -63,8 +63,8 @@ static void trim_class(struct lm_heap *heap, size_t class_index) {
  * freed last, or malloc has taken out of reserves. */
 #define BINS_AGE_MS 32
 static void age_bins(struct lm_heap *heap, uint64_t now_ms) {
-  if (now_ms - heap->bins_aged_ms < BINS_AGE_MS) return;
-  heap->bins_aged_ms = now_ms;
+  if (now_ms - heap->tick.bins_aged_ms < BINS_AGE_MS) return;
+  heap->tick.bins_aged_ms = now_ms;
   for (size_t i = 1; i < LM_CLASS_COUNT; i++) lm_bin_age(heap, i);
 }
 
@@ -99,17 +99,17 @@ static void validate(const struct lm_heap *heap, uint64_t now_ms) {
 
 static LM_NOINLINE void tick_slow(struct lm_heap *heap, uint64_t now_ms) {
   validate(heap, now_ms);
-  lm_middle_tick(heap, now_ms - heap->tick_ms);
+  lm_middle_tick(heap, now_ms - heap->tick.last_ms);
   lm_large_cache_tick(heap);
-  heap->tick_ms = now_ms;
+  heap->tick.last_ms = now_ms;
   lm_store_relaxed(&heap->ticked_ms, (uint32_t)now_ms);
-  if (heap->trim_class >= LM_CLASS_COUNT) heap->trim_class = 0;
+  if (heap->tick.trim_class >= LM_CLASS_COUNT) heap->tick.trim_class = 0;
   lm_spares_tick(heap);
   if (lm_pressed(LM_PRESSURE_SOME)) keep_nothing(heap);
   lm_budget_tick(heap);
   lm_remote_flush(heap);
   lm_inspect_heap(heap, now_ms % LM_CLASS_COUNT, INSPECTED_PER_TICK);
-  heap->ends_kept = heap->turns_pools = heap->visits_others = true;
+  heap->tick.ends_kept = heap->tick.turns_pools = heap->tick.visits_others = true;
   lm_holes_begin_round(&heap->holes);
 }
 
@@ -162,29 +162,30 @@ static void do_some(struct lm_heap *heap, enum job job, uint64_t now_ms, size_t 
       lm_large_cache_release(heap, effort);
       break;
     case TURN_POOLS:
-      if (heap->turns_pools) heap->turns_pools = lm_pool_tick(now_ms, effort);
+      if (heap->tick.turns_pools) heap->tick.turns_pools = lm_pool_tick(now_ms, effort);
       break;
     case VISIT_OTHERS:
-      if (heap->visits_others) heap->visits_others = lm_visit_some(now_ms, effort);
+      if (heap->tick.visits_others) heap->tick.visits_others = lm_visit_some(now_ms, effort);
       break;
     default:
-      if (heap->ends_kept) heap->ends_kept = end_kept(effort);
+      if (heap->tick.ends_kept) heap->tick.ends_kept = end_kept(effort);
   }
 }
 
 /* Whether the job does not stop where the effort does. */
 static bool takes_all(const struct lm_heap *heap, enum job job) {
-  return (job == VISIT_OTHERS && heap->visits_others) || (job == END_KEPT && heap->ends_kept);
+  return (job == VISIT_OTHERS && heap->tick.visits_others) ||
+         (job == END_KEPT && heap->tick.ends_kept);
 }
 
 /* Each has its turn, as far as the effort of one call does. */
 static LM_NOINLINE void go_on(struct lm_heap *heap, uint64_t now_ms) {
   size_t effort = lm_purge_effort();
   for (int i = 0; i < JOB_COUNT && effort != 0; i++) {
-    enum job job = (enum job)((heap->last_job + 1) % JOB_COUNT);
+    enum job job = (enum job)((heap->tick.last_job + 1) % JOB_COUNT);
     /* The next call begins with one that would take more than is left. */
     if (effort != lm_purge_effort() && takes_all(heap, job)) return;
-    heap->last_job = (uint8_t)job;
+    heap->tick.last_job = (uint8_t)job;
     do_some(heap, job, now_ms, &effort);
   }
 }
@@ -192,26 +193,26 @@ static LM_NOINLINE void go_on(struct lm_heap *heap, uint64_t now_ms) {
 /* One of the next calls of malloc, not always the first one after a look at the clock. */
 #define GUARD_SKIP_BITS 4
 static LM_COLD void plan_guard(struct lm_heap *heap, uint64_t now_ms) {
-  if (now_ms - heap->guarded_ms < LM_OPTION(guard_ms)) return;
-  heap->guarded_ms = now_ms;
-  heap->guard_skips = (uint8_t)lm_hash((uintptr_t)now_ms ^ heap->tag, GUARD_SKIP_BITS);
-  heap->guards_soon = true;
+  if (now_ms - heap->guard.last_ms < LM_OPTION(guard_ms)) return;
+  heap->guard.last_ms = now_ms;
+  heap->guard.skips = (uint8_t)lm_hash((uintptr_t)now_ms ^ heap->tag, GUARD_SKIP_BITS);
+  heap->guard.soon = true;
 }
 
 /* `always`: frees may look at the clock though time stands still. */
 static void tick_and_drain(struct lm_heap *heap, bool always) {
-  if (heap->ticks) return;
+  if (heap->tick.underway) return;
   lm_heap_enter(heap);
-  heap->ticks = true;
+  heap->tick.underway = true;
   uint64_t now_ms = lm_os_clock_ms(), elapsed_ms = now_ms - heap->watch.seen_ms;
   struct effort effort = effort_after(elapsed_ms);
   bool rises = lm_pressure_tick(now_ms);
-  if (now_ms - heap->tick_ms >= lm_heap_tick_interval_ms() || rises) tick_slow(heap, now_ms);
-  for (size_t i = 0; i < effort.class_count && heap->trim_class < LM_CLASS_COUNT; i++)
-    trim_class(heap, heap->trim_class++);
+  if (now_ms - heap->tick.last_ms >= lm_heap_tick_interval_ms() || rises) tick_slow(heap, now_ms);
+  for (size_t i = 0; i < effort.class_count && heap->tick.trim_class < LM_CLASS_COUNT; i++)
+    trim_class(heap, heap->tick.trim_class++);
   age_bins(heap, now_ms);
   if (lm_remote_waits(heap)) lm_remote_collect_up_to(heap, effort.message_count);
-  if (heap->drains) lm_bins_drain(heap, effort.drained_count);
+  if (heap->drain.goes_on) lm_bins_drain(heap, effort.drained_count);
   lm_spares_give_surplus(heap, effort.spare_count);
   if (lm_heap_ticks_left_any(heap)) go_on(heap, now_ms);
   lm_holes_tick_heap(heap, elapsed_ms);
@@ -219,7 +220,7 @@ static void tick_and_drain(struct lm_heap *heap, bool always) {
     lm_watch_clock(heap, now_ms);
     if (LM_UNLIKELY(LM_OPTION(guard_ms) != 0)) plan_guard(heap, now_ms);
   }
-  heap->ticks = false;
+  heap->tick.underway = false;
   lm_heap_leave(heap);
 }
 
@@ -245,7 +246,7 @@ static void begin_visit(struct lm_heap *heap, uint64_t now_ms, uint64_t elapsed_
 
 #define STEPS_PER_VISIT 8
 bool lm_heap_visit(struct lm_heap *heap, uint64_t now_ms) {
-  uint64_t elapsed_ms = now_ms - lm_max(heap->visits.visited_ms, heap->tick_ms);
+  uint64_t elapsed_ms = now_ms - lm_max(heap->visits.visited_ms, heap->tick.last_ms);
   bool begins = elapsed_ms >= lm_heap_tick_interval_ms();
   if (begins) begin_visit(heap, now_ms, elapsed_ms);
   lm_remote_flush(heap);

@@ -20,7 +20,7 @@ static size_t validate_span(const struct lm_heap *heap, const struct lm_span *sp
   lm_must(lm_load_relaxed(&span->owner) == heap);
   uint32_t tag = lm_tags_read(lm_span_start(span));
   if (lm_tags.multiplier != 0) lm_must(tag == lm_load_relaxed(&span->tag));
-  uint32_t sentinel = span == heap->sentinel ? LM_TAG_SENTINEL : 0;
+  uint32_t sentinel = span == heap->bulk.sentinel ? LM_TAG_SENTINEL : 0;
   lm_must(lm_load_relaxed(&span->tag) == (heap->tag | sentinel | span->class_index));
   size_t free_count = list_length(span->free_list) + span->hole_block_count;
   lm_must(span->used_count + free_count == span->extended_count);
@@ -113,11 +113,11 @@ static size_t validate_list(const struct lm_heap *heap, const struct lm_span *fi
 }
 
 static void validate_sum(const struct lm_heap *heap, size_t class_index) {
-  if (heap->bin_sums == NULL || heap->bin_sums[class_index] == 0) return;
+  if (heap->profile.bin_sums == NULL || heap->profile.bin_sums[class_index] == 0) return;
   int left = heap->frees_left[class_index], guests = heap->guests_left[class_index];
   if (left < 0) return;
   size_t count = list_length(heap->bins[class_index]);
-  lm_must(heap->bin_sums[class_index] == count + (size_t)(left + guests));
+  lm_must(heap->profile.bin_sums[class_index] == count + (size_t)(left + guests));
 }
 
 size_t lm_heap_validate(const struct lm_heap *heap) {
@@ -141,7 +141,7 @@ size_t lm_heap_validate(const struct lm_heap *heap) {
   bool is_threads = !lm_tag_is_shared(heap->tag); /* first-class heaps do not watch the clock */
   if (is_threads && lm_watches(heap))
     lm_must(lm_load_relaxed(&heap->free_tag) == LM_TAG_NO_HEAP);
-  const struct lm_span *sentinel = heap->sentinel;
+  const struct lm_span *sentinel = heap->bulk.sentinel;
   if (sentinel != NULL)
     lm_must(sentinel->state == LM_SPAN_USABLE || sentinel->state == LM_SPAN_FULL);
   return used;

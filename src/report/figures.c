@@ -1,7 +1,7 @@
 #include "report/figures.h"
 
 #include "heap/shared.h"
-#include "heap/span.h"
+#include "heap/span_life.h"
 #include "large/huge.h"
 #include "pages/mappings.h"
 #include "pages/meta.h"

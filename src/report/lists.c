@@ -3,7 +3,7 @@
 #include "heap/heap.h"
 #include "heap/remote.h"
 #include "heap/shared.h"
-#include "heap/span.h"
+#include "heap/span_life.h"
 
 /* What is read here its owner may be writing: a pointer is read at once, whatever it is. */
 static struct lm_block *read_link(struct lm_block *const *link) {

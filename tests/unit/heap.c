@@ -11,7 +11,7 @@ static void begin(void) {
   heap = lm_heap_begin();
   CHECK(heap != NULL);
   lm_options.purge_delay_ms = 3600000; /* no tick, unless a test wants it */
-  heap->trim_class = LM_CLASS_COUNT;
+  heap->tick.trim_class = LM_CLASS_COUNT;
 }
 
 static void take_blocks(size_t from, size_t to) {
@@ -391,12 +391,12 @@ static void a_heap_of_more_than_eight_slices_has_a_sentinel(void) {
   take_blocks(0, 4 * BLOCKS);
   for (size_t i = 0; i < SENTINEL_SLICES - 4; i++) heap_take(heap, CLASS + 1 + i);
   CHECK_EQ(heap->slice_count, SENTINEL_SLICES);
-  CHECK_EQ(heap->sentinel, NULL);
+  CHECK_EQ(heap->bulk.sentinel, NULL);
   for (size_t i = 0; i < lm_classes[CLASS + 1].block_count; i++) heap_take(heap, CLASS + 1);
-  CHECK(heap->sentinel != NULL);
-  CHECK_EQ(heap->sentinel->class_index, CLASS + 1);
-  CHECK(heap->sentinel != heap->current[CLASS + 1]);
-  CHECK(goes_into_its_span(lm_span_start(heap->sentinel)));
+  CHECK(heap->bulk.sentinel != NULL);
+  CHECK_EQ(heap->bulk.sentinel->class_index, CLASS + 1);
+  CHECK(heap->bulk.sentinel != heap->current[CLASS + 1]);
+  CHECK(goes_into_its_span(lm_span_start(heap->bulk.sentinel)));
   CHECK(!goes_into_its_span(blocks[0]));
   lm_heap_validate(heap);
 }
@@ -404,7 +404,7 @@ static void a_heap_of_more_than_eight_slices_has_a_sentinel(void) {
 static void what_is_freed_altogether_leaves_no_span_in_whatever_order(void) {
   for (int order = 0; order < 3; order++) {
     take_several();
-    CHECK(heap->sentinel != NULL);
+    CHECK(heap->bulk.sentinel != NULL);
     for (size_t class = 0; class < SEVERAL; class++) {
       size_t count = several_count(CLASS + class);
       for (size_t i = 0; i < count; i++) {
@@ -424,7 +424,7 @@ static void there_is_none_of_a_class_whose_bin_is_bounded(void) {
   for (size_t i = 0; i < SENTINEL_SLICES; i++) heap_take(heap, CLASS + 1 + i);
   take_blocks(3 * BLOCKS, 4 * BLOCKS + 1);
   CHECK_EQ(lm_bin_slices(heap, CLASS), 5);
-  CHECK_EQ(heap->sentinel, NULL);
+  CHECK_EQ(heap->bulk.sentinel, NULL);
   lm_heap_validate(heap);
 }
 
@@ -437,7 +437,7 @@ static void when_most_spans_are_gone_all_bins_are_emptied(void) {
   size_t big = lm_sizeclass_of(8192), count = 0;
   static char *larger[100 * 8];
   for (; count < 100 * 8; count++) larger[count] = heap_take(heap, big);
-  CHECK_EQ(heap->sentinel, NULL);
+  CHECK_EQ(heap->bulk.sentinel, NULL);
   for (size_t i = 0; i < 8; i++) heap_give(heap, others[i]);
   for (size_t i = 0; i < count; i++) heap_give(heap, larger[i]);
   give_blocks(0, 6 * BLOCKS);
@@ -447,7 +447,7 @@ static void when_most_spans_are_gone_all_bins_are_emptied(void) {
 
 static void a_sentinel_that_becomes_current_is_one_no_longer(void) {
   take_several();
-  struct lm_span *sentinel = heap->sentinel;
+  struct lm_span *sentinel = heap->bulk.sentinel;
   size_t class = sentinel->class_index - CLASS, eighth = sentinel->capacity / 8, given = 0;
   for (size_t i = 0; given < eighth; i++) {
     if (lm_span_of(several[class][i]) != sentinel) continue;
@@ -458,14 +458,14 @@ static void a_sentinel_that_becomes_current_is_one_no_longer(void) {
   struct lm_span *before = heap->current[sentinel->class_index];
   while (heap->current[sentinel->class_index] == before) heap_take(heap, sentinel->class_index);
   CHECK_EQ(heap->current[sentinel->class_index], sentinel);
-  CHECK(heap->sentinel != sentinel);
+  CHECK(heap->bulk.sentinel != sentinel);
   CHECK(!goes_into_its_span(lm_span_start(sentinel)));
   lm_heap_validate(heap);
 }
 
 static void after_the_sentinels_alarm_bins_have_room_as_malloc_finds_them_empty(void) {
   take_several();
-  struct lm_span *sentinel = heap->sentinel;
+  struct lm_span *sentinel = heap->bulk.sentinel;
   size_t class = sentinel->class_index - CLASS;
   size_t few = sentinel->capacity / SENTINEL_FRACTION;
   for (size_t i = 0; sentinel->used_count > few; i++) {
@@ -473,7 +473,7 @@ static void after_the_sentinels_alarm_bins_have_room_as_malloc_finds_them_empty(
     CHECK(!heap->spares.learning.fell);
     if (lm_span_of(several[class][i]) == sentinel) heap_give(heap, several[class][i]);
   }
-  CHECK_EQ(heap->sentinel, NULL);
+  CHECK_EQ(heap->bulk.sentinel, NULL);
   CHECK(heap->spares.learning.fell);
   for (size_t i = 0; i < SEVERAL; i++) CHECK_THAT(heap->frees_left[CLASS + i], <, 0);
   for (size_t i = 0; i < BLOCKS && heap->frees_left[CLASS] < 0; i++) heap_take(heap, CLASS);
@@ -491,10 +491,10 @@ static size_t count_in_bins(void) {
 
 static void after_the_sentinels_alarm_bins_drain_faster(void) {
   take_several();
-  struct lm_span *sentinel = heap->sentinel;
+  struct lm_span *sentinel = heap->bulk.sentinel;
   size_t class = sentinel->class_index - CLASS;
-  for (size_t i = 0; heap->sentinel != NULL; i++) heap_give(heap, several[class][i]);
-  CHECK(heap->drains_fast);
+  for (size_t i = 0; heap->bulk.sentinel != NULL; i++) heap_give(heap, several[class][i]);
+  CHECK(heap->drain.fast);
   size_t other = (class + 1) % SEVERAL, before = count_in_bins();
   CHECK_THAT(before, >, 0);
   for (size_t i = 0; before > 0; i++) {
@@ -503,7 +503,7 @@ static void after_the_sentinels_alarm_bins_drain_faster(void) {
     before = count_in_bins();
   }
   heap_give(heap, several[other][several_count(CLASS + other) - 1]);
-  CHECK(!heap->drains_fast);
+  CHECK(!heap->drain.fast);
   lm_heap_validate(heap);
 }
 
@@ -708,7 +708,7 @@ static void trim_gives_empty_current_spans_back_and_keeps_others(void) {
 
 /* All classes, some in each call. */
 static void tick_once(void) {
-  heap->tick_ms = lm_os_clock_ms() - lm_options.purge_delay_ms;
+  heap->tick.last_ms = lm_os_clock_ms() - lm_options.purge_delay_ms;
   for (int i = 0; i < LM_CLASS_COUNT / TRIM_CLASSES_PER_TICK + 1; i++) lm_heap_tick(heap);
 }
 
@@ -717,9 +717,9 @@ static void a_tick_looks_at_a_few_classes_at_a_time(void) {
   heap_give(heap, heap_take(heap, TRIM_CLASSES_PER_TICK - 1));
   heap_give(heap, heap_take(heap, 100));
   tick_once();
-  heap->tick_ms = lm_os_clock_ms() - lm_options.purge_delay_ms;
+  heap->tick.last_ms = lm_os_clock_ms() - lm_options.purge_delay_ms;
   lm_heap_tick(heap);
-  CHECK_EQ(heap->trim_class, TRIM_CLASSES_PER_TICK);
+  CHECK_EQ(heap->tick.trim_class, TRIM_CLASSES_PER_TICK);
   CHECK_EQ(heap->current[TRIM_CLASSES_PER_TICK - 1], NULL);
   CHECK(heap->current[100] != NULL);
   for (int i = 1; i < LM_CLASS_COUNT / TRIM_CLASSES_PER_TICK + 1; i++) lm_heap_tick(heap);
@@ -765,15 +765,15 @@ static void what_malloc_takes_of_what_a_tick_has_seen_is_little_more_than_it_nee
   CHECK_EQ(reserve_length(CLASS), count + rest - 2 * part);
   give_blocks(0, part + 1);
   tick_once();
-  while (heap->drains) lm_bins_drain(heap, LM_DRAINED_FAST);
+  while (heap->drain.goes_on) lm_bins_drain(heap, LM_DRAINED_FAST);
   CHECK_EQ(held_count(CLASS), 2 * part);
   CHECK_EQ(lm_heap_validate(heap), 1);
 }
 
 static size_t drained_by_tick_after(uint64_t elapsed_ms) {
   size_t held = held_count(CLASS);
-  heap->trim_class = LM_CLASS_COUNT;
-  heap->tick_ms = heap->bins_aged_ms = lm_os_clock_ms();
+  heap->tick.trim_class = LM_CLASS_COUNT;
+  heap->tick.last_ms = heap->tick.bins_aged_ms = lm_os_clock_ms();
   heap->watch.seen_ms = lm_os_clock_ms() - elapsed_ms;
   lm_heap_tick(heap);
   return held - held_count(CLASS);
@@ -793,7 +793,7 @@ static void a_call_passes_over_jobs_that_have_nothing_to_do(void) {
   begin();
   round_goes_on = false; /* of visits */
   round_ms = lm_os_clock_ms();
-  heap->turns_pools = heap->visits_others = heap->ends_kept = true;
+  heap->tick.turns_pools = heap->tick.visits_others = heap->tick.ends_kept = true;
   lm_heap_tick(heap);
   CHECK(!lm_heap_ticks_left_any(heap));
 }

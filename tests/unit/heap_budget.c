@@ -94,14 +94,14 @@ static void what_is_in_bins_after_a_fall_counts_until_it_is_asked_for(void) {
   struct lm_heap *heap = begin();
   for (size_t i = 0; i < OTHERS; i++) others[i] = heap_take(heap, OTHER);
   for (size_t i = 0; i < OTHERS; i++) heap_give(heap, others[i]);
-  heap->fallen_count = 0; /* that alone may have looked like a fall */
+  heap->bulk.fallen_count = 0; /* that alone may have looked like a fall */
   heap->spares.learning.fell = false;
   give_spans(heap);
-  CHECK_THAT(heap->fallen_count, >=, 3);
+  CHECK_THAT(heap->bulk.fallen_count, >=, 3);
   size_t spares = heap->spares.count << LM_SLICE_SHIFT;
   CHECK_THAT(free_bytes(heap), >=, spares + LM_SLICE_BYTES);
   for (size_t i = 0; i < OTHERS + 1; i++) heap_take(heap, OTHER);
-  CHECK_EQ(heap->fallen_count, 0);
+  CHECK_EQ(heap->bulk.fallen_count, 0);
   CHECK_THAT(free_bytes(heap), <=, spares);
 }
 
@@ -137,7 +137,7 @@ static void once_it_is_spent_bins_are_emptied_when_less_is_freed_in_bulk(void) {
   for (int spent = 0; spent < 2; spent++) {
     for (size_t i = 0; i < count; i++) blocks[i] = heap_take(heap, CLASS);
     lm_budget_kept_bytes = spent ? SIZE_MAX / 2 : 0;
-    heap->bytes_since_refill = SHARE_MIN_BYTES / BULK_FRACTION_SPENT - 1;
+    heap->bulk.bytes_since_refill = SHARE_MIN_BYTES / BULK_FRACTION_SPENT - 1;
     for (size_t i = 0; i < count; i++) heap_give(heap, blocks[i]);
     bool empty = heap->bins[other] == LM_NO_BLOCK && heap->reserves[other] == NULL;
     CHECK_EQ(empty, spent);

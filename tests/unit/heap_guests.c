@@ -63,7 +63,7 @@ static void nothing_waits_in_chains_for_a_guest(void) {
   begin();
   take_blocks(1);
   keep_blocks(1);
-  CHECK_EQ(host->chained_weight, 0);
+  CHECK_EQ(host->outbox.weight, 0);
 }
 
 static void small_blocks_are_none(void) {
@@ -135,7 +135,7 @@ static void those_in_a_reserve_go_home_as_well(void) {
 
 /* All classes are looked at, and what drains does. */
 static void tick_host(void) {
-  host->tick_ms = lm_os_clock_ms() - lm_options.purge_delay_ms;
+  host->tick.last_ms = lm_os_clock_ms() - lm_options.purge_delay_ms;
   for (int i = 0; i < 8; i++) lm_heap_tick(host);
 }
 
@@ -164,9 +164,9 @@ static void a_thread_that_does_nothing_but_free_sends_them(void) {
   take_blocks(BLOCKS);
   keep_blocks(4);
   size_t sent = 4;
-  while (host->parts_since_refill < PARTS_OF_BULK) heap_give(host, blocks[sent++]);
+  while (host->bulk.parts_since_refill < PARTS_OF_BULK) heap_give(host, blocks[sent++]);
   CHECK(!keep(blocks[sent]));
-  CHECK(host->drains);
+  CHECK(host->drain.goes_on);
   while (host->bins[CLASS] != LM_NO_BLOCK || host->reserves[CLASS] != NULL)
     heap_give(host, blocks[sent++]);
   CHECK_THAT(sent, <, BLOCKS);
@@ -179,9 +179,9 @@ static void each_time_that_malloc_finds_a_bin_empty_it_starts_counting_again(voi
   take_blocks(BLOCKS);
   admit();
   size_t sent = 0;
-  while (host->parts_since_refill < PARTS_OF_BULK - 1) heap_give(host, blocks[sent++]);
+  while (host->bulk.parts_since_refill < PARTS_OF_BULK - 1) heap_give(host, blocks[sent++]);
   admit();
-  CHECK_EQ(host->parts_since_refill, 0);
+  CHECK_EQ(host->bulk.parts_since_refill, 0);
   CHECK(keep(blocks[sent]));
 }
 
@@ -196,7 +196,7 @@ static void what_has_become_ones_own_goes_into_its_span(void) {
   lm_heap_flush_guests(host);
   CHECK_EQ(host->bins[CLASS], LM_NO_BLOCK);
   CHECK_EQ(lm_heap_validate(host), before);
-  CHECK_EQ(host->chained_weight, 0);
+  CHECK_EQ(host->outbox.weight, 0);
 }
 
 static void a_guest_costs_two_of_the_blocks_that_a_call_puts_back(void) {

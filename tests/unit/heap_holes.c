@@ -149,7 +149,7 @@ static void a_block_freed_beside_a_hole_is_taken_again(void) {
 
 static void pass_rounds(size_t rounds) {
   for (size_t i = 0; i < rounds; i++) {
-    heap->tick_ms -= lm_options.purge_delay_ms;
+    heap->tick.last_ms -= lm_options.purge_delay_ms;
     heap->watch.seen_ms -= lm_options.purge_delay_ms;
     for (int k = 0; k < 200; k++) lm_heap_tick(heap);
   }
@@ -213,7 +213,7 @@ static void who_fills_holes_waits_longer_for_the_next(void) {
 static void no_call_does_more_than_its_share(void) {
   begin(lm_sizeclass_of(1024), every_40th);
   pass_rounds(1);
-  heap->tick_ms -= lm_options.purge_delay_ms;
+  heap->tick.last_ms -= lm_options.purge_delay_ms;
   heap->watch.seen_ms -= lm_options.purge_delay_ms;
   while (heap->holes.goes_on || heap->holes.class_index == 1) {
     size_t before = purged_bytes();

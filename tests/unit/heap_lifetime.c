@@ -4,7 +4,7 @@
 #define CLASS 4 /* of 64 bytes */
 
 static bool is_kept(const struct lm_heap *heap) {
-  for (const struct lm_heap *h = kept_heaps; h != NULL; h = h->next)
+  for (const struct lm_heap *h = kept_heaps; h != NULL; h = h->kept.next)
     if (h == heap) return true;
   return false;
 }
@@ -78,7 +78,7 @@ static void what_was_kept_long_enough_is_given_up_the_oldest_first(void) {
   heap_give(second, heap_take(second, CLASS));
   lm_heap_end(first);
   lm_heap_end(second);
-  first->kept_ms -= 1000000;
+  first->kept.since_ms -= 1000000;
   CHECK(lm_heap_end_oldest_kept(1000000));
   CHECK(!lm_heap_end_oldest_kept(1000000));
   CHECK(!is_kept(first) && is_kept(second));
@@ -100,11 +100,11 @@ static void ticks_give_up_what_was_kept_for_the_delay(void) {
   lm_options.purge_delay_ms = 1000;
   heap_give(heap, heap_take(heap, CLASS));
   lm_heap_end(heap);
-  other->tick_ms -= 10000;
+  other->tick.last_ms -= 10000;
   tick_through_jobs(other);
   CHECK(is_kept(heap));
-  heap->kept_ms -= lm_options.purge_delay_ms;
-  other->tick_ms -= 10000;
+  heap->kept.since_ms -= lm_options.purge_delay_ms;
+  other->tick.last_ms -= 10000;
   tick_through_jobs(other);
   CHECK(!is_kept(heap));
   CHECK_EQ(spans_in_use(), 0);
@@ -115,8 +115,8 @@ static void a_clock_younger_than_the_delay_gives_up_nothing(void) {
   lm_options.purge_delay_ms = 2 * lm_os_clock_ms();
   heap_give(heap, heap_take(heap, CLASS));
   lm_heap_end(heap);
-  other->tick_ms = 0;
-  other->ends_kept = true;
+  other->tick.last_ms = 0;
+  other->tick.ends_kept = true;
   tick_through_jobs(other);
   CHECK(is_kept(heap));
 }
@@ -130,9 +130,9 @@ static void one_tick_ends_one_kept_heap(void) {
     heap_give(heaps[i], heap_take(heaps[i], CLASS));
     lm_heap_end(heaps[i]);
     CHECK(is_kept(heaps[i]));
-    heaps[i]->kept_ms -= lm_options.purge_delay_ms;
+    heaps[i]->kept.since_ms -= lm_options.purge_delay_ms;
   }
-  other->tick_ms -= lm_options.purge_delay_ms;
+  other->tick.last_ms -= lm_options.purge_delay_ms;
   int ended_count = 0;
   for (int i = 0; i < JOB_COUNT * COUNT && ended_count < COUNT; i++) {
     lm_heap_tick(other);
@@ -142,7 +142,7 @@ static void one_tick_ends_one_kept_heap(void) {
   CHECK_EQ(ended_count, COUNT);
   CHECK_EQ(spans_in_use(), 0);
   tick_through_jobs(other);
-  CHECK(!other->ends_kept);
+  CHECK(!other->tick.ends_kept);
 }
 
 /* ---- Heaps that are too large to be left by one call ---- */

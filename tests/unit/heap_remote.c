@@ -49,7 +49,7 @@ static void remote_frees_wait_in_a_chain_unseen_by_the_owner(void) {
   take_blocks(0, 10);
   for (int i = 0; i < 5; i++) heap_give(other, blocks[i]);
   CHECK_EQ(inbox(owner), NULL);
-  CHECK_EQ(other->chained_weight, 5 * 64);
+  CHECK_EQ(other->outbox.weight, 5 * 64);
   CHECK_EQ(lm_heap_validate(owner), 10);
 }
 
@@ -60,7 +60,7 @@ static void a_chain_becomes_one_message_with_its_blocks_in_order(void) {
   lm_remote_flush(other);
   CHECK_EQ(inbox_length(owner), 1);
   check_ring(inbox(owner), blocks, 5);
-  CHECK_EQ(other->chained_weight, 0);
+  CHECK_EQ(other->outbox.weight, 0);
 }
 
 static void a_block_joins_the_chain_of_its_slice_if_there_is_one(void) {
@@ -71,7 +71,7 @@ static void a_block_joins_the_chain_of_its_slice_if_there_is_one(void) {
   CHECK(lm_remote_join(other, blocks[1]));
   CHECK(!lm_remote_join(other, NULL));
   CHECK(!lm_remote_join(other, blocks[0] + LM_CHAIN_COUNT * LM_SLICE_BYTES));
-  CHECK_EQ(other->chained_weight, 2 * 64);
+  CHECK_EQ(other->outbox.weight, 2 * 64);
   lm_remote_flush(other);
   check_ring(inbox(owner), blocks, 2);
   CHECK(!lm_remote_join(other, blocks[2]));
@@ -99,7 +99,7 @@ static size_t weight_of_one(size_t size) {
   lm_remote_flush(other);
   if (size > lm_classed_max_bytes) CHECK(lm_middle_send(block));
   heap_give(other, block);
-  return other->chained_weight;
+  return other->outbox.weight;
 }
 
 static void a_block_above_1_kib_weighs_a_quarter_but_no_less_than_1_kib(void) {
@@ -274,7 +274,7 @@ static void from_a_batch_on_a_part_is_sent_without_being_asked_for(void) {
   for (size_t i = 0; i < batch - 1; i++) heap_give(other, blocks[i]);
   CHECK_EQ(inbox(owner), NULL);
   heap_give(other, blocks[batch - 1]);
-  CHECK_EQ(other->chained_weight, (batch - part) * 64);
+  CHECK_EQ(other->outbox.weight, (batch - part) * 64);
   /* The chains follow each other; after as many parts as there are, all have had their turn. */
   while (inbox(owner) == NULL) heap_give(other, blocks[sent++]);
   CHECK_THAT(sent, <=, batch + (LM_CHAIN_PARTS - 1) * part);
@@ -283,7 +283,7 @@ static void from_a_batch_on_a_part_is_sent_without_being_asked_for(void) {
 static size_t count_chains(const struct lm_heap *heap) {
   size_t count = 0;
   for (size_t i = 0; i < LM_CHAIN_PARTS; i++)
-    count += (size_t)__builtin_popcount(heap->used_chains[i]);
+    count += (size_t)__builtin_popcount(heap->outbox.used_chains[i]);
   return count;
 }
 
@@ -302,7 +302,7 @@ static void no_call_packs_more_chains_than_one_part_and_a_half_have(void) {
     heap_give(other, blocks[(i * 641) % (4 * LM_CHAIN_COUNT)]);
     size_t after = count_chains(other);
     most = lm_max(most, before - lm_min(before, after));
-    CHECK_THAT(other->chained_weight, <=, LM_REMOTE_BATCH_WEIGHT);
+    CHECK_THAT(other->outbox.weight, <=, LM_REMOTE_BATCH_WEIGHT);
   }
   CHECK_THAT(most, >, 0);
   CHECK_THAT(most, <, LM_PART_CHAINS + LM_PART_CHAINS / 2);
@@ -313,8 +313,8 @@ static void nothing_is_left_behind_when_all_is_sent(void) {
   take_blocks(0, 2 * BLOCKS);
   for (size_t i = 0; i < 2 * BLOCKS; i++) heap_give(other, blocks[i]);
   lm_remote_flush(other);
-  CHECK_EQ(other->chained_weight, 0);
-  for (size_t i = 0; i < LM_CHAIN_PARTS; i++) CHECK_EQ(other->used_chains[i], 0);
+  CHECK_EQ(other->outbox.weight, 0);
+  for (size_t i = 0; i < LM_CHAIN_PARTS; i++) CHECK_EQ(other->outbox.used_chains[i], 0);
   for (size_t i = 0; i < LM_CHAIN_COUNT; i++) CHECK_EQ(other->chains[i].slice, 0);
   for (size_t i = 0; i < LM_PARCEL_COUNT; i++) CHECK_EQ(other->parcels[i].first, NULL);
   lm_remote_collect(owner);
@@ -325,7 +325,7 @@ static void a_tick_sends_what_is_collected(void) {
   begin();
   take_blocks(0, 1);
   heap_give(other, blocks[0]);
-  other->tick_ms = lm_os_clock_ms() - lm_options.purge_delay_ms;
+  other->tick.last_ms = lm_os_clock_ms() - lm_options.purge_delay_ms;
   lm_heap_tick(other);
   CHECK_EQ(inbox_length(owner), 1);
 }
@@ -636,7 +636,7 @@ static void a_heap_that_uses_the_class_adopts_the_orphan_whose_blocks_it_frees(v
   CHECK_EQ(lm_heap_validate(other), 4);
   leave_no_room(other, CLASS);
   heap_give(other, blocks[0]); /* one's own from here on */
-  CHECK_EQ(other->chained_weight, 0);
+  CHECK_EQ(other->outbox.weight, 0);
   CHECK_EQ(lm_heap_validate(other), 3);
   heap_give(other, blocks[3]);
   heap_give(other, blocks[4]);
@@ -698,7 +698,7 @@ static void a_chain_that_makes_room_by_ending_an_orphan_loses_no_block(void) {
   while (lm_heap_pop(other, FIRST_GUEST_CLASS) != NULL) {}
   CHECK(lm_heap_keep_guest(other, (struct lm_block *)guest, FIRST_GUEST_CLASS));
   lm_heap_send_guests(other);
-  CHECK(other->drains);
+  CHECK(other->drain.goes_on);
   size_t held = lm_heap_validate(owner);
   heap_give(other, last);
   heap_give(other, outer);
@@ -710,14 +710,14 @@ static void a_chain_that_makes_room_by_ending_an_orphan_loses_no_block(void) {
 /* Blocks that a tick sends home may be enough to send parts, which asks for a tick as well. */
 static void a_tick_starts_no_other(void) {
   begin();
-  other->ticks = true;
-  other->tick_ms = 0;
+  other->tick.underway = true;
+  other->tick.last_ms = 0;
   lm_heap_tick(other);
-  CHECK_EQ(other->tick_ms, 0);
-  other->ticks = false;
+  CHECK_EQ(other->tick.last_ms, 0);
+  other->tick.underway = false;
   lm_heap_tick(other);
-  CHECK(other->tick_ms != 0);
-  CHECK(!other->ticks);
+  CHECK(other->tick.last_ms != 0);
+  CHECK(!other->tick.underway);
 }
 
 int main(void) {

@@ -147,7 +147,7 @@ static void no_more_is_learnt_than_there_may_be(void) {
 }
 
 static void tick_once(void) {
-  heap->tick_ms = lm_os_clock_ms() - lm_options.purge_delay_ms;
+  heap->tick.last_ms = lm_os_clock_ms() - lm_options.purge_delay_ms;
   for (int i = 0; i < 2 * SPANS; i++) lm_heap_tick(heap);
   lm_heap_validate(heap);
 }

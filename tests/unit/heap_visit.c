@@ -61,7 +61,7 @@ static void *free_and_sleep(void *unused) {
 /* As a clock that goes on by so much would have it. */
 static void let_time_pass(uint64_t ms) {
   lm_store_relaxed(&sleeper->ticked_ms, lm_load_relaxed(&sleeper->ticked_ms) - ms);
-  sleeper->tick_ms -= ms;
+  sleeper->tick.last_ms -= ms;
   sleeper->visits.visited_ms -= ms;
   round_ms -= ms;
 }
@@ -174,9 +174,9 @@ static void *free_others_and_sleep(void *unused) {
   lm_raw_free(lm_raw_malloc(1));
   sleeper = LM_THREAD(lm_this_heap);
   for (size_t i = 0; i < COLLECTED; i++) lm_raw_free(others[i]);
-  CHECK_THAT(sleeper->chained_weight, >=, COLLECTED * BYTES);
+  CHECK_THAT(sleeper->outbox.weight, >=, COLLECTED * BYTES);
   sleep_until_turn(2);
-  CHECK_EQ(sleeper->chained_weight, 0);
+  CHECK_EQ(sleeper->outbox.weight, 0);
   lm_raw_free(lm_raw_malloc(BYTES));
   return unused;
 }

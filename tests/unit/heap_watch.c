@@ -85,7 +85,7 @@ static void fast_frees_use_up_what_they_may_and_the_next_malloc_looks(void) {
 
 static void holes_that_may_cost_nothing_more_do_not_let_frees_look(void) {
   struct lm_heap *heap = begin(BLOCKS, 1000);
-  heap->turns_pools = heap->visits_others = false;
+  heap->tick.turns_pools = heap->tick.visits_others = false;
   for (int i = 0; lm_watches(heap); i++) {
     CHECK_THAT(i, <, 100000); /* as long as the clock stands still */
     heap->holes.goes_on = true;
@@ -190,10 +190,10 @@ static void it_does_so_if_there_are_other_threads(void) {
 static void a_free_after_a_rest_sees_the_clock(void) {
   struct lm_heap *heap = begin(BLOCKS, 1000);
   heap->watch.seen_ms -= 50;
-  heap->tick_ms -= 1000;
+  heap->tick.last_ms -= 1000;
   replace(0);
   CHECK_THAT(lm_os_clock_ms() - heap->watch.seen_ms, <, 50);
-  CHECK_THAT(lm_os_clock_ms() - heap->tick_ms, <, 1000);
+  CHECK_THAT(lm_os_clock_ms() - heap->tick.last_ms, <, 1000);
 }
 
 /* All that the heap holds goes back in some rests, though no bin is ever empty. */
@@ -206,7 +206,7 @@ static void rests_empty_bins_that_nobody_uses(void) {
   CHECK_THAT(heap->slice_count + heap->spares.count, >, 8);
   for (int i = 0; i < 10; i++) {
     heap->watch.seen_ms -= 200;
-    heap->tick_ms -= 200;
+    heap->tick.last_ms -= 200;
     lm_raw_free(used);
     used = lm_raw_malloc(16);
     if (!lm_watches(heap)) lm_heap_tick(heap);

@@ -57,7 +57,7 @@ static inline struct lm_heap *new_heap(void) {
   struct lm_heap *heap = lm_heap_begin();
   CHECK(heap != NULL);
   lm_options.purge_delay_ms = 3600000;
-  heap->trim_class = LM_CLASS_COUNT;
+  heap->tick.trim_class = LM_CLASS_COUNT;
   return heap;
 }
 

@@ -1,6 +1,6 @@
-/* What heaps and orphans both do to a span. */
-#ifndef LM_HEAP_SPAN_H
-#define LM_HEAP_SPAN_H
+/* How a span begins and ends, and where its blocks are: what heaps and orphans both do with it. */
+#ifndef LM_HEAP_SPAN_LIFE_H
+#define LM_HEAP_SPAN_LIFE_H
 
 #include "pages/pool.h"
 #include "pages/region.h"
