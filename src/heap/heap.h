@@ -333,12 +333,6 @@ LM_INLINE void lm_heap_spend_on_step(const struct lm_heap *heap, size_t held_bef
   lm_heap_spend_on_freed(effort, lm_max(held_before, held) - held);
 }
 
-/* Whether ticks have left anything of their jobs to the next ones. */
-LM_INLINE bool lm_heap_ticks_left_any(const struct lm_heap *heap) {
-  return heap->middle.ages || heap->large_cache.surplus != 0 || heap->tick.turns_pools ||
-         heap->tick.visits_others || heap->tick.ends_kept;
-}
-
 /* Pops a block of the class; NULL if the bin is empty. */
 LM_INLINE void *lm_heap_pop(struct lm_heap *heap, size_t class_index) {
   struct lm_block *block = heap->bins[class_index];
@@ -419,6 +413,8 @@ void lm_heap_flush_guests(struct lm_heap *heap);
 void lm_heap_tick(struct lm_heap *heap);
 /* The same in calls of a kind of which each does it. */
 void lm_heap_tick_often(struct lm_heap *heap);
+/* Whether ticks have left anything of their jobs to the next ones. */
+bool lm_heap_ticks_left_any(const struct lm_heap *heap);
 
 /* What a tick does of that for a parked heap (visit.h). Returns whether there is more to do at
  * once; takes no longer than a tick. */

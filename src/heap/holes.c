@@ -3,7 +3,6 @@
 #include "config/options.h"
 #include "heap/span_life.h"
 #include "os/panic.h"
-#include "pages/pressure.h"
 
 /* A bit for each block of a span. */
 typedef uint64_t block_set[LM_BITMAP_WORDS(LM_SPAN_BLOCKS_MAX)];
@@ -67,10 +66,11 @@ static uint64_t find_empty_pages(const struct lm_span *span, const block_set is_
 }
 
 /* Gives pages back, and returns those of which the system has taken. */
-static uint64_t purge_pages(struct lm_span *span, uint64_t pages) {
+static uint64_t purge_pages(struct lm_span *span, uint64_t pages, size_t *effort) {
   char *start = lm_span_start(span);
   uint64_t given = 0;
   FOR_EACH_RUN(pages, from, to) {
+    lm_spend_effort(effort, LM_PURGE_CALL_EFFORT + (to - from));
     if (lm_pool_purge_unused(start + (from << lm_os.page_shift), start + (to << lm_os.page_shift)))
       given |= lm_bitmap_mask(0, from, to);
   }
@@ -99,13 +99,17 @@ static void link_free(struct lm_span *span, const block_set is_free) {
   span->hole_block_count = (uint16_t)hole_count;
 }
 
-size_t lm_holes_make(struct lm_span *span) {
+/* Each free block may cost a cache miss, so many as much as a page that is purged. */
+#define BLOCKS_PER_EFFORT 8
+
+size_t lm_holes_make(struct lm_span *span, size_t *effort) {
   block_set is_free = {0};
   if (span->free_list == LM_NO_BLOCK || lm_region_of(span)->decommits) return 0;
+  lm_spend_effort(effort, (span->extended_count - span->used_count) / BLOCKS_PER_EFFORT);
   find_free(span, is_free);
   uint64_t empty = find_empty_pages(span, is_free) & ~span->hole_pages;
   if (empty == 0) return 0;
-  uint64_t given = purge_pages(span, empty);
+  uint64_t given = purge_pages(span, empty, effort);
   span->hole_pages |= given;
   span->dirty_pages &= ~given;
   span->written_pages &= ~given;
@@ -142,18 +146,18 @@ bool lm_holes_fill(struct lm_span *span) {
 
 /* ---- All of a heap's ---- */
 
-static size_t make_in(const struct lm_span_list *list) {
-  size_t page_count = 0;
+size_t lm_holes_make_in(const struct lm_span_list *list) {
+  size_t page_count = 0, effort = SIZE_MAX;
   for (struct lm_span *span = list->first; span != NULL; span = span->next)
-    page_count += lm_holes_make(span);
+    page_count += lm_holes_make(span, &effort);
   return page_count;
 }
 
 size_t lm_holes_make_all(struct lm_heap *heap) {
-  size_t page_count = 0;
+  size_t page_count = 0, effort = SIZE_MAX;
   for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
-    if (heap->current[i] != NULL) page_count += lm_holes_make(heap->current[i]);
-    page_count += make_in(&heap->usable[i]) + make_in(&heap->full[i]);
+    if (heap->current[i] != NULL) page_count += lm_holes_make(heap->current[i], &effort);
+    page_count += lm_holes_make_in(&heap->usable[i]) + lm_holes_make_in(&heap->full[i]);
   }
   return page_count;
 }
@@ -162,13 +166,10 @@ size_t lm_holes_make_all(struct lm_heap *heap) {
 
 /* A span of which less is free has hardly a page without a block. */
 #define SPARSE_FRACTION 4
-/* Credit: a look costs 1, some 200 nanoseconds, and the holes of a span 64. They may take some 3
- * percent of the time, of a while at most. */
-#define HOLES_COST 64
-#define CREDIT_PER_MS (2 * HOLES_COST)
+/* So much effort looks, each of which takes 1, and holes may take: some 5 percent of the time, of a
+ * while at most. */
+#define CREDIT_PER_MS 256
 #define CREDIT_MAX_MS 2000
-#define CREDIT_PER_TICK (4 * HOLES_COST)
-#define CREDIT_OF_SAVING (32 * HOLES_COST)
 
 void lm_holes_begin_round(struct lm_holes *holes) {
   holes->goes_on = LM_OPTION(purge_delay_ms) != 0 && LM_OPTION(holes) == LM_HOLES_ON;
@@ -178,9 +179,9 @@ void lm_holes_begin_round(struct lm_holes *holes) {
 }
 
 /* Makes the span's holes if what is used has not changed for some looks. Returns whether a later
- * look may; takes what it costs from `*left`. */
-static bool look(struct lm_span *span, size_t *left) {
-  *left -= lm_min(*left, 1);
+ * look may. */
+static bool look(struct lm_span *span, size_t *effort) {
+  lm_spend_effort(effort, 1);
   size_t free_count = (size_t)span->extended_count - span->used_count;
   bool some = span->free_list != LM_NO_BLOCK;
   bool sparse = some && free_count >= span->extended_count / SPARSE_FRACTION;
@@ -191,54 +192,55 @@ static bool look(struct lm_span *span, size_t *left) {
   bool waits = !lm_pressed(LM_PRESSURE_MUCH);
   if (span->quiet_looks > span->quiet_wait && waits) return false; /* they have been made */
   if (span->quiet_looks++ < span->quiet_wait && waits) return true;
-  lm_holes_make(span);
-  *left -= lm_min(*left, HOLES_COST);
+  lm_holes_make(span, effort);
   return false;
 }
 
-void lm_holes_look(struct lm_holes *holes, struct lm_span_list *list, size_t *left) {
+void lm_holes_look(struct lm_holes *holes, struct lm_span_list *list, size_t *effort) {
   struct lm_span *span;
-  while (*left > 0 && (span = list->first) != NULL && span->look_round != holes->round) {
+  while (*effort > 0 && (span = list->first) != NULL && span->look_round != holes->round) {
     span->look_round = holes->round;
     lm_span_list_remove(list, span);
     lm_span_list_push_back(list, span);
-    if (look(span, left)) holes->sparse_count++;
+    if (look(span, effort)) holes->sparse_count++;
   }
 }
 
-bool lm_holes_tick(struct lm_holes *holes, uint64_t elapsed_ms, lm_holes_looker *look_in_class,
-                   void *owner) {
+void lm_holes_earn(struct lm_holes *holes, uint64_t elapsed_ms) {
   size_t earned = (size_t)lm_min(elapsed_ms, CREDIT_MAX_MS) * CREDIT_PER_MS;
   holes->credit = lm_min(holes->credit + earned, CREDIT_MAX_MS * CREDIT_PER_MS);
-  /* Where the system would end the process, time does not count, and more is given back than the
-   * spans that malloc takes from one tick to the next. */
+  if (lm_pressed(LM_PRESSURE_MUCH) && !holes->goes_on) lm_holes_begin_round(holes);
+}
+
+bool lm_holes_go_on(struct lm_holes *holes, lm_holes_looker *look_in_class, void *owner,
+                    size_t *effort) {
+  if (!lm_holes_may_go_on(holes)) return false;
   bool saves = lm_pressed(LM_PRESSURE_MUCH);
-  if (saves && !holes->goes_on) lm_holes_begin_round(holes);
-  if (!holes->goes_on) return false;
-  size_t spent = saves ? CREDIT_OF_SAVING : lm_min(holes->credit, CREDIT_PER_TICK), left = spent;
+  size_t most = saves ? *effort : lm_min(holes->credit, *effort), left = most;
   for (; holes->class_index < LM_HOLES_CLASSES; holes->class_index++) {
     look_in_class(owner, holes->class_index, &left);
     if (left == 0) break;
   }
   holes->goes_on = holes->class_index < LM_HOLES_CLASSES;
-  holes->credit -= lm_min(holes->credit, spent - left);
-  return holes->goes_on && holes->credit != 0;
+  holes->credit -= lm_min(holes->credit, most - left);
+  lm_spend_effort(effort, most - left);
+  return lm_holes_may_go_on(holes);
 }
 
-static void look_in_class_of_heap(void *owner, size_t class_index, size_t *left) {
+static void look_in_class_of_heap(void *owner, size_t class_index, size_t *effort) {
   struct lm_heap *heap = owner;
-  lm_holes_look(&heap->holes, &heap->usable[class_index], left);
+  lm_holes_look(&heap->holes, &heap->usable[class_index], effort);
 }
 
-bool lm_holes_tick_heap(struct lm_heap *heap, uint64_t elapsed_ms) {
-  return lm_holes_tick(&heap->holes, elapsed_ms, look_in_class_of_heap, heap);
+bool lm_holes_go_on_in_heap(struct lm_heap *heap, size_t *effort) {
+  return lm_holes_go_on(&heap->holes, look_in_class_of_heap, heap, effort);
 }
 
 /* ---- By growth ---- */
 
 #define GROWTH_FRACTION 8
 #define GROWTH_MIN_SLICES ((size_t)64)
-#define CREDIT_PER_SLICE HOLES_COST /* about what the slice's faults take */
+#define CREDIT_PER_SLICE 128 /* about what the holes of one take */
 
 void lm_holes_note_growth(struct lm_heap *heap, size_t slice_count) {
   struct lm_holes *holes = &heap->holes;

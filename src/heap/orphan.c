@@ -137,13 +137,12 @@ void lm_orphan_begin_round(uint64_t now_ms) {
 }
 
 /* Purges what has been free in orphaned chunks for a while, some of it. False if that is all. */
-static bool age_some_chunks(void) {
+static bool age_some_chunks(size_t *effort) {
   if (!lm_orphan_waits(LM_CLASS_MIDDLE)) return false;
-  size_t effort = lm_purge_effort();
   lm_lock_take(&lm_orphan_locks[LM_CLASS_MIDDLE]);
-  while (next_orphan_to_age != NULL && effort != 0 && lm_chunk_age(next_orphan_to_age, &effort)) {
+  while (next_orphan_to_age != NULL && *effort != 0 && lm_chunk_age(next_orphan_to_age, effort)) {
     next_orphan_to_age = next_orphan_to_age->next;
-    effort--;
+    lm_spend_effort(effort, 1);
   }
   bool more = next_orphan_to_age != NULL;
   lm_lock_free(&lm_orphan_locks[LM_CLASS_MIDDLE]);
@@ -151,19 +150,21 @@ static bool age_some_chunks(void) {
 }
 
 LM_REQUIRES(lm_visits_round.lock)
-static void look_in_class(void *unused, size_t class_index, size_t *left) {
+static void look_in_class(void *unused, size_t class_index, size_t *effort) {
   (void)unused;
   if (!lm_orphan_waits(class_index)) return;
   lm_lock_take(&lm_orphan_locks[class_index]);
-  lm_holes_look(&orphans_holes, &usable_orphans[class_index], left);
+  lm_holes_look(&orphans_holes, &usable_orphans[class_index], effort);
   lm_lock_free(&lm_orphan_locks[class_index]);
 }
 
 bool lm_orphan_look(uint64_t now_ms, size_t *kept) {
-  if (age_some_chunks()) return true; /* what time holes earn meanwhile is not lost */
+  size_t effort = lm_purge_effort();
+  if (age_some_chunks(&effort)) return true; /* what time holes earn meanwhile is not lost */
   uint64_t elapsed_ms = now_ms - holes_ms;
   holes_ms = now_ms;
-  bool more = lm_holes_tick(&orphans_holes, elapsed_ms, look_in_class, NULL);
+  lm_holes_earn(&orphans_holes, elapsed_ms);
+  bool more = lm_holes_go_on(&orphans_holes, look_in_class, NULL, &effort);
   if (!more) *kept += lm_holes_expected_bytes(&orphans_holes);
   return more;
 }
@@ -173,9 +174,7 @@ size_t lm_orphan_make_holes(void) {
   for (size_t i = 1; i < LM_CLASS_MIDDLE; i++) {
     if (!lm_orphan_waits(i)) continue;
     lm_lock_take(&lm_orphan_locks[i]);
-    struct lm_span *span = usable_orphans[i].first;
-    for (; span != NULL; span = span->next)
-      page_count += lm_holes_make(span);
+    page_count += lm_holes_make_in(&usable_orphans[i]);
     lm_lock_free(&lm_orphan_locks[i]);
   }
   return page_count;

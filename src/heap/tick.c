@@ -143,7 +143,20 @@ static struct effort effort_after(uint64_t elapsed_ms) {
 }
 
 /* What ticks leave to the next ones: each may take all that a call may (provider.h). */
-enum job { CLEAR_MIDDLE, CLEAR_LARGE, TURN_POOLS, VISIT_OTHERS, END_KEPT, JOB_COUNT };
+enum job {
+  CLEAR_MIDDLE,
+  CLEAR_LARGE,
+  MAKE_HOLES,
+  TURN_POOLS,
+  VISIT_OTHERS,
+  END_KEPT,
+  JOB_COUNT
+};
+
+bool lm_heap_ticks_left_any(const struct lm_heap *heap) {
+  return heap->middle.ages || heap->large_cache.surplus != 0 || lm_holes_may_go_on(&heap->holes) ||
+         heap->tick.turns_pools || heap->tick.visits_others || heap->tick.ends_kept;
+}
 
 static bool end_kept(size_t *effort) {
   size_t kept_ms = lm_pressed(LM_PRESSURE_SOME) ? 0 : LM_OPTION(purge_delay_ms);
@@ -160,6 +173,9 @@ static void do_some(struct lm_heap *heap, enum job job, uint64_t now_ms, size_t 
       break;
     case CLEAR_LARGE:
       lm_large_cache_release(heap, effort);
+      break;
+    case MAKE_HOLES:
+      lm_holes_go_on_in_heap(heap, effort);
       break;
     case TURN_POOLS:
       if (heap->tick.turns_pools) heap->tick.turns_pools = lm_pool_tick(now_ms, effort);
@@ -214,8 +230,8 @@ static void tick_and_drain(struct lm_heap *heap, bool always) {
   if (lm_remote_waits(heap)) lm_remote_collect_up_to(heap, effort.message_count);
   if (heap->drain.goes_on) lm_bins_drain(heap, effort.drained_count);
   lm_spares_give_surplus(heap, effort.spare_count);
+  lm_holes_earn(&heap->holes, elapsed_ms);
   if (lm_heap_ticks_left_any(heap)) go_on(heap, now_ms);
-  lm_holes_tick_heap(heap, elapsed_ms);
   if (always || elapsed_ms != 0) {
     lm_watch_clock(heap, now_ms);
     if (LM_UNLIKELY(LM_OPTION(guard_ms) != 0)) plan_guard(heap, now_ms);
@@ -258,7 +274,8 @@ bool lm_heap_visit(struct lm_heap *heap, uint64_t now_ms) {
     more = !lm_large_cache_release(heap, &effort);
     lm_middle_go_on(heap, &effort);
   }
-  bool holes = lm_holes_tick_heap(heap, begins ? elapsed_ms : 0);
+  lm_holes_earn(&heap->holes, begins ? elapsed_ms : 0);
+  bool holes = lm_holes_go_on_in_heap(heap, &effort);
   heap->visits.kept_bytes = lm_watch_kept_bytes(heap);
   return more || holes || heap->spares.surplus_count != 0 || heap->middle.ages;
 }

@@ -84,8 +84,7 @@ bool lm_watch_free(struct lm_heap *heap) {
     return true;
   bool waits = lm_remote_waits(heap) && lm_remote_collect_some(heap);
   if (look_at_clock(heap) != 0 || waits) return true;
-  bool holes = heap->holes.goes_on && heap->holes.credit != 0;
-  if (holes || lm_heap_ticks_left_any(heap)) {
+  if (lm_heap_ticks_left_any(heap)) {
     /* Now is as good as later. */
     lm_heap_tick(heap);
     return true;

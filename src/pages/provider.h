@@ -38,13 +38,13 @@ void lm_provider_begin_huge(const struct loam_page_provider *provider, void *add
 void lm_provider_accept_huge(const struct loam_page_provider *provider, void *address, size_t size);
 
 /* As lm_os_purge. Effort is counted in pages: a call of this takes as much, beside those that it
- * purges, as LM_PURGE_CALL_EFFORT more. 512 take 190 microseconds; one 2.2, but 15 while another
- * processor runs a thread of the process, which has to be interrupted. */
-#define LM_PURGE_CALL_EFFORT 10
+ * purges, as LM_PURGE_CALL_EFFORT more. 512 take 190 microseconds, one 2.2; but 15, as much as 40
+ * more, while another processor runs a thread of the process, which has to be interrupted. */
+#define LM_PURGE_CALL_EFFORT 20
 int lm_provider_purge(const struct loam_page_provider *provider, void *address, size_t size);
 
 /* So much effort one call of the program's may take to give back what the clock asks for, so that
- * none pays for all: 2 MiB at once, or about fifty pages that lie apart. */
+ * none pays for all: 2 MiB at once, or 27 pages that lie apart. */
 #ifndef LM_PURGED_BY_CALL_BYTES /* tests have less, so that calls often leave something over */
 #define LM_PURGED_BY_CALL_BYTES (2 * LM_MIB)
 #endif
