@@ -6,6 +6,8 @@
 #include "../names.h"
 #include "../threads.h"
 
+#define STRESS_THREADS_MAX 256
+
 /* Arguments of every stress program: seconds, seed, threads. */
 struct stress {
   double seconds;
@@ -39,9 +41,16 @@ static inline struct stress stress_arguments(int count, char **arguments) {
   if (count > 1) stress.seconds = atof(arguments[1]);
   if (count > 2) stress.seed = strtoull(arguments[2], NULL, 10);
   if (count > 3) stress.thread_count = atoi(arguments[3]);
-  CHECK(stress.seconds > 0 && stress.thread_count > 0 && stress.thread_count <= 256);
+  CHECK(stress.seconds > 0 && stress.thread_count > 0 && stress.thread_count <= STRESS_THREADS_MAX);
   watch_maps(&stress);
   return stress;
+}
+
+/* Runs `work` in each of the threads, with their numbers. */
+static inline void stress_run(const struct stress *stress, void *(*work)(void *)) {
+  pthread_t threads[STRESS_THREADS_MAX];
+  for (intptr_t i = 0; i < stress->thread_count; i++) threads[i] = start_thread(work, (void *)i);
+  for (int i = 0; i < stress->thread_count; i++) join_thread(threads[i]);
 }
 
 /* Who holds the record alone reads and writes it; records are handed over by atomic exchange. */

@@ -36,10 +36,8 @@ static void *lead(void *index) {
 
 int main(int count, char **arguments) {
   stress = stress_arguments(count, arguments);
-  pthread_t leaders[256];
   for (int i = 0; i < SHARED; i++) shared[i] = opaque(calloc(1, sizeof *shared[i]));
-  for (intptr_t i = 0; i < stress.thread_count; i++) leaders[i] = start_thread(lead, (void *)i);
-  for (int i = 0; i < stress.thread_count; i++) join_thread(leaders[i]);
+  stress_run(&stress, lead);
   for (int i = 0; i < SHARED; i++) record_free(shared[i]), free(shared[i]);
   return 0;
 }

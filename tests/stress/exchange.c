@@ -35,10 +35,8 @@ static void *work(void *index) {
 
 int main(int count, char **arguments) {
   stress = stress_arguments(count, arguments);
-  pthread_t threads[256];
   for (int i = 0; i < SHARED; i++) shared[i] = opaque(calloc(1, sizeof *shared[i]));
-  for (intptr_t i = 0; i < stress.thread_count; i++) threads[i] = start_thread(work, (void *)i);
-  for (int i = 0; i < stress.thread_count; i++) join_thread(threads[i]);
+  stress_run(&stress, work);
   for (int i = 0; i < SHARED; i++) record_free(shared[i]), free(shared[i]);
   return 0;
 }

@@ -90,11 +90,9 @@ static void *work(void *index) {
 
 int main(int count, char **arguments) {
   stress = stress_arguments(count, arguments);
-  pthread_t threads[256];
   for (int i = 0; i < 2; i++) heaps[i] = loam_heap_new();
   for (int i = 0; i < SHARED; i++) shared[i] = opaque(calloc(1, sizeof *shared[i]));
-  for (intptr_t i = 0; i < stress.thread_count; i++) threads[i] = start_thread(work, (void *)i);
-  for (int i = 0; i < stress.thread_count; i++) join_thread(threads[i]);
+  stress_run(&stress, work);
   for (int i = 0; i < 2; i++) loam_heap_destroy(heaps[i]); /* with what is in the table */
   for (int i = 0; i < SHARED; i++) free(shared[i]);
   return 0;

@@ -38,13 +38,14 @@ static void *consume(void *index) {
   return NULL;
 }
 
+static void *work(void *index) {
+  return (uintptr_t)index % 2 ? consume(index) : produce(index);
+}
+
 int main(int count, char **arguments) {
   stress = stress_arguments(count, arguments);
-  pthread_t threads[256];
   producers_left = (stress.thread_count + 1) / 2;
-  for (intptr_t i = 0; i < stress.thread_count; i++)
-    threads[i] = start_thread(i % 2 ? consume : produce, (void *)i);
-  for (int i = 0; i < stress.thread_count; i++) join_thread(threads[i]);
+  stress_run(&stress, work);
   for (int i = 0; i < SHARED; i++)
     if (shared[i] != NULL) record_free(shared[i]), free(shared[i]);
   return 0;

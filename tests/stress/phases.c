@@ -73,10 +73,8 @@ static void *lead(void *index) {
 
 int main(int count, char **arguments) {
   stress = stress_arguments(count, arguments);
-  pthread_t leaders[256];
   for (int i = 0; i < SLOTS; i++) slots[i] = opaque(calloc(1, sizeof *slots[i]));
-  for (intptr_t i = 0; i < stress.thread_count; i++) leaders[i] = start_thread(lead, (void *)i);
-  for (int i = 0; i < stress.thread_count; i++) join_thread(leaders[i]);
+  stress_run(&stress, lead);
   uint64_t random = stress.seed | 1;
   for (int i = 0; i < SLOTS; i++) batch_free(slots[i], RECORDS, &random), free(slots[i]);
   return 0;

@@ -79,14 +79,12 @@ static void *work(void *index) {
 
 int main(int count, char **arguments) {
   stress = stress_arguments(count, arguments);
-  pthread_t threads[256];
   for (int i = 0; i < HEAPS; i++) {
     strict_start(&stricts[i]);
     heaps[i] = strict_heap(&stricts[i]);
   }
   for (int i = 0; i < SHARED; i++) shared[i] = opaque(calloc(1, sizeof *shared[i]));
-  for (intptr_t i = 0; i < stress.thread_count; i++) threads[i] = start_thread(work, (void *)i);
-  for (int i = 0; i < stress.thread_count; i++) join_thread(threads[i]);
+  stress_run(&stress, work);
   for (int i = 0; i < HEAPS; i++) {
     loam_heap_destroy(heaps[i]); /* with what is in the table */
     strict_check_all_released(&stricts[i]);
