@@ -128,6 +128,7 @@ void lm_heap_drop_span(struct lm_heap *heap, struct lm_span *span) {
   lm_assert(heap->span_counts[span->class_index] != 0 && span->slice_count <= heap->slice_count);
   heap->slice_count -= span->slice_count;
   if (span == heap->bulk.sentinel) heap->bulk.sentinel = NULL;
+  if (span == heap->newest) heap->newest = NULL;
   if (--heap->span_counts[span->class_index] == 0) heap->borrowed_counts[span->class_index] = 0;
 }
 
@@ -140,7 +141,8 @@ static char *take_slices(struct lm_heap *heap, size_t slice_count, uint64_t *dir
   if (spare == NULL) {
     lm_learning_note_asked(&heap->spares.learning, slice_count, LM_SLICE_SHIFT);
     lm_holes_note_growth(heap, slice_count);
-    return lm_pool_take_slices(heap->pool, slice_count, heap->tag, dirty_pages);
+    struct lm_region *near = heap->newest != NULL ? lm_region_of(heap->newest) : NULL;
+    return lm_pool_take_slices(heap->pool, slice_count, heap->tag, near, dirty_pages);
   }
   size_t touched_pages = lm_pages_of(lm_span_touched_bytes(spare));
   *dirty_pages = spare->dirty_pages | lm_bitmap_mask(0, 0, touched_pages);
@@ -162,6 +164,7 @@ static struct lm_span *new_span(struct lm_heap *heap, size_t class_index) {
   span->dirty_pages = dirty_pages;
   span->written_pages = dirty_pages & written_pages;
   add_span(heap, span);
+  heap->newest = span;
   return span;
 }
 

@@ -237,6 +237,7 @@ struct lm_heap {
   struct lm_bulk bulk;
   struct lm_holes holes;
   size_t slice_count;       /* of all the heap's spans, but for chunks */
+  struct lm_span *newest;   /* the span that began last, or NULL */
   size_t reported_bytes;    /* budget.h */
   uint32_t close_looks;     /* so many frees more are looked at closely; inspect.h */
   uint32_t early_growths;   /* while messages waited, since the inbox was last found empty */

@@ -17,15 +17,22 @@ static bool grow_directory(struct lm_pool *pool) {
   size_t group_count = room / LM_DIRECTORY_GROUP + 1;
   size_t groups_before = count / LM_DIRECTORY_GROUP + 1;
   uint16_t *group_run_limits = lm_meta_take(group_count * sizeof *group_run_limits);
-  if (directory == NULL || run_limits == NULL || group_run_limits == NULL) return false;
+  uint8_t *free_kinds = lm_meta_take(room), *group_free_kinds = lm_meta_take(group_count);
+  if (directory == NULL || run_limits == NULL || group_run_limits == NULL || free_kinds == NULL ||
+      group_free_kinds == NULL)
+    return false;
   if (count != 0) {
     memcpy(directory, pool->directory, count * sizeof *directory);
     memcpy(run_limits, pool->run_limits, count * sizeof *run_limits);
     memcpy(group_run_limits, pool->group_run_limits, groups_before * sizeof *group_run_limits);
+    memcpy(free_kinds, pool->free_kinds, count);
+    memcpy(group_free_kinds, pool->group_free_kinds, groups_before);
   }
   pool->directory = directory;
   pool->run_limits = run_limits;
   pool->group_run_limits = group_run_limits;
+  pool->free_kinds = free_kinds;
+  pool->group_free_kinds = group_free_kinds;
   pool->directory_room = room;
   return true;
 }
@@ -40,6 +47,7 @@ bool lm_directory_add(struct lm_pool *pool, struct lm_region *region) {
   region->number = count;
   pool->directory[count] = region;
   lm_directory_limit_runs(region, region->run_limit);
+  lm_directory_add_free(region);
   set_region_count(pool, count + 1);
   return true;
 }
@@ -51,6 +59,7 @@ void lm_directory_remove(struct lm_pool *pool, struct lm_region *region) {
   pool->directory[region->number] = moved;
   moved->number = region->number;
   lm_directory_limit_runs(moved, moved->run_limit);
+  lm_directory_add_free(moved);
   pool->turning_count = (uint32_t)lm_min(pool->turning_count, last);
   pool->early_count = (uint32_t)lm_min(pool->early_count, last);
   set_region_count(pool, last);
@@ -61,27 +70,39 @@ void lm_directory_clear(struct lm_pool *pool) {
   set_region_count(pool, 0);
 }
 
-/* The first of the regions [from, to); `to` if there is none, and then `*highest` is the highest
- * limit among them. */
+/* What a search has found out of the regions of a group. */
+struct found {
+  size_t run_limit;
+  unsigned kinds;
+};
+
+/* The first of the regions [from, to); `to` if there is none. */
 static size_t find_among(const struct lm_pool *pool, size_t from, size_t to, size_t page_count,
-                         size_t *highest) {
-  *highest = 0;
+                         unsigned kind, struct found *all) {
+  *all = (struct found){0, 0};
   for (; from < to; from++) {
-    if (pool->run_limits[from] >= page_count) return from;
-    *highest = lm_max(*highest, pool->run_limits[from]);
+    if (pool->run_limits[from] >= page_count && (pool->free_kinds[from] & kind) == kind)
+      return from;
+    all->run_limit = lm_max(all->run_limit, pool->run_limits[from]);
+    all->kinds |= pool->free_kinds[from];
   }
   return to;
 }
 
-size_t lm_directory_find(struct lm_pool *pool, size_t number, size_t page_count) {
+size_t lm_directory_find(struct lm_pool *pool, size_t number, size_t page_count, unsigned kind) {
   size_t count = lm_load_relaxed(&pool->region_count);
   while (number < count) {
     size_t group = number / LM_DIRECTORY_GROUP, start = group * LM_DIRECTORY_GROUP;
-    size_t end = lm_min(start + LM_DIRECTORY_GROUP, count), highest;
-    if (pool->group_run_limits[group] >= page_count) {
-      size_t found = find_among(pool, number, end, page_count, &highest);
+    size_t end = lm_min(start + LM_DIRECTORY_GROUP, count);
+    if (pool->group_run_limits[group] >= page_count &&
+        (pool->group_free_kinds[group] & kind) == kind) {
+      struct found all;
+      size_t found = find_among(pool, number, end, page_count, kind, &all);
       if (found < end) return found;
-      if (number == start) pool->group_run_limits[group] = (uint16_t)highest;
+      if (number == start) {
+        pool->group_run_limits[group] = (uint16_t)all.run_limit;
+        pool->group_free_kinds[group] = (uint8_t)all.kinds;
+      }
     }
     number = end;
   }

@@ -27,9 +27,18 @@ LM_INLINE struct lm_region *lm_directory_below(const struct lm_pool *pool, size_
 /* Takes all regions out. */
 void lm_directory_clear(struct lm_pool *pool);
 
-/* The number of the first region from `number` on that may have a run of so many pages;
- * region_count if none may. */
-size_t lm_directory_find(struct lm_pool *pool, size_t number, size_t page_count);
+/* What else a region may have, that a run of pages does not tell; a search that has found that it
+ * has not says so. */
+enum lm_region_free {
+  LM_FREE_SLICE = 1, /* for a span of one, in whatever group */
+  LM_FREE_GROUP = 2, /* the same in a group of nobody's */
+  LM_FREE_CHUNK = 4, /* slices for a chunk */
+};
+#define LM_FREE_ANY (LM_FREE_SLICE | LM_FREE_GROUP | LM_FREE_CHUNK)
+
+/* The number of the first region from `number` on that may have a run of so many pages and, if
+ * `kind` is not 0, what that says; region_count if none may. */
+size_t lm_directory_find(struct lm_pool *pool, size_t number, size_t page_count, unsigned kind);
 
 /* A search passes over so many at a time. */
 #define LM_DIRECTORY_GROUP 32
@@ -41,6 +50,18 @@ LM_INLINE void lm_directory_limit_runs(struct lm_region *region, size_t page_cou
   pool->run_limits[region->number] = (uint16_t)page_count;
   uint16_t *of_group = &pool->group_run_limits[region->number / LM_DIRECTORY_GROUP];
   *of_group = (uint16_t)lm_max(*of_group, page_count);
+}
+
+/* Slices of the region's have become free. */
+LM_INLINE void lm_directory_add_free(struct lm_region *region) {
+  struct lm_pool *pool = region->pool;
+  pool->free_kinds[region->number] = LM_FREE_ANY;
+  pool->group_free_kinds[region->number / LM_DIRECTORY_GROUP] = LM_FREE_ANY;
+}
+
+/* The region has nothing free of these kinds. */
+LM_INLINE void lm_directory_remove_free(struct lm_region *region, unsigned kinds) {
+  region->pool->free_kinds[region->number] &= (uint8_t)~kinds;
 }
 
 #endif

@@ -81,6 +81,7 @@ struct run {
   size_t gap_count; /* large blocks: pages to leave above */
   uint32_t owner; /* spans: the tag of the heap */
   bool shared;    /* spans: may stand in a group of another heap's */
+  struct lm_region *near; /* spans: that has one of the heap's, or NULL */
   bool *zero;
 };
 
@@ -155,16 +156,23 @@ static size_t find_slices(const struct lm_region *region, const struct run *run)
   return found;
 }
 
+/* Pages that the process has are better than fresh ones, whoever had them. */
+static size_t find_best(struct lm_region *region, const struct run *run) {
+  size_t slice = run->slice_count == 1 ? find_dirty_slice(region, run) : LM_BITMAP_NONE;
+  return slice != LM_BITMAP_NONE ? slice : find_slices(region, run);
+}
+
 static void *take_slices_in(struct lm_region *region, const struct run *run) {
   size_t page_count = run->slice_count * lm_pages_per_slice();
   size_t room = (region->bytes >> lm_os.page_shift) - region->used_page_count -
                 region->first_slice * lm_pages_per_slice();
-  if (region->run_limit < page_count || room < page_count) return NULL;
-  /* Pages that the process has are better than fresh ones, whoever had them. */
   size_t slice = LM_BITMAP_NONE;
-  if (run->slice_count == 1) slice = find_dirty_slice(region, run);
-  if (slice == LM_BITMAP_NONE) slice = find_slices(region, run);
-  if (slice == LM_BITMAP_NONE) return NULL;
+  if (region->run_limit >= page_count && room >= page_count) slice = find_best(region, run);
+  if (slice == LM_BITMAP_NONE) {
+    unsigned kinds = run->shared || room < page_count ? LM_FREE_ANY : LM_FREE_GROUP;
+    if (run->slice_count == 1) lm_directory_remove_free(region, kinds);
+    return NULL;
+  }
   if (!lm_runs_take_bare(region, slice * lm_pages_per_slice(), page_count, run->zero)) return NULL;
   size_t group = slice / LM_GROUP_SLICES;
   region->group_owners[group] = run->owner;
@@ -176,12 +184,14 @@ static void *take_slices_in(struct lm_region *region, const struct run *run) {
 typedef void *take_in_function(struct lm_region *region, const struct run *run);
 
 /* A run in one of the pool's regions that its provider has made, which may be of explicit pages and
- * of ordinary ones; the lock is held. */
-static void *take_run_in_any(struct lm_pool *pool, const struct run *run,
-                             take_in_function *take_in) {
+ * of ordinary ones. Looks in vain into so many at most; the lock is held. */
+static void *take_run_in_any(struct lm_pool *pool, const struct run *run, unsigned kind,
+                             size_t looks, take_in_function *take_in) {
   const struct loam_page_provider *provider = lm_load_relaxed(&pool->provider);
   size_t count = lm_load_relaxed(&pool->region_count), number = 0;
-  while ((number = lm_directory_find(pool, number, run->page_count)) < count) {
+  for (; looks > 0; looks--) {
+    number = lm_directory_find(pool, number, run->page_count, kind);
+    if (number == count) return NULL;
     struct lm_region *region = pool->directory[number++];
     if (provider != NULL && provider != &lm_explicit_pages && region->provider != provider)
       continue;
@@ -205,27 +215,52 @@ static void *take_run_in_new(struct lm_pool *pool, const struct run *run,
 }
 
 /* A run in one of the pool's regions, or in a new one; the lock is held on entry and exit. */
-static void *take_run(struct lm_pool *pool, struct run *run, take_in_function *take_in) {
-  void *start = take_run_in_any(pool, run, take_in);
+static void *take_run(struct lm_pool *pool, const struct run *run, unsigned kind,
+                      take_in_function *take_in) {
+  void *start = take_run_in_any(pool, run, kind, SIZE_MAX, take_in);
+  return start != NULL ? start : take_run_in_new(pool, run, take_in);
+}
+
+/* A heap looks in vain into regions whose free slices are in groups of other heaps, again and
+ * again: into so many, then into its own. Of regions with a group of nobody's into more, since each
+ * look in vain is the last one. Those for spans of several slices have a long run at least. */
+#define LOOKS_FOR_OWN 8
+#define LOOKS_FOR_NOBODYS 64
+
+static void *take_unshared(struct lm_pool *pool, const struct run *run) {
+  bool one = run->slice_count == 1;
+  size_t looks = one ? LOOKS_FOR_OWN : SIZE_MAX;
+  void *start = take_run_in_any(pool, run, LM_FREE_SLICE, looks, take_slices_in);
+  if (start != NULL || !one) return start;
+  if (run->near != NULL && run->near->pool == pool) start = take_slices_in(run->near, run);
+  if (start != NULL) return start;
+  return take_run_in_any(pool, run, LM_FREE_GROUP, LOOKS_FOR_NOBODYS, take_slices_in);
+}
+
+/* The same for spans. */
+static void *take_run_of_slices(struct lm_pool *pool, struct run *run) {
+  void *start = take_unshared(pool, run);
   /* Other heaps' groups rather than a new region, while they have much room. */
   size_t slice_count = lm_load_relaxed(&pool->region_count) * LM_REGION_SLICES;
-  run->shared = pool->span_slice_count < slice_count / 2;
-  if (start == NULL && run->shared) start = take_run_in_any(pool, run, take_in);
-  if (start == NULL) start = take_run_in_new(pool, run, take_in);
-  if (start != NULL || run->shared) return start;
+  bool shares = pool->span_slice_count < slice_count / 2;
   run->shared = true;
-  return take_run_in_any(pool, run, take_in);
+  if (start == NULL && shares)
+    start = take_run_in_any(pool, run, LM_FREE_SLICE, SIZE_MAX, take_slices_in);
+  if (start == NULL) start = take_run_in_new(pool, run, take_slices_in);
+  if (start != NULL || shares) return start;
+  return take_run_in_any(pool, run, LM_FREE_SLICE, SIZE_MAX, take_slices_in);
 }
 
 void *lm_pool_take_slices(struct lm_pool *pool, size_t slice_count, uint32_t owner,
-                          uint64_t *dirty_pages) {
+                          struct lm_region *near, uint64_t *dirty_pages) {
   bool zero;
   struct run run = {.page_count = slice_count * lm_pages_per_slice(),
                     .slice_count = slice_count,
                     .owner = owner,
+                    .near = near,
                     .zero = &zero};
   lm_lock_take(&pool->lock);
-  void *start = take_run(pool, &run, take_slices_in);
+  void *start = take_run_of_slices(pool, &run);
   if (start != NULL) {
     size_t page_count = slice_count * lm_pages_per_slice();
     *dirty_pages =
@@ -310,6 +345,7 @@ static void *take_chunk_in(struct lm_region *region, const struct run *run) {
     region->pool->chunk_count++;
     return (char *)region + (i << LM_CHUNK_SHIFT);
   }
+  lm_directory_remove_free(region, LM_FREE_CHUNK);
   return NULL;
 }
 
@@ -330,7 +366,7 @@ void *lm_pool_take_chunk(struct lm_pool *pool, size_t *regretted) {
   struct run run = {.page_count = page_count, .zero = &zero};
   lm_lock_take(&pool->lock);
   int64_t credit_before = pool->credit_page_count;
-  void *start = take_run(pool, &run, take_chunk_in);
+  void *start = take_run(pool, &run, LM_FREE_CHUNK, take_chunk_in);
   *regretted = (size_t)(credit_before - pool->credit_page_count);
   if (start != NULL) {
     struct lm_chunk *chunk = lm_chunk_of(start);
@@ -394,7 +430,7 @@ static void *take_large_in(struct lm_region *region, const struct run *run) {
 
 static void *take_large_run(struct lm_pool *pool, struct run *run) {
   lm_lock_take(&pool->lock);
-  void *start = take_run(pool, run, take_large_in);
+  void *start = take_run(pool, run, 0, take_large_in);
   if (pool->large_page_count << lm_os.page_shift >= LM_POOL_HUGE_MIN_BYTES) accept_huge(pool);
   lm_lock_free(&pool->lock);
   return start;

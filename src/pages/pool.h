@@ -48,6 +48,7 @@ struct lm_pool {
   struct lm_region **directory;
   uint16_t *run_limits; /* of the regions, by number */
   uint16_t *group_run_limits; /* of LM_DIRECTORY_GROUP regions each: none of theirs is higher */
+  uint8_t *free_kinds, *group_free_kinds; /* the same: bits of enum lm_region_free */
   uint32_t directory_room;
   _Atomic(uint32_t) region_count; /* written under the lock; read without it by lm_pool_tick */
   bool accepts_huge; /* lm_pool_accept_huge */
@@ -113,11 +114,11 @@ void lm_pool_accept_huge(struct lm_pool *pool);
 /* Gives all regions of a heap's own pool back. Nobody uses anything in them. */
 void lm_pool_release(struct lm_pool *pool);
 
-/* A run of `slice_count` slices, up to LM_SPAN_MAX_SLICES, for the heap with the tag `owner`. Bit i
- * of `*dirty_pages`: OS page i may have been written to; the others read as zero. NULL if out of
- * memory. */
+/* A run of `slice_count` slices, up to LM_SPAN_MAX_SLICES, for the heap with the tag `owner`, which
+ * has a span in the region `near`, or in none if that is NULL. Bit i of `*dirty_pages`: OS page i
+ * may have been written to; the others read as zero. NULL if out of memory. */
 void *lm_pool_take_slices(struct lm_pool *pool, size_t slice_count, uint32_t owner,
-                          uint64_t *dirty_pages);
+                          struct lm_region *near, uint64_t *dirty_pages);
 
 /* Gives a span's slices back, of which the first `touched_bytes` may have been written to, and
  * before that `dirty_pages`, as above. The caller has cleared their tags. */

@@ -124,7 +124,9 @@ static void free_slices(struct lm_region *region, size_t page, size_t count) {
   size_t from = lm_slice_of_page(page), to = lm_slice_of_page(page + count - 1) + 1;
   if (lm_bitmap_find_set(region->used_pages, from * per_slice, page) != page) from++;
   if (lm_bitmap_find_set(region->used_pages, page + count, to * per_slice) != to * per_slice) to--;
-  if (from < to) lm_bitmap_clear(region->used_slices, from, to);
+  if (from >= to) return;
+  lm_bitmap_clear(region->used_slices, from, to);
+  lm_directory_add_free(region);
 }
 
 static void mark_dirty_groups(struct lm_region *region, size_t page, size_t count) {

@@ -41,6 +41,19 @@ static void validate_region(const struct lm_region *region) {
   }
 }
 
+/* The directory knows what is free. */
+static void validate_free_kinds(const struct lm_region *region) {
+  const struct lm_pool *pool = region->pool;
+  unsigned kinds = pool->free_kinds[region->number];
+  unsigned of_group = pool->group_free_kinds[region->number / LM_DIRECTORY_GROUP];
+  lm_must((kinds & ~of_group) == 0);
+  for (size_t slice = region->first_slice; slice < LM_REGION_SLICES; slice++) {
+    if (lm_bitmap_test(region->used_slices, slice)) continue;
+    lm_must((kinds & LM_FREE_SLICE) != 0);
+    if (region->group_owners[slice / LM_GROUP_SLICES] == 0) lm_must((kinds & LM_FREE_GROUP) != 0);
+  }
+}
+
 void lm_pool_validate(struct lm_pool *pool) {
   size_t used = 0, dirty = 0, count = 0;
   lm_lock_take(&pool->lock);
@@ -49,6 +62,7 @@ void lm_pool_validate(struct lm_pool *pool) {
     lm_must(region->run_limit == pool->run_limits[region->number]);
     lm_must(region->run_limit <= pool->group_run_limits[region->number / LM_DIRECTORY_GROUP]);
     validate_region(region);
+    validate_free_kinds(region);
     count++;
     used += region->used_page_count;
     dirty += region->dirty_page_count;

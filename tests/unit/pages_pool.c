@@ -20,7 +20,7 @@ static char *take_some(size_t pages) {
 }
 
 static char *take_span(size_t slices, uint64_t *dirty) {
-  char *start = lm_pool_take_slices(pool, slices, OWNER, dirty);
+  char *start = lm_pool_take_slices(pool, slices, OWNER, NULL, dirty);
   CHECK(start != NULL);
   CHECK_EQ((uintptr_t)start % LM_SLICE_BYTES, 0);
   lm_pool_validate(pool);
@@ -53,7 +53,7 @@ static void spans_come_from_the_low_end_and_large_blocks_from_the_high_end(void)
 
 static char *take_slice_for(uint32_t owner) {
   uint64_t dirty;
-  char *start = lm_pool_take_slices(pool, 1, owner << LM_TAG_OWNER_SHIFT, &dirty);
+  char *start = lm_pool_take_slices(pool, 1, owner << LM_TAG_OWNER_SHIFT, NULL, &dirty);
   CHECK(start != NULL);
   lm_pool_validate(pool);
   return start;
@@ -506,6 +506,64 @@ static void an_empty_region_ends_though_no_page_is_dirty(void) {
   CHECK_EQ(pool->region_count, 1);
 }
 
+static char *take_slice_near(uint32_t owner, struct lm_region *near) {
+  uint64_t dirty;
+  return lm_pool_take_slices(pool, 1, owner << LM_TAG_OWNER_SHIFT, near, &dirty);
+}
+
+static size_t regions_with(enum lm_region_free kind) {
+  size_t count = 0;
+  LM_FOR_EACH_REGION(pool, region) count += (pool->free_kinds[region->number] & kind) != 0;
+  return count;
+}
+
+/* All but one slice of each region is the first heap's, and so is the group of that one. */
+static size_t fill_regions(size_t count) {
+  char *last = NULL;
+  while (pool->region_count <= count) last = take_slice_near(3, NULL);
+  lm_pool_give_slices(last, 1, 0, 0);
+  lm_pool_trim(0);
+  CHECK_EQ(pool->region_count, count);
+  LM_FOR_EACH_REGION(pool, region) {
+    char *start = (char *)region + (region->first_slice + 5) * LM_SLICE_BYTES;
+    lm_pool_give_slices(start, 1, 0, 0);
+  }
+  lm_pool_validate(pool);
+  return count;
+}
+
+static void a_heap_looks_into_few_regions_of_others(void) {
+  size_t count = fill_regions(LOOKS_FOR_OWN + LOOKS_FOR_NOBODYS + 4);
+  CHECK_EQ(regions_with(LM_FREE_GROUP), count);
+  char *ours = take_slice_near(4, NULL);
+  CHECK_EQ(pool->region_count, count + 1);
+  CHECK_EQ(regions_with(LM_FREE_GROUP), 4 + 1);
+  CHECK_EQ(regions_with(LM_FREE_SLICE), count + 1);
+  /* Its own region, whatever there is before that. */
+  CHECK_EQ(lm_region_of(take_slice_near(4, lm_region_of(ours))), lm_region_of(ours));
+  lm_pool_validate(pool);
+}
+
+static void a_region_without_a_chunk_is_looked_into_once(void) {
+  size_t count = fill_regions(2), unused;
+  CHECK_EQ(regions_with(LM_FREE_CHUNK), count);
+  lm_directory_limit_runs(pool->directory[0], lm_chunk_pages()); /* as if it had them in no order */
+  CHECK(lm_pool_take_chunk(pool, &unused) != NULL);
+  CHECK_EQ(pool->region_count, count + 1);
+  CHECK_EQ(pool->free_kinds[0], LM_FREE_SLICE | LM_FREE_GROUP);
+}
+
+static void what_a_heap_has_freed_it_finds_again_or_its_like(void) {
+  size_t count = fill_regions(2);
+  for (size_t i = 0; i < count; i++) CHECK(take_slice_near(3, NULL) != NULL);
+  CHECK_EQ(pool->region_count, count);
+  CHECK_EQ(regions_with(LM_FREE_SLICE), 1); /* where nobody has looked */
+  CHECK(take_slice_near(3, NULL) != NULL);
+  CHECK_EQ(pool->region_count, count + 1);
+  CHECK_EQ(regions_with(LM_FREE_GROUP), 1);
+  lm_pool_validate(pool);
+}
+
 /* More regions than the directory begins with; some in the middle end. */
 static void the_directory_knows_all_regions_and_their_longest_runs(void) {
   enum { REGIONS = 3 * ROOM_MIN };
@@ -514,13 +572,13 @@ static void the_directory_knows_all_regions_and_their_longest_runs(void) {
   bool zero;
   for (size_t i = 0; i < REGIONS; i++) blocks[i] = take_large(pages, PAGE, &zero);
   CHECK_EQ(pool->region_count, REGIONS);
-  CHECK_EQ(lm_directory_find(pool, 0, pages), REGIONS - 1); /* where it has not been tried */
+  CHECK_EQ(lm_directory_find(pool, 0, pages, 0), REGIONS - 1); /* where it has not been tried */
   for (size_t i = 0; i < REGIONS; i += 5) give(blocks[i]);
-  CHECK_EQ(lm_directory_find(pool, 0, pages), 0);
-  CHECK_EQ(lm_directory_find(pool, 1, pages), 5);
+  CHECK_EQ(lm_directory_find(pool, 0, pages, 0), 0);
+  CHECK_EQ(lm_directory_find(pool, 1, pages, 0), 5);
   /* A search that has found none in a group passes over it. */
   const size_t most = UINT16_MAX;
-  CHECK_EQ(lm_directory_find(pool, 0, most), REGIONS);
+  CHECK_EQ(lm_directory_find(pool, 0, most, 0), REGIONS);
   CHECK_THAT(pool->group_run_limits[0], <, most);
   CHECK_THAT(pool->group_run_limits[0], >=, pages);
   lm_pool_trim(0);
@@ -640,6 +698,9 @@ static void growth_that_cannot_be_committed_fails_and_changes_nothing(void) {
   X(early_purges_of_one_millisecond_are_bounded) \
   X(without_a_purge_delay_nothing_goes_back) \
   X(an_empty_region_ends_though_no_page_is_dirty) \
+  X(a_heap_looks_into_few_regions_of_others) \
+  X(a_region_without_a_chunk_is_looked_into_once) \
+  X(what_a_heap_has_freed_it_finds_again_or_its_like) \
   X(the_directory_knows_all_regions_and_their_longest_runs) \
   X(an_empty_region_ends_but_never_the_last_one) \
   X(one_call_ends_few_regions) \
