@@ -76,7 +76,10 @@ void lm_pool_release(struct lm_pool *pool) {
 /* What is wanted of a region. */
 struct run {
   size_t page_count;
+  size_t search_count; /* pages of free runs that are looked for: page_count, or, so that there
+                        * surely is an aligned one among them, more */
   size_t slice_count; /* spans: the same in slices */
+  size_t *next_region; /* large blocks: with which a search begins, and the next one; or NULL */
   size_t alignment;
   size_t gap_count; /* large blocks: pages to leave above */
   uint32_t owner; /* spans: the tag of the heap */
@@ -188,17 +191,19 @@ typedef void *take_in_function(struct lm_region *region, const struct run *run);
 static void *take_run_in_any(struct lm_pool *pool, const struct run *run, unsigned kind,
                              size_t looks, take_in_function *take_in) {
   const struct loam_page_provider *provider = lm_load_relaxed(&pool->provider);
-  size_t count = lm_load_relaxed(&pool->region_count), number = 0;
-  for (; looks > 0; looks--) {
-    number = lm_directory_find(pool, number, run->page_count, kind);
-    if (number == count) return NULL;
+  size_t count = lm_load_relaxed(&pool->region_count);
+  size_t number = run->next_region != NULL ? *run->next_region : 0;
+  void *start = NULL;
+  for (; looks > 0 && start == NULL; looks--) {
+    number = lm_directory_find(pool, number, run->search_count, kind);
+    if (number >= count) break;
     struct lm_region *region = pool->directory[number++];
     if (provider != NULL && provider != &lm_explicit_pages && region->provider != provider)
       continue;
-    void *start = take_in(region, run);
-    if (start != NULL) return start;
+    start = take_in(region, run);
   }
-  return NULL;
+  if (run->next_region != NULL) *run->next_region = number < count ? number : 0;
+  return start;
 }
 
 /* A run in a new region of the pool's; the lock is held on entry and exit. */
@@ -255,6 +260,7 @@ void *lm_pool_take_slices(struct lm_pool *pool, size_t slice_count, uint32_t own
                           struct lm_region *near, uint64_t *dirty_pages) {
   bool zero;
   struct run run = {.page_count = slice_count * lm_pages_per_slice(),
+                    .search_count = slice_count * lm_pages_per_slice(),
                     .slice_count = slice_count,
                     .owner = owner,
                     .near = near,
@@ -363,7 +369,7 @@ static void copy_bits(uint64_t *to, size_t to_bit, const uint64_t *from, size_t 
 void *lm_pool_take_chunk(struct lm_pool *pool, size_t *regretted) {
   bool zero;
   size_t page_count = lm_chunk_pages();
-  struct run run = {.page_count = page_count, .zero = &zero};
+  struct run run = {.page_count = page_count, .search_count = page_count, .zero = &zero};
   lm_lock_take(&pool->lock);
   int64_t credit_before = pool->credit_page_count;
   void *start = take_run(pool, &run, LM_FREE_CHUNK, take_chunk_in);
@@ -407,15 +413,26 @@ static size_t below_gap(const struct lm_region *region, size_t first, size_t pag
   return is_free ? page - gap : page;
 }
 
+static size_t alignment_pages(const struct run *run) {
+  return lm_max(1, run->alignment >> lm_os.page_shift);
+}
+
+/* The page where a block of the region's may begin, the highest one; or LM_BITMAP_NONE. */
+static size_t find_large(struct lm_region *region, const struct run *run) {
+  size_t first = region->first_slice * lm_pages_per_slice(), count = run->search_count;
+  size_t alignment = count == run->page_count ? alignment_pages(run) : 1;
+  size_t end = region->search_end[lm_runs_search_index(count)];
+  size_t page = lm_bitmap_highest_run(region->used_pages, first, end, count, alignment);
+  bool none = page == LM_BITMAP_NONE;
+  if (alignment == 1) lm_runs_narrow_search(region, count, none ? 0 : page + count);
+  else if (none) lm_directory_limit_runs(region, lm_runs_longest(region));
+  return none ? page : lm_align_down(page + count - run->page_count, alignment_pages(run));
+}
+
 static void *take_large_in(struct lm_region *region, const struct run *run) {
   size_t page_count = run->page_count;
-  if (region->run_limit < page_count) return NULL;
-  size_t alignment_pages = lm_max(1, run->alignment >> lm_os.page_shift);
-  size_t first = region->first_slice * lm_pages_per_slice();
-  size_t end = region->search_end[lm_runs_search_index(page_count)];
-  size_t page = lm_bitmap_highest_run(region->used_pages, first, end, page_count, alignment_pages);
-  if (alignment_pages == 1)
-    lm_runs_narrow_search(region, page_count, page == LM_BITMAP_NONE ? 0 : page + page_count);
+  if (region->run_limit < run->search_count) return NULL;
+  size_t first = region->first_slice * lm_pages_per_slice(), page = find_large(region, run);
   if (page == LM_BITMAP_NONE) return NULL;
   if (run->gap_count != 0) page = below_gap(region, first, page, run->gap_count);
   if (!lm_runs_take(region, page, page_count, run->zero)) return NULL;
@@ -428,22 +445,43 @@ static void *take_large_in(struct lm_region *region, const struct run *run) {
   return block;
 }
 
+/* A run as long as the block may be aligned or not, so that each region with one has to be looked
+ * into: so many in one call, and others in the next. */
+#define LOOKS_FOR_ALIGNED 32
+
+static void *take_aligned(struct lm_pool *pool, struct run *run) {
+  run->search_count = run->page_count + alignment_pages(run) - 1;
+  void *start = take_run_in_any(pool, run, 0, SIZE_MAX, take_large_in);
+  if (start != NULL) return start;
+  run->search_count = run->page_count;
+  run->next_region = &pool->next_aligned_region;
+  start = take_run_in_any(pool, run, 0, LOOKS_FOR_ALIGNED, take_large_in);
+  run->next_region = NULL;
+  if (start == NULL) start = take_run_in_new(pool, run, take_large_in);
+  return start != NULL ? start : take_run_in_any(pool, run, 0, SIZE_MAX, take_large_in);
+}
+
 static void *take_large_run(struct lm_pool *pool, struct run *run) {
   lm_lock_take(&pool->lock);
-  void *start = take_run(pool, run, 0, take_large_in);
+  void *start = alignment_pages(run) == 1 ? take_run(pool, run, 0, take_large_in)
+                                          : take_aligned(pool, run);
   if (pool->large_page_count << lm_os.page_shift >= LM_POOL_HUGE_MIN_BYTES) accept_huge(pool);
   lm_lock_free(&pool->lock);
   return start;
 }
 
 void *lm_pool_take_large(struct lm_pool *pool, size_t page_count, size_t alignment, bool *zero) {
-  struct run run = {.page_count = page_count, .alignment = alignment, .zero = zero};
+  struct run run = {.page_count = page_count,
+                    .search_count = page_count,
+                    .alignment = alignment,
+                    .zero = zero};
   return take_large_run(pool, &run);
 }
 
 void *lm_pool_take_growing(struct lm_pool *pool, size_t page_count, size_t gap_count) {
   bool zero;
   struct run run = {.page_count = page_count,
+                    .search_count = page_count,
                     .alignment = lm_os.page_bytes,
                     .gap_count = gap_count,
                     .zero = &zero};

@@ -117,6 +117,16 @@ void lm_runs_narrow_search(struct lm_region *region, size_t count, size_t end) {
   if (end == 0 && count <= region->run_limit) lm_directory_limit_runs(region, count - 1);
 }
 
+size_t lm_runs_longest(const struct lm_region *region) {
+  size_t end = lm_pages_per_region(), longest = 0, to;
+  size_t from = lm_bitmap_find_clear(region->used_pages, 0, end);
+  for (; from < end; from = lm_bitmap_find_clear(region->used_pages, to, end)) {
+    to = lm_bitmap_find_set(region->used_pages, from, end);
+    longest = lm_max(longest, to - from);
+  }
+  return longest;
+}
+
 /* Marks slices as free that have no used page, when pages have become free. Only at the ends may
  * others have some. */
 static void free_slices(struct lm_region *region, size_t page, size_t count) {

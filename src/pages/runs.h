@@ -37,6 +37,9 @@ bool lm_runs_take_bare(struct lm_region *region, size_t page, size_t count, bool
  * have been of no use for a while: they are due at the next turn of the clock. */
 void lm_runs_give(struct lm_region *region, size_t page, size_t count, size_t touched);
 
+/* The longest run of free pages of the region's. */
+size_t lm_runs_longest(const struct lm_region *region);
+
 /* The index into search_end of the longest length that is not above `count`. */
 size_t lm_runs_search_index(size_t count);
 

@@ -553,6 +553,41 @@ static void a_region_without_a_chunk_is_looked_into_once(void) {
   CHECK_EQ(pool->free_kinds[0], LM_FREE_SLICE | LM_FREE_GROUP);
 }
 
+/* Blocks of `pages`, which stand at multiples of a quarter of a region. */
+static size_t fill_with_aligned(char **blocks, size_t most, size_t pages, size_t regions) {
+  size_t count = 0;
+  bool zero;
+  while (pool->region_count <= regions && count < most)
+    blocks[count++] = take_large(pages, LM_REGION_BYTES / 4, &zero);
+  give(blocks[--count]);
+  lm_pool_trim(0);
+  CHECK_EQ(pool->region_count, regions);
+  return count;
+}
+
+static void aligned_blocks_leave_no_place_for_another(void) {
+  enum { REGIONS = 3 };
+  size_t quarter = LM_REGION_BYTES / 4 / PAGE, gap = quarter / 3, pages = quarter - gap;
+  char *blocks[4 * REGIONS];
+  bool zero;
+  size_t count = fill_with_aligned(blocks, 4 * REGIONS, pages, REGIONS);
+  for (size_t i = 0; i < count; i++) CHECK_EQ((uintptr_t)blocks[i] % (LM_REGION_BYTES / 4), 0);
+  CHECK_EQ(count, 3 * REGIONS); /* the first quarter begins with the header */
+  give(blocks[count / 2]);
+  CHECK_EQ(take_large(pages, LM_REGION_BYTES / 4, &zero), blocks[count / 2]);
+}
+
+static void a_gap_of_an_aligned_blocks_own_length_is_taken(void) {
+  enum { REGIONS = 3 };
+  size_t quarter = LM_REGION_BYTES / 4 / PAGE;
+  char *blocks[4 * REGIONS];
+  bool zero;
+  size_t count = fill_with_aligned(blocks, 4 * REGIONS, quarter, REGIONS);
+  CHECK_THAT(count, >=, 3 * REGIONS);
+  give(blocks[count / 2]);
+  CHECK_EQ(take_large(quarter, LM_REGION_BYTES / 4, &zero), blocks[count / 2]);
+}
+
 static void what_a_heap_has_freed_it_finds_again_or_its_like(void) {
   size_t count = fill_regions(2);
   for (size_t i = 0; i < count; i++) CHECK(take_slice_near(3, NULL) != NULL);
@@ -700,6 +735,8 @@ static void growth_that_cannot_be_committed_fails_and_changes_nothing(void) {
   X(an_empty_region_ends_though_no_page_is_dirty) \
   X(a_heap_looks_into_few_regions_of_others) \
   X(a_region_without_a_chunk_is_looked_into_once) \
+  X(aligned_blocks_leave_no_place_for_another) \
+  X(a_gap_of_an_aligned_blocks_own_length_is_taken) \
   X(what_a_heap_has_freed_it_finds_again_or_its_like) \
   X(the_directory_knows_all_regions_and_their_longest_runs) \
   X(an_empty_region_ends_but_never_the_last_one) \
