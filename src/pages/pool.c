@@ -80,7 +80,7 @@ struct run {
                         * surely is an aligned one among them, more */
   size_t slice_count; /* spans: the same in slices */
   size_t *next_region; /* large blocks: with which a search begins, and the next one; or NULL */
-  size_t alignment;
+  size_t alignment_pages; /* large blocks */
   size_t gap_count; /* large blocks: pages to leave above */
   uint32_t owner; /* spans: the tag of the heap */
   bool shared;    /* spans: may stand in a group of another heap's */
@@ -413,20 +413,18 @@ static size_t below_gap(const struct lm_region *region, size_t first, size_t pag
   return is_free ? page - gap : page;
 }
 
-static size_t alignment_pages(const struct run *run) {
-  return lm_max(1, run->alignment >> lm_os.page_shift);
-}
-
 /* The page where a block of the region's may begin, the highest one; or LM_BITMAP_NONE. */
 static size_t find_large(struct lm_region *region, const struct run *run) {
   size_t first = region->first_slice * lm_pages_per_slice(), count = run->search_count;
-  size_t alignment = count == run->page_count ? alignment_pages(run) : 1;
+  size_t spare_count = count - run->page_count;
+  size_t alignment = spare_count == 0 ? run->alignment_pages : 1;
   size_t end = region->search_end[lm_runs_search_index(count)];
   size_t page = lm_bitmap_highest_run(region->used_pages, first, end, count, alignment);
   bool none = page == LM_BITMAP_NONE;
-  if (alignment == 1) lm_runs_narrow_search(region, count, none ? 0 : page + count);
+  if (LM_LIKELY(alignment == 1)) lm_runs_narrow_search(region, count, none ? 0 : page + count);
   else if (none) lm_directory_limit_runs(region, lm_runs_longest(region));
-  return none ? page : lm_align_down(page + count - run->page_count, alignment_pages(run));
+  if (LM_LIKELY(none || spare_count == 0)) return page;
+  return lm_align_down(page + spare_count, run->alignment_pages);
 }
 
 static void *take_large_in(struct lm_region *region, const struct run *run) {
@@ -450,7 +448,7 @@ static void *take_large_in(struct lm_region *region, const struct run *run) {
 #define LOOKS_FOR_ALIGNED 32
 
 static void *take_aligned(struct lm_pool *pool, struct run *run) {
-  run->search_count = run->page_count + alignment_pages(run) - 1;
+  run->search_count = run->page_count + run->alignment_pages - 1;
   void *start = take_run_in_any(pool, run, 0, SIZE_MAX, take_large_in);
   if (start != NULL) return start;
   run->search_count = run->page_count;
@@ -463,7 +461,7 @@ static void *take_aligned(struct lm_pool *pool, struct run *run) {
 
 static void *take_large_run(struct lm_pool *pool, struct run *run) {
   lm_lock_take(&pool->lock);
-  void *start = alignment_pages(run) == 1 ? take_run(pool, run, 0, take_large_in)
+  void *start = run->alignment_pages == 1 ? take_run(pool, run, 0, take_large_in)
                                           : take_aligned(pool, run);
   if (pool->large_page_count << lm_os.page_shift >= LM_POOL_HUGE_MIN_BYTES) accept_huge(pool);
   lm_lock_free(&pool->lock);
@@ -473,7 +471,7 @@ static void *take_large_run(struct lm_pool *pool, struct run *run) {
 void *lm_pool_take_large(struct lm_pool *pool, size_t page_count, size_t alignment, bool *zero) {
   struct run run = {.page_count = page_count,
                     .search_count = page_count,
-                    .alignment = alignment,
+                    .alignment_pages = lm_max(1, alignment >> lm_os.page_shift),
                     .zero = zero};
   return take_large_run(pool, &run);
 }
@@ -482,7 +480,7 @@ void *lm_pool_take_growing(struct lm_pool *pool, size_t page_count, size_t gap_c
   bool zero;
   struct run run = {.page_count = page_count,
                     .search_count = page_count,
-                    .alignment = lm_os.page_bytes,
+                    .alignment_pages = 1,
                     .gap_count = gap_count,
                     .zero = &zero};
   return take_large_run(pool, &run);
