@@ -141,8 +141,8 @@ static char *take_slices(struct lm_heap *heap, size_t slice_count, uint64_t *dir
   if (spare == NULL) {
     lm_learning_note_asked(&heap->spares.learning, slice_count, LM_SLICE_SHIFT);
     lm_holes_note_growth(heap, slice_count);
-    struct lm_region *near = heap->newest != NULL ? lm_region_of(heap->newest) : NULL;
-    return lm_pool_take_slices(heap->pool, slice_count, heap->tag, near, dirty_pages);
+    struct lm_region *own_region = heap->newest != NULL ? lm_region_of(heap->newest) : NULL;
+    return lm_pool_take_slices(heap->pool, slice_count, heap->tag, own_region, dirty_pages);
   }
   size_t touched_pages = lm_pages_of(lm_span_touched_bytes(spare));
   *dirty_pages = spare->dirty_pages | lm_bitmap_mask(0, 0, touched_pages);

@@ -84,7 +84,7 @@ struct run {
   size_t gap_count; /* large blocks: pages to leave above */
   uint32_t owner; /* spans: the tag of the heap */
   bool shared;    /* spans: may stand in a group of another heap's */
-  struct lm_region *near; /* spans: that has one of the heap's, or NULL */
+  struct lm_region *own_region; /* spans: that has one of the heap's, or NULL */
   bool *zero;
 };
 
@@ -237,7 +237,8 @@ static void *take_unshared(struct lm_pool *pool, const struct run *run) {
   size_t looks = one ? LOOKS_FOR_OWN : SIZE_MAX;
   void *start = take_run_in_any(pool, run, LM_FREE_SLICE, looks, take_slices_in);
   if (start != NULL || !one) return start;
-  if (run->near != NULL && run->near->pool == pool) start = take_slices_in(run->near, run);
+  struct lm_region *own = run->own_region;
+  if (own != NULL && own->pool == pool) start = take_slices_in(own, run);
   if (start != NULL) return start;
   return take_run_in_any(pool, run, LM_FREE_GROUP, LOOKS_FOR_NOBODYS, take_slices_in);
 }
@@ -257,13 +258,13 @@ static void *take_run_of_slices(struct lm_pool *pool, struct run *run) {
 }
 
 void *lm_pool_take_slices(struct lm_pool *pool, size_t slice_count, uint32_t owner,
-                          struct lm_region *near, uint64_t *dirty_pages) {
+                          struct lm_region *own_region, uint64_t *dirty_pages) {
   bool zero;
   struct run run = {.page_count = slice_count * lm_pages_per_slice(),
                     .search_count = slice_count * lm_pages_per_slice(),
                     .slice_count = slice_count,
                     .owner = owner,
-                    .near = near,
+                    .own_region = own_region,
                     .zero = &zero};
   lm_lock_take(&pool->lock);
   void *start = take_run_of_slices(pool, &run);
@@ -447,7 +448,7 @@ static void *take_large_in(struct lm_region *region, const struct run *run) {
  * into: so many in one call, and others in the next. */
 #define LOOKS_FOR_ALIGNED 32
 
-static void *take_aligned(struct lm_pool *pool, struct run *run) {
+static void *take_aligned_run(struct lm_pool *pool, struct run *run) {
   run->search_count = run->page_count + run->alignment_pages - 1;
   void *start = take_run_in_any(pool, run, 0, SIZE_MAX, take_large_in);
   if (start != NULL) return start;
@@ -462,7 +463,7 @@ static void *take_aligned(struct lm_pool *pool, struct run *run) {
 static void *take_large_run(struct lm_pool *pool, struct run *run) {
   lm_lock_take(&pool->lock);
   void *start = run->alignment_pages == 1 ? take_run(pool, run, 0, take_large_in)
-                                          : take_aligned(pool, run);
+                                          : take_aligned_run(pool, run);
   if (pool->large_page_count << lm_os.page_shift >= LM_POOL_HUGE_MIN_BYTES) accept_huge(pool);
   lm_lock_free(&pool->lock);
   return start;

@@ -116,10 +116,10 @@ void lm_pool_accept_huge(struct lm_pool *pool);
 void lm_pool_release(struct lm_pool *pool);
 
 /* A run of `slice_count` slices, up to LM_SPAN_MAX_SLICES, for the heap with the tag `owner`, which
- * has a span in the region `near`, or in none if that is NULL. Bit i of `*dirty_pages`: OS page i
+ * has a span in `own_region`, or none if that is NULL. Bit i of `*dirty_pages`: OS page i
  * may have been written to; the others read as zero. NULL if out of memory. */
 void *lm_pool_take_slices(struct lm_pool *pool, size_t slice_count, uint32_t owner,
-                          struct lm_region *near, uint64_t *dirty_pages);
+                          struct lm_region *own_region, uint64_t *dirty_pages);
 
 /* Gives a span's slices back, of which the first `touched_bytes` may have been written to, and
  * before that `dirty_pages`, as above. The caller has cleared their tags. */

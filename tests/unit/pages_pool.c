@@ -506,9 +506,9 @@ static void an_empty_region_ends_though_no_page_is_dirty(void) {
   CHECK_EQ(pool->region_count, 1);
 }
 
-static char *take_slice_near(uint32_t owner, struct lm_region *near) {
+static char *take_slice_near(uint32_t owner, struct lm_region *own_region) {
   uint64_t dirty;
-  return lm_pool_take_slices(pool, 1, owner << LM_TAG_OWNER_SHIFT, near, &dirty);
+  return lm_pool_take_slices(pool, 1, owner << LM_TAG_OWNER_SHIFT, own_region, &dirty);
 }
 
 static size_t regions_with(enum lm_region_free kind) {
