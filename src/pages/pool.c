@@ -76,15 +76,15 @@ void lm_pool_release(struct lm_pool *pool) {
 /* What is wanted of a region. */
 struct run {
   size_t page_count;
-  size_t search_count; /* pages of free runs that are looked for: page_count, or, so that there
-                        * surely is an aligned one among them, more */
-  size_t slice_count; /* spans: the same in slices */
-  size_t *next_region; /* large blocks: with which a search begins, and the next one; or NULL */
-  size_t alignment_pages; /* large blocks */
-  size_t gap_count; /* large blocks: pages to leave above */
-  uint32_t owner; /* spans: the tag of the heap */
-  bool shared;    /* spans: may stand in a group of another heap's */
+  size_t search_count;     /* so long a free run is looked for: as long, or, so that there is an
+                            * aligned one in any case, longer */
+  size_t alignment_pages;  /* large blocks */
+  size_t gap_count;        /* large blocks: pages to leave above */
+  size_t slice_count;      /* spans: page_count in slices */
+  uint32_t owner;          /* spans: the tag of the heap */
+  bool shared;             /* spans: may stand in a group of another heap's */
   struct lm_region *own_region; /* spans: that has one of the heap's, or NULL */
+  uint32_t *region_number; /* where a search begins, and then where it has ended; or NULL */
   bool *zero;
 };
 
@@ -192,17 +192,18 @@ static void *take_run_in_any(struct lm_pool *pool, const struct run *run, unsign
                              size_t looks, take_in_function *take_in) {
   const struct loam_page_provider *provider = lm_load_relaxed(&pool->provider);
   size_t count = lm_load_relaxed(&pool->region_count);
-  size_t number = run->next_region != NULL ? *run->next_region : 0;
+  size_t number = run->region_number != NULL ? *run->region_number : 0;
   void *start = NULL;
-  for (; looks > 0 && start == NULL; looks--) {
+  for (; looks > 0; looks--, number++) {
     number = lm_directory_find(pool, number, run->search_count, kind);
     if (number >= count) break;
-    struct lm_region *region = pool->directory[number++];
+    struct lm_region *region = pool->directory[number];
     if (provider != NULL && provider != &lm_explicit_pages && region->provider != provider)
       continue;
     start = take_in(region, run);
+    if (start != NULL) break;
   }
-  if (run->next_region != NULL) *run->next_region = number < count ? number : 0;
+  if (run->region_number != NULL) *run->region_number = number < count ? (uint32_t)number : 0;
   return start;
 }
 
@@ -227,32 +228,35 @@ static void *take_run(struct lm_pool *pool, const struct run *run, unsigned kind
 }
 
 /* A heap looks in vain into regions whose free slices are in groups of other heaps, again and
- * again: into so many, then into its own. Of regions with a group of nobody's into more, since each
- * look in vain is the last one. Those for spans of several slices have a long run at least. */
+ * again: into so many, then into its own, then, from where that has ended the last time on, into
+ * more of those with a group of nobody's. Each of these looks in vain is the last one, but for
+ * several slices. */
 #define LOOKS_FOR_OWN 8
 #define LOOKS_FOR_NOBODYS 64
 
-static void *take_unshared(struct lm_pool *pool, const struct run *run) {
-  bool one = run->slice_count == 1;
-  size_t looks = one ? LOOKS_FOR_OWN : SIZE_MAX;
-  void *start = take_run_in_any(pool, run, LM_FREE_SLICE, looks, take_slices_in);
-  if (start != NULL || !one) return start;
+static void *take_unshared(struct lm_pool *pool, struct run *run) {
+  void *start = take_run_in_any(pool, run, LM_FREE_SLICE, LOOKS_FOR_OWN, take_slices_in);
   struct lm_region *own = run->own_region;
-  if (own != NULL && own->pool == pool) start = take_slices_in(own, run);
-  if (start != NULL) return start;
-  return take_run_in_any(pool, run, LM_FREE_GROUP, LOOKS_FOR_NOBODYS, take_slices_in);
+  if (start == NULL && own != NULL && own->pool == pool) start = take_slices_in(own, run);
+  run->region_number = &pool->nobodys_region;
+  for (int turn = 0; turn < 2 && start == NULL; turn++)
+    start = take_run_in_any(pool, run, LM_FREE_GROUP, LOOKS_FOR_NOBODYS, take_slices_in);
+  run->region_number = NULL;
+  return start;
 }
 
 /* The same for spans. */
 static void *take_run_of_slices(struct lm_pool *pool, struct run *run) {
   void *start = take_unshared(pool, run);
+  if (start != NULL) return start;
   /* Other heaps' groups rather than a new region, while they have much room. */
   size_t slice_count = lm_load_relaxed(&pool->region_count) * LM_REGION_SLICES;
   bool shares = pool->span_slice_count < slice_count / 2;
   run->shared = true;
-  if (start == NULL && shares)
-    start = take_run_in_any(pool, run, LM_FREE_SLICE, SIZE_MAX, take_slices_in);
-  if (start == NULL) start = take_run_in_new(pool, run, take_slices_in);
+  if (shares) start = take_run_in_any(pool, run, LM_FREE_SLICE, SIZE_MAX, take_slices_in);
+  if (start != NULL) return start;
+  start = take_run_in_new(pool, run, take_slices_in);
+  if (start != NULL) pool->nobodys_region = lm_region_of(start)->number;
   if (start != NULL || shares) return start;
   return take_run_in_any(pool, run, LM_FREE_SLICE, SIZE_MAX, take_slices_in);
 }
@@ -453,9 +457,9 @@ static void *take_aligned_run(struct lm_pool *pool, struct run *run) {
   void *start = take_run_in_any(pool, run, 0, SIZE_MAX, take_large_in);
   if (start != NULL) return start;
   run->search_count = run->page_count;
-  run->next_region = &pool->next_aligned_region;
+  run->region_number = &pool->aligned_region;
   start = take_run_in_any(pool, run, 0, LOOKS_FOR_ALIGNED, take_large_in);
-  run->next_region = NULL;
+  run->region_number = NULL;
   if (start == NULL) start = take_run_in_new(pool, run, take_large_in);
   return start != NULL ? start : take_run_in_any(pool, run, 0, SIZE_MAX, take_large_in);
 }

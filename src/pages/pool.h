@@ -50,7 +50,8 @@ struct lm_pool {
   uint16_t *group_run_limits; /* of LM_DIRECTORY_GROUP regions each: none of theirs is higher */
   uint8_t *free_kinds, *group_free_kinds; /* the same: bits of enum lm_region_free */
   uint32_t directory_room;
-  size_t next_aligned_region; /* where the next search for an aligned run begins */
+  /* Where the last searches for an aligned run and for a group of nobody's have ended. */
+  uint32_t aligned_region, nobodys_region;
   _Atomic(uint32_t) region_count; /* written under the lock; read without it by lm_pool_tick */
   bool accepts_huge; /* lm_pool_accept_huge */
   size_t used_page_count; /* sums over the regions */
