@@ -217,7 +217,7 @@ static bool purge_early_in(struct lm_region *region, size_t keep, size_t most, s
 #define DIRTY_MAX_CALM 2
 
 /* What it takes to purge as many pages as are given, in whatever runs. */
-#define GIVEN_EFFORT 2
+#define GIVEN_EFFORT 3
 
 void lm_purge_early(struct lm_pool *pool, size_t given_count) {
   size_t keep = kept_page_count(pool);
