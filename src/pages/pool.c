@@ -186,22 +186,27 @@ static void *take_slices_in(struct lm_region *region, const struct run *run) {
 
 typedef void *take_in_function(struct lm_region *region, const struct run *run);
 
-/* A run in one of the pool's regions that its provider has made, which may be of explicit pages and
- * of ordinary ones. Looks in vain into so many at most; the lock is held. */
+/* Whether the pool's provider has made the region, which may be of explicit pages or of ordinary
+ * ones. */
+static bool is_of_provider(const struct lm_pool *pool, const struct lm_region *region) {
+  const struct loam_page_provider *provider = lm_load_relaxed(&pool->provider);
+  return provider == NULL || provider == &lm_explicit_pages || region->provider == provider;
+}
+
+/* A run in one of those of the pool's regions. Looks in vain into so many at most; the lock is
+ * held. */
 static void *take_run_in_any(struct lm_pool *pool, const struct run *run, unsigned kind,
                              size_t looks, take_in_function *take_in) {
-  const struct loam_page_provider *provider = lm_load_relaxed(&pool->provider);
   size_t count = lm_load_relaxed(&pool->region_count);
   size_t number = run->region_number != NULL ? *run->region_number : 0;
   void *start = NULL;
-  for (; looks > 0; looks--, number++) {
+  for (; looks > 0; number++) {
     number = lm_directory_find(pool, number, run->search_count, kind);
     if (number >= count) break;
-    struct lm_region *region = pool->directory[number];
-    if (provider != NULL && provider != &lm_explicit_pages && region->provider != provider)
-      continue;
-    start = take_in(region, run);
+    if (!is_of_provider(pool, pool->directory[number])) continue;
+    start = take_in(pool->directory[number], run);
     if (start != NULL) break;
+    looks--;
   }
   if (run->region_number != NULL) *run->region_number = number < count ? (uint32_t)number : 0;
   return start;
@@ -237,7 +242,8 @@ static void *take_run(struct lm_pool *pool, const struct run *run, unsigned kind
 static void *take_unshared(struct lm_pool *pool, struct run *run) {
   void *start = take_run_in_any(pool, run, LM_FREE_SLICE, LOOKS_FOR_OWN, take_slices_in);
   struct lm_region *own = run->own_region;
-  if (start == NULL && own != NULL && own->pool == pool) start = take_slices_in(own, run);
+  if (start == NULL && own != NULL && own->pool == pool && is_of_provider(pool, own))
+    start = take_slices_in(own, run);
   run->region_number = &pool->nobodys_region;
   for (int turn = 0; turn < 2 && start == NULL; turn++)
     start = take_run_in_any(pool, run, LM_FREE_GROUP, LOOKS_FOR_NOBODYS, take_slices_in);

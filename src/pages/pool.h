@@ -117,8 +117,8 @@ void lm_pool_accept_huge(struct lm_pool *pool);
 void lm_pool_release(struct lm_pool *pool);
 
 /* A run of `slice_count` slices, up to LM_SPAN_MAX_SLICES, for the heap with the tag `owner`, which
- * has a span in `own_region`, or none if that is NULL. Bit i of `*dirty_pages`: OS page i
- * may have been written to; the others read as zero. NULL if out of memory. */
+ * has a span in `own_region`, or none if that is NULL. Bit i of `*dirty_pages`: OS page i may have
+ * been written to; the others read as zero. NULL if out of memory. */
 void *lm_pool_take_slices(struct lm_pool *pool, size_t slice_count, uint32_t owner,
                           struct lm_region *own_region, uint64_t *dirty_pages);
 

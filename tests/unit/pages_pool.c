@@ -588,6 +588,21 @@ static void a_gap_of_an_aligned_blocks_own_length_is_taken(void) {
   CHECK_EQ(take_large(quarter, LM_REGION_BYTES / 4, &zero), blocks[count / 2]);
 }
 
+static void *reserve_nothing(void *context, size_t size, size_t alignment) {
+  (void)context, (void)size, (void)alignment;
+  return NULL;
+}
+
+/* Though there is room in a region of the system's, the heap's own one. */
+static void a_pool_with_a_provider_takes_nothing_of_the_systems(void) {
+  static const struct loam_page_provider provider = {.reserve = reserve_nothing};
+  char *ours = take_slice_near(3, NULL);
+  lm_pool_provide(pool, &provider);
+  CHECK_EQ(take_slice_near(3, lm_region_of(ours)), NULL);
+  lm_pool_provide(pool, NULL);
+  CHECK(take_slice_near(3, lm_region_of(ours)) != NULL);
+}
+
 static void what_a_heap_has_freed_it_finds_again_or_its_like(void) {
   size_t count = fill_regions(2);
   for (size_t i = 0; i < count; i++) CHECK(take_slice_near(3, NULL) != NULL);
@@ -737,6 +752,7 @@ static void growth_that_cannot_be_committed_fails_and_changes_nothing(void) {
   X(a_region_without_a_chunk_is_looked_into_once) \
   X(aligned_blocks_leave_no_place_for_another) \
   X(a_gap_of_an_aligned_blocks_own_length_is_taken) \
+  X(a_pool_with_a_provider_takes_nothing_of_the_systems) \
   X(what_a_heap_has_freed_it_finds_again_or_its_like) \
   X(the_directory_knows_all_regions_and_their_longest_runs) \
   X(an_empty_region_ends_but_never_the_last_one) \
