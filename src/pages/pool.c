@@ -212,6 +212,19 @@ static void *take_run_in_any(struct lm_pool *pool, const struct run *run, unsign
   return start;
 }
 
+/* The same from where the last such search has ended on and, where that was not the first region,
+ * from there on. */
+static void *take_run_in_turn(struct lm_pool *pool, struct run *run, unsigned kind, size_t looks,
+                              take_in_function *take_in, uint32_t *region_number) {
+  bool turns = *region_number != 0;
+  run->region_number = region_number;
+  void *start = take_run_in_any(pool, run, kind, looks, take_in);
+  if (start == NULL && turns && *region_number == 0)
+    start = take_run_in_any(pool, run, kind, looks, take_in);
+  run->region_number = NULL;
+  return start;
+}
+
 /* A run in a new region of the pool's; the lock is held on entry and exit. */
 static void *take_run_in_new(struct lm_pool *pool, const struct run *run,
                              take_in_function *take_in) {
@@ -244,11 +257,9 @@ static void *take_unshared(struct lm_pool *pool, struct run *run) {
   struct lm_region *own = run->own_region;
   if (start == NULL && own != NULL && own->pool == pool && is_of_provider(pool, own))
     start = take_slices_in(own, run);
-  run->region_number = &pool->nobodys_region;
-  for (int turn = 0; turn < 2 && start == NULL; turn++)
-    start = take_run_in_any(pool, run, LM_FREE_GROUP, LOOKS_FOR_NOBODYS, take_slices_in);
-  run->region_number = NULL;
-  return start;
+  if (start != NULL) return start;
+  return take_run_in_turn(pool, run, LM_FREE_GROUP, LOOKS_FOR_NOBODYS, take_slices_in,
+                          &pool->nobodys_region);
 }
 
 /* The same for spans. */
@@ -463,9 +474,7 @@ static void *take_aligned_run(struct lm_pool *pool, struct run *run) {
   void *start = take_run_in_any(pool, run, 0, SIZE_MAX, take_large_in);
   if (start != NULL) return start;
   run->search_count = run->page_count;
-  run->region_number = &pool->aligned_region;
-  start = take_run_in_any(pool, run, 0, LOOKS_FOR_ALIGNED, take_large_in);
-  run->region_number = NULL;
+  start = take_run_in_turn(pool, run, 0, LOOKS_FOR_ALIGNED, take_large_in, &pool->aligned_region);
   if (start == NULL) start = take_run_in_new(pool, run, take_large_in);
   return start != NULL ? start : take_run_in_any(pool, run, 0, SIZE_MAX, take_large_in);
 }
