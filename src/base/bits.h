@@ -120,6 +120,11 @@ LM_INLINE size_t lm_bitmap_find_last(const uint64_t *map, size_t from, size_t to
   return word == 0 ? from : lm_max(w * 64 + 64 - (size_t)__builtin_clzll(word), from);
 }
 
+/* Sets in `map` what is set in `other`, in [from, to). */
+LM_INLINE void lm_bitmap_add(uint64_t *map, const uint64_t *other, size_t from, size_t to) {
+  for (size_t w = from / 64; w * 64 < to; w++) map[w] |= other[w] & lm_bitmap_mask(w, from, to);
+}
+
 /* One of 1 << `bits` buckets for a page's number, or for anything else that many others differ from
  * in any of its bits: the highest bits of a product depend on all of the factor's. */
 LM_INLINE size_t lm_hash(uint64_t number, unsigned bits) {

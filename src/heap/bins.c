@@ -33,13 +33,15 @@ bool lm_bin_open_further(struct lm_heap *heap, size_t class_index) {
 /* ---- Reserves ---- */
 
 static void set_reserve(struct lm_heap *heap, size_t class_index, struct lm_block *first) {
-  bool any = first != LM_NO_BLOCK;
-  heap->reserves[class_index] = any ? first : NULL;
-  if (!any) lm_bitmap_clear(heap->seen_reserves, class_index, class_index + 1);
+  heap->reserves[class_index] = first != LM_NO_BLOCK ? first : NULL;
+  if (first != LM_NO_BLOCK) return;
+  lm_bitmap_clear(heap->seen_reserves, class_index, class_index + 1);
+  lm_bitmap_clear(heap->spare_reserves, class_index, class_index + 1);
 }
 
 void lm_bin_store_reserve(struct lm_heap *heap, size_t class_index) {
   lm_assert(heap->reserves[class_index] == NULL);
+  lm_bitmap_set(heap->spare_reserves, class_index, class_index + 1);
   set_reserve(heap, class_index, heap->bins[class_index]);
   heap->bins[class_index] = LM_NO_BLOCK;
   lm_heap_forget_sum(heap, class_index);
@@ -150,7 +152,7 @@ static LM_NOINLINE size_t give_some(struct lm_heap *heap, size_t class_index, si
     lm_heap_forget_sum(heap, class_index);
     if (count == 0) lm_bin_end_guests(heap, class_index);
   }
-  bool may_have_guests = heap->visits.underway || lm_bin_has_guests(heap, class_index);
+  bool may_have_guests = heap->visits.underway || heap->has_guests[class_index];
   if (LM_UNLIKELY(may_have_guests)) give_home(heap, class_index, blocks, count);
   else
     for (size_t i = 0; i < count; i++) lm_heap_give_to_span(heap, class_index, blocks[i]);
@@ -180,8 +182,8 @@ bool lm_bins_empty_within(struct lm_heap *heap, size_t steps, size_t *effort) {
 
 void lm_heap_send_guests(struct lm_heap *heap) {
   for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
-    if (lm_bin_has_guests(heap, i)) {
-      heap->guests_left[i] = 1;
+    if (heap->has_guests[i]) {
+      heap->guests_left[i] = 0;
       heap->frees_left[i] = LM_NO_FREES_LEFT;
       lm_heap_forget_sum(heap, i);
       lm_bin_start_draining(heap, i);
@@ -193,12 +195,12 @@ void lm_heap_send_guests(struct lm_heap *heap) {
 
 void lm_heap_flush_guests(struct lm_heap *heap) {
   for (size_t i = 1; i < LM_CLASS_COUNT; i++)
-    if (lm_bin_has_guests(heap, i)) lm_heap_flush_bin(heap, i);
+    if (heap->has_guests[i]) lm_heap_flush_bin(heap, i);
 }
 
 LM_NOINLINE void lm_bins_drain(struct lm_heap *heap, size_t most) {
   while (most > 0) {
-    size_t cost = lm_bin_has_guests(heap, heap->drain.next_class) ? GUEST_COST : 1;
+    size_t cost = heap->has_guests[heap->drain.next_class] ? GUEST_COST : 1;
     size_t given = give_some(heap, heap->drain.next_class, lm_max(most / cost, 1), false);
     most -= lm_min(most, given * cost);
     if (given != 0) continue;

@@ -46,21 +46,13 @@ bool lm_bin_open_further(struct lm_heap *heap, size_t class_index);
  * anew. */
 #define LM_FREES_PER_LOOK 256
 
-/* Guests that a bin takes each time that malloc has found it empty. */
-#define LM_GUESTS_PER_REFILL 32
-
-/* Whether there may be some in the bin or in the reserve. */
-LM_INLINE bool lm_bin_has_guests(const struct lm_heap *heap, size_t class_index) {
-  uint8_t left = heap->guests_left[class_index];
-  return left != 0 && left != LM_GUESTS_PER_REFILL + 1;
-}
-
 /* The class's current span, if it has free blocks, joins the usable ones, where holes are made. */
 void lm_bin_retire_current(struct lm_heap *heap, size_t class_index);
 
 /* The class's bin and reserve are empty. */
 LM_INLINE void lm_bin_end_guests(struct lm_heap *heap, size_t class_index) {
   heap->guests_left[class_index] = 0;
+  heap->has_guests[class_index] = false;
   lm_heap_forget_sum(heap, class_index);
 }
 

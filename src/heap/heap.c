@@ -66,13 +66,25 @@ _Static_assert(offsetof(struct lm_heap, middle) + offsetof(struct lm_middle, cac
 /* Smaller blocks have so many others in their slice that to send one home costs little, while one
  * that stays is no longer found on the fast path of free. */
 #define FIRST_GUEST_CLASS (512 / LM_GRANULE_BYTES)
+#define GUESTS_PER_REFILL 32
+/* But what owners who do not run are sent, nobody uses until they do. */
+#define UNANSWERED_GUESTS UINT8_MAX
+#define UNANSWERED_GUEST_BYTES (512 * LM_KIB)
+
+static size_t guests_per_refill(const struct lm_heap *heap, size_t class_index) {
+  if (LM_LIKELY(!lm_remote_is_unanswered(heap)))
+    return class_index >= FIRST_GUEST_CLASS ? GUESTS_PER_REFILL : 0;
+  size_t count = UNANSWERED_GUEST_BYTES / lm_classes[class_index].block_bytes;
+  return lm_min(lm_max(count, GUESTS_PER_REFILL), UNANSWERED_GUESTS);
+}
 
 /* The class's bin and reserve are empty, and malloc asks for its blocks: it may have guests. Who
  * only frees never gets here, and sends all blocks home. */
 static void admit_guests(struct lm_heap *heap, size_t class_index) {
   heap->bulk.parts_since_refill = 0;
   heap->bulk.bytes_since_refill = 0;
-  if (class_index >= FIRST_GUEST_CLASS) heap->guests_left[class_index] = LM_GUESTS_PER_REFILL + 1;
+  heap->guests_left[class_index] = (uint8_t)guests_per_refill(heap, class_index);
+  heap->has_guests[class_index] = false;
 }
 
 /* ---- A span's life ---- */
@@ -556,8 +568,9 @@ static LM_NOINLINE void free_when_full(struct lm_heap *heap, size_t class_index,
   bool bounded = lm_bin_is_bounded(heap, class_index);
   if (bounded && lm_bin_open_further(heap, class_index)) {
     /* There is room. */
-  } else if (!bounded || heap->reserves[class_index] == NULL) {
-    if (bounded) lm_bin_store_reserve(heap, class_index);
+  } else if (!bounded || !lm_bitmap_test(heap->spare_reserves, class_index)) {
+    if (bounded && heap->reserves[class_index] == NULL) lm_bin_store_reserve(heap, class_index);
+    else if (bounded) lm_bitmap_set(heap->spare_reserves, class_index, class_index + 1);
     heap->frees_left[class_index] = lm_bin_open_room(heap, class_index);
     lm_heap_forget_sum(heap, class_index);
   } else {

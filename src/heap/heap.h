@@ -177,6 +177,7 @@ struct lm_outbox {
   size_t weight;    /* about what is in chains and parcels; 0: nothing */
   size_t next_part; /* the chains that are sent next */
   uint8_t used_chains[LM_CHAIN_PARTS]; /* bit i of a part: its chain i has blocks */
+  uint8_t unanswered; /* above LM_UNANSWERED / 2: most parcels find others waiting */
 };
 
 /* While the heap has no thread; under the lists' lock, but for `bytes`. lifetime.c */
@@ -226,12 +227,13 @@ struct lm_heap {
   uint8_t room_steps[LM_CLASS_COUNT];
   /* Blocks of larger classes that requests of this one got since it last had a span. */
   uint8_t borrowed_counts[LM_CLASS_COUNT];
-  /* One more than the guests that the bin still takes; 0: it takes none and has none. Small blocks
-   * and middle ones are never guests. */
-  uint8_t guests_left[LM_CLASS_MIDDLE + 1];
+  uint8_t guests_left[LM_CLASS_MIDDLE + 1]; /* that the bin still takes; none of middle blocks */
+  bool has_guests[LM_CLASS_COUNT]; /* in the bin or in the reserve; it may be true without any */
 
-  /* Classes whose reserves a tick has seen, and malloc has not taken since. */
+  /* Classes whose reserves a tick has seen, and malloc has not taken since; whose bins were full,
+   * or have aged, and malloc has not taken the reserve since, which else is of guests alone. */
   uint64_t seen_reserves[LM_BITMAP_WORDS(LM_CLASS_COUNT)];
+  uint64_t spare_reserves[LM_BITMAP_WORDS(LM_CLASS_COUNT)];
   struct lm_tick tick;
   struct lm_drain drain;
   struct lm_bulk bulk;
@@ -358,20 +360,6 @@ LM_INLINE void lm_heap_push_before(struct lm_heap *heap, size_t class_index, str
 }
 LM_INLINE void lm_heap_push(struct lm_heap *heap, size_t class_index, struct lm_block *block) {
   lm_heap_push_before(heap, class_index, block, heap->bins[class_index]);
-}
-
-/* Frees a block of another heap by keeping it, if it is of the class, its tag that of a thread's
- * span, and the bin takes a guest; false, with nothing done, if not. Nothing of the span's is read
- * or written: to its owner the block is one that the program still has. */
-LM_INLINE bool lm_heap_keep_guest(struct lm_heap *heap, struct lm_block *block,
-                                  size_t class_index) {
-  const uint32_t first = LM_OWNER_FIRST_HEAP << LM_TAG_OWNER_SHIFT;
-  const uint32_t limit = LM_OWNER_FIRST_SHARED << LM_TAG_OWNER_SHIFT;
-  if (LM_LIKELY(heap->guests_left[class_index] <= 1)) return false;
-  if (lm_tags_read(block) - first >= limit - first) return false;
-  heap->guests_left[class_index]--;
-  lm_heap_push(heap, class_index, block);
-  return true;
 }
 
 /* Frees a block of the heap's own whose bin has no room: frees_left[class_index] has just fallen

@@ -102,12 +102,19 @@ static void deliver_all(struct lm_message *message) {
  * parcels that found others waiting there, its next free does (watch.h). */
 #define PARCELS_PER_CALL_FOR_OWNER 16
 
-static void send_parcel(struct lm_parcel *parcel) {
+/* Whether its owner takes what it is sent. */
+static void note_answer(struct lm_outbox *outbox, bool waited) {
+  if (!waited) outbox->unanswered -= lm_min(outbox->unanswered, 4);
+  else if (outbox->unanswered < LM_UNANSWERED) outbox->unanswered++;
+}
+
+static void send_parcel(struct lm_heap *heap, struct lm_parcel *parcel) {
   struct lm_heap *owner = parcel->owner;
   if (parcel->first == NULL) return;
   bool waited = false;
   if (!push(owner, parcel->first, parcel->last, &waited)) deliver_all(parcel->first);
   parcel->first = NULL;
+  note_answer(&heap->outbox, waited);
   parcel->unanswered_count = waited ? parcel->unanswered_count + 1 : 0;
   if (LM_LIKELY(parcel->unanswered_count < PARCELS_PER_CALL_FOR_OWNER)) return;
   parcel->unanswered_count = 0;
@@ -169,7 +176,7 @@ static void pack(struct lm_heap *heap, struct lm_chain *chain) {
   size_t id = lm_load_relaxed(&span->tag) >> LM_TAG_OWNER_SHIFT;
   struct lm_parcel *parcel = &heap->parcels[id % LM_PARCEL_COUNT];
   if (parcel->owner != owner || parcel->first == NULL) {
-    send_parcel(parcel);
+    send_parcel(heap, parcel);
     if (parcel->owner != owner) parcel->unanswered_count = 0;
     parcel->owner = owner;
     parcel->last = message;
@@ -210,7 +217,7 @@ static size_t pack_part(struct lm_heap *heap) {
 }
 
 static void send_parcels(struct lm_heap *heap) {
-  for (size_t i = 0; i < LM_PARCEL_COUNT; i++) send_parcel(&heap->parcels[i]);
+  for (size_t i = 0; i < LM_PARCEL_COUNT; i++) send_parcel(heap, &heap->parcels[i]);
 }
 
 /* A thread that has sent so much since malloc last found a bin empty does nothing but free. */

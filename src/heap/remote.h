@@ -20,6 +20,10 @@
 #define LM_REMOTE_PART_WEIGHT (8 * LM_KIB)
 #define LM_REMOTE_BATCH_WEIGHT (LM_CHAIN_PARTS * LM_REMOTE_PART_WEIGHT)
 
+/* outbox.unanswered of a heap whose parcels have all found others waiting; one that has not counts
+ * for four that have. */
+#define LM_UNANSWERED 16
+
 /* A chain as it is sent, in the memory of its handle, the block freed first. The smallest block
  * has 16 bytes, so that on 64 bit the count shares a word with the link. */
 struct lm_message {
@@ -76,6 +80,40 @@ LM_INLINE bool lm_remote_join(struct lm_heap *heap, void *address) {
     lm_remote_flush_part_and_leave(heap);
   else lm_heap_leave_at_last(heap);
   return joins;
+}
+
+/* Whether four of five parcels find others waiting at the owner: it is sent more than it takes, as
+ * where more threads exchange blocks than processors run. */
+LM_INLINE bool lm_remote_is_unanswered(const struct lm_heap *heap) {
+  return heap->outbox.unanswered > LM_UNANSWERED / 2;
+}
+
+/* Puts a guest where others find it if the thread falls asleep, and malloc when the bin is empty.
+ * False, with nothing done, if the heap has been entered or is parked. */
+LM_INLINE bool lm_heap_push_to_reserve(struct lm_heap *heap, struct lm_block *block,
+                                       size_t class_index) {
+  if (LM_UNLIKELY(!lm_heap_enter_alone(heap))) return false;
+  struct lm_block *first = heap->reserves[class_index];
+  lm_block_link(block, first != NULL ? first : LM_NO_BLOCK);
+  heap->reserves[class_index] = block;
+  lm_heap_leave_at_last(heap);
+  return true;
+}
+
+/* Frees a block of another heap by keeping it, if it is of the class, its tag that of a thread's
+ * span, and the class takes a guest; false, with nothing done, if not. Nothing of the span's is
+ * read or written: to its owner the block is one that the program still has. */
+LM_INLINE bool lm_heap_keep_guest(struct lm_heap *heap, struct lm_block *block,
+                                  size_t class_index) {
+  const uint32_t first = LM_OWNER_FIRST_HEAP << LM_TAG_OWNER_SHIFT;
+  const uint32_t limit = LM_OWNER_FIRST_SHARED << LM_TAG_OWNER_SHIFT;
+  if (LM_LIKELY(heap->guests_left[class_index] == 0)) return false;
+  if (lm_tags_read(block) - first >= limit - first) return false;
+  if (LM_LIKELY(!lm_remote_is_unanswered(heap))) lm_heap_push(heap, class_index, block);
+  else if (!lm_heap_push_to_reserve(heap, block, class_index)) return false;
+  heap->guests_left[class_index]--;
+  heap->has_guests[class_index] = true;
+  return true;
 }
 
 /* Frees a block of a span that is not the heap's own and has the class. */

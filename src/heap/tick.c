@@ -260,20 +260,23 @@ static void begin_visit(struct lm_heap *heap, uint64_t now_ms, uint64_t elapsed_
   lm_holes_begin_round(&heap->holes);
 }
 
-#define STEPS_PER_VISIT 8
+#define PARTS_PER_STEP 8
 bool lm_heap_visit(struct lm_heap *heap, uint64_t now_ms) {
   uint64_t elapsed_ms = now_ms - lm_max(heap->visits.visited_ms, heap->tick.last_ms);
   bool begins = elapsed_ms >= lm_heap_tick_interval_ms();
   if (begins) begin_visit(heap, now_ms, elapsed_ms);
   lm_remote_flush(heap);
   size_t effort = lm_purge_effort();
-  bool more = lm_remote_collect_within(heap, STEPS_PER_VISIT, &effort);
-  more |= lm_bins_empty_within(heap, STEPS_PER_VISIT, &effort);
+  size_t parts = lm_visits_round.step_count * PARTS_PER_STEP;
+  bool more = lm_remote_collect_within(heap, parts, &effort);
+  more |= lm_bins_empty_within(heap, parts, &effort);
   if (!more) {
     lm_spares_give_surplus(heap, SPARES_PER_TICK);
     more = !lm_large_cache_release(heap, &effort);
     lm_middle_go_on(heap, &effort);
   }
+  size_t taken = 1 + (lm_purge_effort() - effort) / (2 * PARTS_PER_STEP * LM_STEP_EFFORT);
+  lm_visits_round.step_count = lm_min(lm_visits_round.step_count, taken);
   lm_holes_earn(&heap->holes, begins ? elapsed_ms : 0);
   bool holes = lm_holes_go_on_in_heap(heap, &effort);
   heap->visits.kept_bytes = lm_watch_kept_bytes(heap);

@@ -72,7 +72,7 @@ static size_t validate_bin(const struct lm_heap *heap, size_t class_index,
     uint32_t tag = lm_load_relaxed(&lm_span_of(block)->tag) & ~LM_TAG_SENTINEL;
     lm_must((tag & (LM_TAG_OWN_LIMIT - 1)) == class_index);
     if (tag == (heap->tag | class_index)) own++;
-    else lm_must(lm_bin_has_guests(heap, class_index));
+    else lm_must(heap->has_guests[class_index]);
   }
   return own;
 }
@@ -135,6 +135,7 @@ size_t lm_heap_validate(const struct lm_heap *heap) {
     lm_must(heap->room_steps[i] <= LM_ROOM_STEPS);
     lm_must(heap->frees_left[i] <= (int)lm_max(lm_classes[i].bin_frees, LM_FREES_PER_LOOK));
     lm_must(heap->reserves[i] != NULL || !lm_bitmap_test(heap->seen_reserves, i));
+    lm_must(heap->reserves[i] != NULL || !lm_bitmap_test(heap->spare_reserves, i));
     if (heap->reserves[i] != NULL) used -= validate_bin(heap, i, heap->reserves[i]);
   }
   lm_must(slices == heap->slice_count);

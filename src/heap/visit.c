@@ -5,7 +5,7 @@
 #include "os/os.h"
 #include "os/panic.h"
 
-struct lm_visits_round lm_visits_round = {.lock = LM_LOCK_INIT(LM_RANK_VISITS)};
+struct lm_visits_round lm_visits_round = {.lock = LM_LOCK_INIT(LM_RANK_VISITS), .step_count = 1};
 
 /* ---- The heap's thread ---- */
 
@@ -81,6 +81,8 @@ static bool round_goes_on LM_GUARDED_BY(lm_visits_round.lock);
 static bool orphans_go_on LM_GUARDED_BY(lm_visits_round.lock);
 static uint64_t round_ms LM_GUARDED_BY(lm_visits_round.lock);         /* when it began */
 static struct lm_heap *next_heap LM_GUARDED_BY(lm_visits_round.lock); /* of the round */
+/* That may be taken at once. */
+static uint64_t steps_left LM_GUARDED_BY(lm_visits_round.lock);
 /* As lm_visits_round.kept_bytes, of what the round has been through. */
 static size_t kept_so_far LM_GUARDED_BY(lm_visits_round.lock);
 
@@ -121,6 +123,7 @@ LM_REQUIRES(lm_visits_round.lock) static void step_through_heaps(uint64_t now_ms
     kept_so_far += heap->visits.kept_bytes;
     return;
   }
+  lm_visits_round.step_count = 1; /* nothing to visit */
 }
 
 LM_REQUIRES(lm_visits_round.lock) static void begin_visits(uint64_t now_ms) {
@@ -132,26 +135,28 @@ LM_REQUIRES(lm_visits_round.lock) static void begin_visits(uint64_t now_ms) {
   kept_so_far = 0;
 }
 
+/* A step takes some tens of microseconds, and up to a millisecond where it frees much. There is one
+ * for each millisecond that passes, so that all together take a small part of the time however many
+ * threads there are. Those of a rest may be made in the calls that follow it, each of which visits
+ * one heap, and takes some as one. */
+#define STEPS_MAX 2000
+#define STEPS_PER_CALL 8
+
 LM_REQUIRES(lm_visits_round.lock) static void step(uint64_t now_ms) {
+  lm_visits_round.step_count = orphans_go_on ? 1 : (size_t)lm_min(steps_left, STEPS_PER_CALL);
   if (orphans_go_on) orphans_go_on = lm_orphan_look(now_ms, &kept_so_far);
   else step_through_heaps(now_ms);
+  steps_left -= lm_visits_round.step_count;
   round_goes_on = orphans_go_on || next_heap != NULL;
   if (!round_goes_on && lm_load_relaxed(&lm_visits_round.kept_bytes) != kept_so_far)
     lm_store_relaxed(&lm_visits_round.kept_bytes, kept_so_far);
 }
 
-/* A step takes some tens of microseconds, and up to a millisecond where it frees much. There is one
- * for each millisecond that passes, one in a call, so that all together take a small part of the
- * time however many threads there are; those of a rest may be made in the calls that follow it. */
-#define STEPS_MAX 2000
-
 LM_REQUIRES(lm_visits_round.lock) static bool may_step(uint64_t now_ms) {
-  static uint64_t earned_ms, step_count;
-  step_count = lm_min(step_count + (now_ms - earned_ms), STEPS_MAX);
+  static uint64_t earned_ms;
+  steps_left = lm_min(steps_left + (now_ms - earned_ms), STEPS_MAX);
   earned_ms = now_ms;
-  if (step_count == 0) return false;
-  step_count--;
-  return true;
+  return steps_left != 0;
 }
 
 bool lm_visit_some(uint64_t now_ms, size_t *effort) {

@@ -65,6 +65,7 @@ extern struct lm_visits_round {
   /* One thread at a time visits. Held across a fork, so that the child has no heap that is being
    * visited. */
   struct lm_lock lock;
+  size_t step_count; /* under the lock: that the visit may take as one; then, that it has taken */
   /* About what orphans and parked heaps kept, in the last round, that rounds will give back.
    * Written under the lock where it changes, read by whoever asks whether much is kept. */
   LM_CACHE_ALIGNED _Atomic(size_t) kept_bytes;

@@ -119,7 +119,8 @@ void *lm_huge_take(struct lm_pool *pool, size_t size, size_t alignment, bool cle
   void *address;
   struct lm_huge *huge = new_record();
   if (huge == NULL) return NULL;
-  *huge = (struct lm_huge){.size = lm_align_up(lm_max(size, 1), lm_os.page_bytes), .pool = pool,
+  size = lm_align_up(lm_max(size, 1), lm_os.page_bytes);
+  *huge = (struct lm_huge){.size = size, .asked_size = size, .pool = pool,
                            .provider = lm_load_acquire(&pool->provider)};
   if (map_huge(huge, alignment, clear, &address) != 0) {
     end_record(huge);
@@ -132,6 +133,7 @@ void *lm_huge_take(struct lm_pool *pool, size_t size, size_t alignment, bool cle
 void *lm_huge_take_kept(struct lm_pool *pool, size_t size, size_t alignment) {
   if (lm_load_acquire(&pool->provider) != NULL) return NULL;
   size = lm_align_up(size, lm_os.page_bytes);
+  size_t asked_size = size;
   void *address = lm_mappings_take(&size, alignment);
   if (address == NULL) return NULL;
   struct lm_huge *huge = new_record();
@@ -139,7 +141,7 @@ void *lm_huge_take_kept(struct lm_pool *pool, size_t size, size_t alignment) {
     lm_os_release(address, size);
     return NULL;
   }
-  *huge = (struct lm_huge){.size = size, .pool = pool};
+  *huge = (struct lm_huge){.size = size, .asked_size = asked_size, .pool = pool};
   return list_at(huge, address);
 }
 
@@ -151,7 +153,8 @@ void *lm_huge_take_pages(struct lm_pool *pool, void *block, size_t old_bytes, si
   void *address;
   struct lm_huge *huge = new_record();
   if (huge == NULL) return NULL;
-  *huge = (struct lm_huge){.size = lm_align_up(size, lm_os.page_bytes), .pool = pool};
+  size = lm_align_up(size, lm_os.page_bytes);
+  *huge = (struct lm_huge){.size = size, .asked_size = size, .pool = pool};
   if (!may_grow(huge->size - old_bytes) ||
       lm_os_move_out(block, old_bytes, huge->size, &address) != 0) {
     end_record(huge);
@@ -206,18 +209,34 @@ bool lm_huge_give(void *address) {
   return true;
 }
 
+static int remap(struct lm_huge *huge, size_t size) {
+  void *moved;
+  int error = lm_os_remap((void *)huge->address, huge->size, size, &moved);
+  if (error != 0) return error;
+  huge->address = (uintptr_t)moved;
+  huge->size = size;
+  return 0;
+}
+
+/* What grows by less than this part is likely to do so again: it gets as much room, of addresses,
+ * so that not each step is a call of the system's. */
+#define ROOM_FRACTION 8
+static bool remap_with_room(struct lm_huge *huge, size_t size) {
+  size_t room = lm_align_up(size / ROOM_FRACTION, lm_os.page_bytes);
+  if (size <= huge->size || size - huge->size > room) return false;
+  return may_grow(size - huge->size + room) && remap(huge, size + room) == 0;
+}
+
 /* Gives a block that is in no table its new size, and maybe a new address. False, with nothing
  * changed, if that fails. A block of a provider's stays as it is, or must be copied. */
 static bool resize_mapping(struct lm_huge *huge, size_t size) {
-  void *block = (void *)huge->address, *moved;
+  if (size >= huge->asked_size && size <= huge->size) return true;
   if (huge->provider != NULL) return size <= huge->size && size > huge->size / 2;
+  if (remap_with_room(huge, size)) return true;
   if (size > huge->size && !may_grow(size - huge->size)) return false;
-  int error = lm_os_remap(block, huge->size, size, &moved);
-  if (error == ENOMEM && make_room()) error = lm_os_remap(block, huge->size, size, &moved);
-  if (error != 0) return false;
-  huge->address = (uintptr_t)moved;
-  huge->size = size;
-  return true;
+  int error = remap(huge, size);
+  if (error == ENOMEM && make_room()) error = remap(huge, size);
+  return error == 0;
 }
 
 void *lm_huge_resize(void *block, size_t size) {
@@ -227,7 +246,8 @@ void *lm_huge_resize(void *block, size_t size) {
   struct lm_huge *huge = extract(block);
   lm_lock_free(&lm_huge_lock);
   if (huge == NULL) return NULL;
-  bool done = huge->size == size || resize_mapping(huge, size);
+  bool done = resize_mapping(huge, size);
+  if (done) huge->asked_size = size;
   void *result = done ? (void *)huge->address : NULL;
   lm_lock_take(&lm_huge_lock);
   insert(huge);

@@ -16,7 +16,8 @@ struct loam_page_provider;
 struct lm_huge {
   struct lm_huge *next; /* in its bucket, or unused */
   uintptr_t address;
-  size_t size;
+  size_t size;       /* of the mapping */
+  size_t asked_size; /* of that, what was asked for last; the rest is room to grow into */
   const struct loam_page_provider *provider; /* NULL: the system */
   struct lm_pool *pool; /* that it was taken for */
 };
@@ -49,7 +50,8 @@ void lm_huge_add_usage(struct lm_os_usage *usage);
 #endif
 /* False if no huge block begins there. */
 bool lm_huge_give(void *address);
-/* The block with its new size, moved if need be; NULL, with nothing changed, if that fails. */
+/* The block with its new size or more, moved if need be; NULL, with nothing changed, if that
+ * fails. */
 void *lm_huge_resize(void *block, size_t size);
 
 #endif

@@ -257,7 +257,8 @@ bool lm_chunk_resize(struct lm_span *span, void *block, size_t page_count, size_
 static size_t purge_in_map(struct lm_span *span, const uint64_t *map, size_t most,
                            size_t *effort) {
   struct lm_chunk *chunk = lm_chunk_of_span(span);
-  const struct loam_page_provider *provider = lm_region_of(chunk)->provider;
+  const struct lm_region *region = lm_region_of(chunk);
+  const struct loam_page_provider *provider = region->provider;
   size_t end = lm_provider_purges(provider) ? lm_chunk_pages() : 0, purged = 0;
   for (size_t page = 0; purged < most && *effort != 0;) {
     if (lm_load_relaxed(&chunk->dirty_count) == 0) break;
@@ -266,15 +267,17 @@ static size_t purge_in_map(struct lm_span *span, const uint64_t *map, size_t mos
     page = lm_bitmap_find_clear(chunk->used_pages, from, end);
     if (page != from) continue;
     size_t to = lm_bitmap_find_set(chunk->used_pages, from, end);
-    page = to = lm_bitmap_find_clear(map, from, to);
+    page = to = lm_provider_purge_end(map, chunk->dirty_pages, from, to, region->decommits);
     size_t bytes = (to - from) << lm_os.page_shift;
-    lm_spend_effort(effort, to - from + LM_PURGE_CALL_EFFORT);
+    size_t count = lm_bitmap_count(chunk->dirty_pages, from, to);
+    lm_spend_effort(effort, count + LM_PURGE_CALL_EFFORT);
     lm_bitmap_clear(chunk->aged_pages, from, to); /* tried once in a round */
     if (lm_provider_purge(provider, address_in_chunk(span, from), bytes) != 0) continue;
+    if (map == chunk->dirty_pages)
+      lm_bitmap_add(chunk->early_pages, chunk->dirty_pages, from, to);
     lm_bitmap_clear(chunk->dirty_pages, from, to);
-    if (map == chunk->dirty_pages) lm_bitmap_set(chunk->early_pages, from, to);
-    add_counts(span, chunk, 0, -(int)(to - from));
-    purged += to - from;
+    add_counts(span, chunk, 0, -(int)count);
+    purged += count;
   }
   return purged;
 }

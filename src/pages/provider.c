@@ -96,6 +96,15 @@ int lm_provider_purge(const struct loam_page_provider *provider, void *address, 
   return error;
 }
 
+size_t lm_provider_purge_end(const uint64_t *map, const uint64_t *dirty_pages, size_t from,
+                             size_t end, bool apart) {
+  for (;;) {
+    size_t to = lm_bitmap_find_clear(map, from, end);
+    from = apart ? end : lm_bitmap_find_set(dirty_pages, to, end);
+    if (from == end || !lm_bitmap_test(map, from)) return to;
+  }
+}
+
 void lm_provider_release(const struct loam_page_provider *provider, void *address, size_t size) {
   if (provider == NULL) {
     lm_os_release(address, size);

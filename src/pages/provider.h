@@ -43,6 +43,13 @@ void lm_provider_accept_huge(const struct loam_page_provider *provider, void *ad
 #define LM_PURGE_CALL_EFFORT 20
 int lm_provider_purge(const struct loam_page_provider *provider, void *address, size_t size);
 
+/* Where a purge that begins at page `from` ends, which is set in `map`, as all are that are to go;
+ * no page in [from, end) is in use. It takes in what else is to go behind pages that are clean: to
+ * pass these costs less than a further call. With `apart` it does not, since clean pages have no
+ * memory to be purged. */
+size_t lm_provider_purge_end(const uint64_t *map, const uint64_t *dirty_pages, size_t from,
+                             size_t end, bool apart);
+
 /* So much effort one call of the program's may take to give back what the clock asks for, so that
  * none pays for all: 2 MiB at once, or 27 pages that lie apart. */
 #ifndef LM_PURGED_BY_CALL_BYTES /* tests have less, so that calls often leave something over */

@@ -9,13 +9,26 @@
 #include "pages/pressure.h"
 #include "pages/runs.h"
 
-/* Purges one run of free dirty pages, at most `most` of it, without the lock: the pages are marked
- * as used meanwhile. The lock of a heap's own pool stays, or its regions might go. With
- * `aged_only`, only such pages. Returns how many pages; 0 if none is left from `*from_page` on. The
- * lock is held on entry and exit. */
+enum purge { PURGE_AGED, PURGE_EARLY, PURGE_ALL };
+
+/* The end of the free pages that begin at `from`, at most `most`, as far as they are committed. */
+static size_t free_end(const struct lm_region *region, size_t from, size_t most) {
+  size_t end = from + lm_min(lm_pages_per_region() - from, most);
+  end = lm_bitmap_find_set(region->used_pages, from, end);
+  if (region->decommits) return end;
+  size_t first = lm_slice_of_page(from), last = lm_slice_of_page(end - 1);
+  size_t bare = lm_bitmap_find_clear(region->committed_slices, first, last + 1);
+  return lm_min(end, bare * lm_pages_per_slice());
+}
+
+/* Purges free dirty pages by one call, from one to at most `most` behind it, without the lock: the
+ * pages are marked as used meanwhile. The lock of a heap's own pool stays, or its regions might go.
+ * Returns how many pages; 0 if none is left from `*from_page` on. The lock is held on entry and
+ * exit. */
 LM_LOCKS_UNCHECKED
-static size_t purge_run(struct lm_region *region, bool aged_only, size_t most, size_t *from_page) {
-  const uint64_t *candidates = aged_only ? region->aged_pages : region->dirty_pages;
+static size_t purge_run(struct lm_region *region, enum purge what, size_t most,
+                        size_t *from_page) {
+  const uint64_t *candidates = what == PURGE_AGED ? region->aged_pages : region->dirty_pages;
   size_t end = lm_pages_per_region();
   size_t from = *from_page;
   if (!lm_provider_purges(region->provider)) return 0;
@@ -27,24 +40,24 @@ static size_t purge_run(struct lm_region *region, bool aged_only, size_t most, s
     from = used_end;
   } while (from < end);
   if (from == end) return 0;
-  size_t to = lm_min(end, from + most);
-  to = lm_bitmap_find_set(region->used_pages, from, to);
-  to = lm_bitmap_find_clear(candidates, from, to);
-  bool zero;
+  size_t to = lm_provider_purge_end(candidates, region->dirty_pages, from,
+                                    free_end(region, from, most), region->decommits);
+  size_t count = lm_bitmap_count(region->dirty_pages, from, to);
   *from_page = to;
-  if (!lm_runs_take(region, from, to - from, &zero)) return 0;
+  lm_runs_hold(region, from, to - from);
   bool own = lm_pool_is_own(region->pool);
   if (!own) lm_lock_free(&region->pool->lock);
   size_t bytes = (to - from) << lm_os.page_shift;
   bool purged = lm_provider_purge(region->provider, lm_page_address(region, from), bytes) == 0;
   if (!own) lm_lock_take(&region->pool->lock);
   if (purged) {
+    if (what == PURGE_EARLY) lm_bitmap_add(region->early_pages, region->dirty_pages, from, to);
     lm_bitmap_clear(region->dirty_pages, from, to);
-    region->pool->purged_page_count += to - from;
+    region->pool->purged_page_count += count;
     region->pool->purge_count++;
   }
   lm_runs_give(region, from, to - from, 0);
-  return to - from;
+  return count;
 }
 
 /* The longest run that is purged at once where much is asked for. */
@@ -84,7 +97,7 @@ static bool turn_region(struct lm_region *region, size_t *left) {
   uint32_t turning_count = pool->turning_count;
   if (region->dirty_page_count == 0) return true;
   for (size_t from = 0; *left > 0;) {
-    size_t count = purge_run(region, true, *left, &from);
+    size_t count = purge_run(region, PURGE_AGED, *left, &from);
     if (pool->turning_count != turning_count) return false;
     if (count == 0) {
       age_pages(region);
@@ -205,8 +218,7 @@ static bool purge_early_in(struct lm_region *region, size_t keep, size_t most, s
   for (size_t from = 0, count; *left > 0;) {
     size_t limit = has_credit(pool) ? keep : most;
     if (lm_load_relaxed(&pool->dirty_page_count) <= limit) return false;
-    if ((count = purge_run(region, false, *left, &from)) == 0) return true;
-    lm_bitmap_set(region->early_pages, from - count, from);
+    if ((count = purge_run(region, PURGE_EARLY, *left, &from)) == 0) return true;
     lm_spend_effort(left, count + LM_PURGE_CALL_EFFORT);
   }
   return false;
@@ -251,7 +263,7 @@ bool lm_pool_trim_one(struct lm_pool *pool, size_t keep_bytes) {
     if (region == NULL) break;
     size_t from = 0;
     while (lm_load_relaxed(&pool->dirty_page_count) > keep_pages &&
-           purge_run(region, false, run_max(), &from) != 0) {}
+           purge_run(region, PURGE_ALL, run_max(), &from) != 0) {}
     number = region->number;
     any |= end_if_empty(pool, region);
   }

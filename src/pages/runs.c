@@ -42,7 +42,7 @@ static bool commit_pages(struct lm_region *region, size_t page, size_t count) {
  * many were purged early. */
 LM_INLINE void mark_used_word(struct lm_region *region, size_t w, uint64_t pages, size_t *dirty,
                               size_t *early) {
-  uint64_t early_pages = region->early_pages[w] & pages;
+  uint64_t early_pages = early != NULL ? region->early_pages[w] & pages : 0;
   if (LM_UNLIKELY(early_pages != 0)) {
     *early += lm_bit_count(early_pages);
     region->early_pages[w] &= ~pages;
@@ -52,20 +52,26 @@ LM_INLINE void mark_used_word(struct lm_region *region, size_t w, uint64_t pages
   region->used_pages[w] |= pages;
 }
 
-/* All maps in one pass: it is a good part of what a large block costs. `count` is not 0. */
-static void mark_used(struct lm_region *region, size_t page, size_t count, bool *zero) {
-  size_t dirty = 0, early = 0, w = page / 64, last_page = page + count - 1;
+/* All maps in one pass: it is a good part of what a large block costs. `count` is not 0. Returns
+ * how many pages are dirty, and adds those that were purged early, unless `early` is NULL. */
+LM_INLINE size_t mark_in_maps(struct lm_region *region, size_t page, size_t count, size_t *early) {
+  size_t dirty = 0, w = page / 64, last_page = page + count - 1;
   lm_assert(lm_bitmap_find_set(region->used_pages, page, page + count) == page + count);
   uint64_t pages = lm_bits_from(page);
   for (; w < last_page / 64; w++, pages = ~(uint64_t)0)
-    mark_used_word(region, w, pages, &dirty, &early);
-  mark_used_word(region, w, pages & lm_bits_to(last_page), &dirty, &early);
+    mark_used_word(region, w, pages, &dirty, early);
+  mark_used_word(region, w, pages & lm_bits_to(last_page), &dirty, early);
   if (dirty > 0) remove_dirty(region, dirty);
-  region->pool->credit_page_count -= (int64_t)early; /* to purge these was a mistake */
-  *zero = dirty == 0;
   lm_bitmap_set(region->used_slices, lm_slice_of_page(page), lm_slice_of_page(last_page) + 1);
   region->used_page_count += (uint32_t)count;
   region->pool->used_page_count += count;
+  return dirty;
+}
+
+static void mark_used(struct lm_region *region, size_t page, size_t count, bool *zero) {
+  size_t early = 0;
+  *zero = mark_in_maps(region, page, count, &early) == 0;
+  region->pool->credit_page_count -= (int64_t)early; /* to purge these was a mistake */
   lm_pressure_note_used(region->pool->used_page_count);
 }
 
@@ -79,6 +85,10 @@ bool lm_runs_take_bare(struct lm_region *region, size_t page, size_t count, bool
   if (!region->decommits) return lm_runs_take(region, page, count, zero);
   mark_used(region, page, count, zero);
   return true;
+}
+
+void lm_runs_hold(struct lm_region *region, size_t page, size_t count) {
+  mark_in_maps(region, page, count, NULL);
 }
 
 size_t lm_runs_search_index(size_t count) {

@@ -33,6 +33,9 @@ bool lm_runs_take(struct lm_region *region, size_t page, size_t count, bool *zer
  * them, before they are touched. */
 bool lm_runs_take_bare(struct lm_region *region, size_t page, size_t count, bool *zero);
 
+/* Marks free pages as used while the caller purges them, which brings none of them back. */
+void lm_runs_hold(struct lm_region *region, size_t page, size_t count);
+
 /* Marks used pages as free, the first `touched` of them as dirty. Others that are dirty from before
  * have been of no use for a while: they are due at the next turn of the clock. */
 void lm_runs_give(struct lm_region *region, size_t page, size_t count, size_t touched);

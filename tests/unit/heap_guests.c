@@ -43,11 +43,11 @@ static void check_that_owner_gets(size_t count) {
 
 static void a_bin_takes_guests_once_malloc_has_found_it_empty(void) {
   begin();
-  take_blocks(LM_GUESTS_PER_REFILL + 1);
+  take_blocks(GUESTS_PER_REFILL + 1);
   CHECK(!keep(blocks[0]));
-  keep_blocks(LM_GUESTS_PER_REFILL);
-  CHECK(!keep(blocks[LM_GUESTS_PER_REFILL]));
-  CHECK_EQ(lm_heap_validate(owner), LM_GUESTS_PER_REFILL + 1);
+  keep_blocks(GUESTS_PER_REFILL);
+  CHECK(!keep(blocks[GUESTS_PER_REFILL]));
+  CHECK_EQ(lm_heap_validate(owner), GUESTS_PER_REFILL + 1);
 }
 
 static void malloc_hands_out_the_guest_that_was_freed_last(void) {
@@ -71,6 +71,38 @@ static void small_blocks_are_none(void) {
   void *block = heap_take(owner, CLASS - 1);
   heap_take(host, CLASS - 1);
   CHECK(!keep(block));
+}
+
+/* The owner gets so many parcels of a block each, and takes them or does not. */
+static void send_parcels_of_one(size_t count, bool taken) {
+  take_blocks(count); /* which may look into the inbox */
+  for (size_t i = 0; i < count; i++) {
+    heap_give(host, blocks[i]);
+    lm_remote_flush(host);
+    if (taken) lm_remote_collect(owner);
+  }
+}
+
+/* How many blocks of the class the host keeps after malloc has found its bin empty. */
+static size_t count_guests(size_t class_index) {
+  size_t count = 0;
+  heap_take(host, class_index);
+  while (lm_heap_pop(host, class_index) != NULL) {}
+  while (keep(heap_take(owner, class_index))) count++;
+  return count;
+}
+
+static void while_owners_take_nothing_there_are_more_and_of_all_sizes(void) {
+  begin();
+  send_parcels_of_one(1 + LM_UNANSWERED / 2, false); /* the first of them does not find others */
+  CHECK_EQ(count_guests(4), 0);
+  send_parcels_of_one(LM_UNANSWERED, false);
+  CHECK_EQ(count_guests(4), UINT8_MAX);
+  CHECK_EQ(count_guests(lm_sizeclass_of(8 * LM_KIB)), UNANSWERED_GUEST_BYTES / (8 * LM_KIB));
+  CHECK_EQ(count_guests(LM_CLASS_MIDDLE - 1), GUESTS_PER_REFILL);
+  send_parcels_of_one(1 + LM_UNANSWERED / 4, true);
+  CHECK_EQ(count_guests(5), 0);
+  CHECK_EQ(count_guests(CLASS), GUESTS_PER_REFILL);
 }
 
 static void neither_are_middle_blocks(void) {
@@ -213,6 +245,7 @@ int main(void) {
   RUN(malloc_hands_out_the_guest_that_was_freed_last);
   RUN(nothing_waits_in_chains_for_a_guest);
   RUN(small_blocks_are_none);
+  RUN(while_owners_take_nothing_there_are_more_and_of_all_sizes);
   RUN(neither_are_middle_blocks);
   RUN(blocks_of_orphans_are_none);
   RUN(what_is_in_no_span_is_none);

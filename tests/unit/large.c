@@ -336,6 +336,23 @@ static void a_huge_block_changes_size_and_keeps_its_contents(void) {
   CHECK_EQ(lm_huge_totals.count, 1);
 }
 
+static void a_huge_block_that_grows_a_little_has_room_to_go_on(void) {
+  size_t size = 2 * LM_LARGE_MAX_BYTES;
+  char *block = lm_large_resize(heap, take_bytes(size), size + PAGE);
+  CHECK(block != NULL);
+  size_t bytes = lm_large_usable_bytes(block);
+  CHECK_EQ(bytes, size + PAGE + lm_align_up((size + PAGE) / ROOM_FRACTION, PAGE));
+  CHECK_EQ(lm_large_resize(heap, block, size + 2 * PAGE), block);
+  CHECK_EQ(lm_large_usable_bytes(block), bytes);
+  CHECK_EQ(lm_huge_totals.bytes, bytes);
+  touch(block, bytes);
+  block = lm_large_resize(heap, block, size + PAGE); /* less than was asked for last */
+  CHECK_EQ(lm_large_usable_bytes(block), size + PAGE);
+  block = lm_large_resize(heap, block, 2 * size); /* more than a little */
+  CHECK_EQ(lm_large_usable_bytes(block), 2 * size);
+  CHECK(lm_large_give(heap, block));
+}
+
 static void a_huge_block_that_came_out_of_a_region_grows(void) {
   char *block = take_bytes(LM_LARGE_MAX_BYTES);
   fill_ends(block, LM_LARGE_MAX_BYTES, 8);
@@ -396,6 +413,7 @@ int main(void) {
   RUN(a_kept_mapping_serves_a_large_block_where_the_pool_has_no_pages);
   RUN(a_large_block_moves_into_a_mapping_when_it_outgrows_regions);
   RUN(a_target_that_stays_unmapped_is_never_used_again);
+  RUN(a_huge_block_that_grows_a_little_has_room_to_go_on);
   RUN(a_huge_block_that_came_out_of_a_region_grows);
 #endif
   return UNIT_RESULT();

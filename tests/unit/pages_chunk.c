@@ -180,6 +180,24 @@ static void only_what_is_free_is_purged(void) {
   CHECK_EQ(kept[0] + kept[PAGE - 1], 4);
 }
 
+static void a_purge_passes_over_clean_pages(void) {
+  size_t effort = LM_KIB, reused, regretted;
+  struct lm_span *span = take_chunk();
+  char *first = take_block(span, 2), *second = take_block(span, 3), *third = take_block(span, 2);
+  take_block(span, 1);
+  give_back(span, second);
+  CHECK_EQ(purge(span), 3);
+  give_back(span, first);
+  give_back(span, third);
+  size_t calls = lm_region_of(first)->decommits ? 2 : 1;
+  CHECK_EQ(lm_chunk_purge(span, SIZE_MAX, &effort), 4);
+  CHECK_EQ(effort, LM_KIB - 4 - calls * LM_PURGE_CALL_EFFORT);
+  lm_chunk_validate(span);
+  CHECK_EQ(lm_chunk_take(span, 7, false, &reused, &regretted), first);
+  CHECK_EQ(reused, 0);
+  CHECK_EQ(regretted, 7);
+}
+
 static void what_was_purged_early_is_regretted_when_it_is_used(void) {
   size_t reused, regretted;
   struct lm_span *span = take_chunk();
@@ -295,6 +313,7 @@ static void run_all(void) {
   RUN(reused_pages_are_cleared_when_asked_for);
   RUN(what_a_pool_knows_of_the_pages_passes_to_the_chunk_and_back);
   RUN(only_what_is_free_is_purged);
+  RUN(a_purge_passes_over_clean_pages);
   RUN(what_was_purged_early_is_regretted_when_it_is_used);
   RUN(what_was_purged_early_is_regretted_when_a_block_grows_into_it);
   RUN(aged_pages_are_those_that_stay_free);

@@ -482,6 +482,57 @@ static void early_purges_of_one_millisecond_are_bounded(void) {
   CHECK_THAT(purged_count, <=, GIVEN + lm_purge_effort() * (2 + passed_ms));
 }
 
+/* How many calls of the system's purge all free pages of the region. */
+static size_t count_purges(struct lm_region *region, enum purge what) {
+  uint64_t before = pool->purge_count;
+  size_t from = 0;
+  lm_lock_take(&pool->lock);
+  while (purge_run(region, what, SIZE_MAX, &from) != 0) {}
+  lm_lock_free(&pool->lock);
+  lm_pool_validate(pool);
+  return (size_t)(pool->purge_count - before);
+}
+
+static void a_purge_passes_over_clean_pages(void) {
+  char *third = take_some(2), *second = take_some(3), *first = take_some(2), *lowest = take_some(4);
+  struct lm_region *region = lm_region_of(first);
+  size_t page = lm_page_of(first);
+  int64_t credit = pool->credit_page_count;
+  give(second);
+  CHECK_EQ(count_purges(region, PURGE_EARLY), 1);
+  give(first);
+  give(third);
+  uint64_t purged_before = pool->purged_page_count;
+  CHECK_EQ(count_purges(region, PURGE_EARLY), region->decommits ? 2 : 1);
+  CHECK_EQ(pool->purged_page_count - purged_before, 4);
+  CHECK_EQ(dirty_pages(), 0);
+  CHECK_EQ(pool->credit_page_count, credit); /* nobody has taken a page meanwhile */
+  CHECK_EQ(lm_bitmap_count(region->early_pages, page, page + 7), 7);
+  char *all = take_some(7);
+  CHECK_EQ(all, first);
+  CHECK_EQ(credit - pool->credit_page_count, 7);
+  give(lowest);
+}
+
+static void but_not_over_those_that_are_in_use_or_not_committed(void) {
+  bool zero;
+  size_t alignment = 4 * LM_SLICE_BYTES;
+  char *third = take_some(2), *used = take_some(3), *first = take_some(2);
+  give(first);
+  give(third);
+  CHECK_EQ(count_purges(lm_region_of(used), PURGE_ALL), 2);
+  give(used);
+  lm_pool_trim(0);
+  char *high = take_large(1, alignment, &zero), *low = take_large(1, alignment, &zero);
+  struct lm_region *region = lm_region_of(low);
+  size_t from = lm_slice_of_page(lm_page_of(low)), to = lm_slice_of_page(lm_page_of(high));
+  bool bare = lm_bitmap_find_clear(region->committed_slices, from, to) != to;
+  CHECK_EQ(lm_region_of(high), region);
+  give(high);
+  give(low);
+  CHECK_EQ(count_purges(region, PURGE_ALL), bare || region->decommits ? 2 : 1);
+}
+
 static void without_a_purge_delay_nothing_goes_back(void) {
   lm_options.purge_delay_ms = 0;
   give(take_some(3));
@@ -746,6 +797,8 @@ static void growth_that_cannot_be_committed_fails_and_changes_nothing(void) {
   X(the_more_is_free_the_faster_the_clock_turns) \
   X(much_more_than_is_calm_goes_at_once_whatever_the_credit) \
   X(early_purges_of_one_millisecond_are_bounded) \
+  X(a_purge_passes_over_clean_pages) \
+  X(but_not_over_those_that_are_in_use_or_not_committed) \
   X(without_a_purge_delay_nothing_goes_back) \
   X(an_empty_region_ends_though_no_page_is_dirty) \
   X(a_heap_looks_into_few_regions_of_others) \
