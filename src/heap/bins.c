@@ -78,6 +78,7 @@ static void load_part_of_reserve(struct lm_heap *heap, size_t class_index) {
 void *lm_bin_take_reserve(struct lm_heap *heap, size_t class_index) {
   lm_assert(heap->reserves[class_index] != NULL && !lm_is_block(heap->bins[class_index]));
   heap->bulk.bytes_since_refill = 0;
+  heap->bulk.parts_since_refill = 0;
   lm_heap_forget_sum(heap, class_index);
   if (lm_bitmap_test(heap->seen_reserves, class_index)) {
     load_part_of_reserve(heap, class_index);

@@ -177,7 +177,7 @@ struct lm_outbox {
   size_t weight;    /* about what is in chains and parcels; 0: nothing */
   size_t next_part; /* the chains that are sent next */
   uint8_t used_chains[LM_CHAIN_PARTS]; /* bit i of a part: its chain i has blocks */
-  uint8_t unanswered; /* above LM_UNANSWERED / 2: most parcels find others waiting */
+  uint8_t unanswered; /* lm_remote_is_unanswered */
 };
 
 /* While the heap has no thread; under the lists' lock, but for `bytes`. lifetime.c */
@@ -230,9 +230,10 @@ struct lm_heap {
   uint8_t guests_left[LM_CLASS_MIDDLE + 1]; /* that the bin still takes; none of middle blocks */
   bool has_guests[LM_CLASS_COUNT]; /* in the bin or in the reserve; it may be true without any */
 
-  /* Classes whose reserves a tick has seen, and malloc has not taken since; whose bins were full,
-   * or have aged, and malloc has not taken the reserve since, which else is of guests alone. */
+  /* Classes whose reserves a tick has seen, and malloc has not taken since. */
   uint64_t seen_reserves[LM_BITMAP_WORDS(LM_CLASS_COUNT)];
+  /* Classes whose bins were full, or have aged, and malloc has not taken the reserve since; the
+   * others' reserves are of guests alone. */
   uint64_t spare_reserves[LM_BITMAP_WORDS(LM_CLASS_COUNT)];
   struct lm_tick tick;
   struct lm_drain drain;

@@ -90,12 +90,13 @@ LM_INLINE bool lm_remote_is_unanswered(const struct lm_heap *heap) {
 
 /* Puts a guest where others find it if the thread falls asleep, and malloc when the bin is empty.
  * False, with nothing done, if the heap has been entered or is parked. */
-LM_INLINE bool lm_heap_push_to_reserve(struct lm_heap *heap, struct lm_block *block,
+LM_INLINE bool lm_push_guest_to_reserve(struct lm_heap *heap, struct lm_block *block,
                                        size_t class_index) {
   if (LM_UNLIKELY(!lm_heap_enter_alone(heap))) return false;
   struct lm_block *first = heap->reserves[class_index];
   lm_block_link(block, first != NULL ? first : LM_NO_BLOCK);
   heap->reserves[class_index] = block;
+  lm_heap_forget_sum(heap, class_index);
   lm_heap_leave_at_last(heap);
   return true;
 }
@@ -109,10 +110,10 @@ LM_INLINE bool lm_heap_keep_guest(struct lm_heap *heap, struct lm_block *block,
   const uint32_t limit = LM_OWNER_FIRST_SHARED << LM_TAG_OWNER_SHIFT;
   if (LM_LIKELY(heap->guests_left[class_index] == 0)) return false;
   if (lm_tags_read(block) - first >= limit - first) return false;
-  if (LM_LIKELY(!lm_remote_is_unanswered(heap))) lm_heap_push(heap, class_index, block);
-  else if (!lm_heap_push_to_reserve(heap, block, class_index)) return false;
-  heap->guests_left[class_index]--;
   heap->has_guests[class_index] = true;
+  if (LM_LIKELY(!lm_remote_is_unanswered(heap))) lm_heap_push(heap, class_index, block);
+  else if (!lm_push_guest_to_reserve(heap, block, class_index)) return false;
+  heap->guests_left[class_index]--;
   return true;
 }
 

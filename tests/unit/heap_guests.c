@@ -105,6 +105,38 @@ static void while_owners_take_nothing_there_are_more_and_of_all_sizes(void) {
   CHECK_EQ(count_guests(CLASS), GUESTS_PER_REFILL);
 }
 
+static void those_stand_in_the_reserve_where_visits_find_them(void) {
+  begin();
+  send_parcels_of_one(2 * LM_UNANSWERED, false);
+  CHECK_EQ(count_guests(4), UINT8_MAX);
+  CHECK(!lm_is_block(host->bins[4]));
+  CHECK_EQ(list_length(host->reserves[4]), UINT8_MAX);
+  CHECK(heap_take(host, 4) != NULL); /* out of the reserve, which is the bin from here on */
+  CHECK_EQ(host->reserves[4], NULL);
+  CHECK_EQ(list_length(host->bins[4]), UINT8_MAX - 1);
+  lm_heap_validate(host);
+}
+
+static void a_reserve_of_guests_alone_tells_of_no_bulk(void) {
+  begin();
+  send_parcels_of_one(2 * LM_UNANSWERED, false);
+  size_t room = lm_classes[CLASS].bin_frees;
+  char *own[BLOCKS];
+  CHECK_THAT(2 * room + 2, <, BLOCKS);
+  for (size_t i = 0; i < BLOCKS; i++) own[i] = heap_take(host, CLASS);
+  CHECK(lm_bin_is_bounded(host, CLASS));
+  while (lm_is_block(host->bins[CLASS])) heap_take(host, CLASS);
+  heap_take(host, CLASS);
+  CHECK(keep(heap_take(owner, CLASS)));
+  host->frees_left[CLASS] = (int16_t)room;
+  host->room_steps[CLASS] = LM_ROOM_STEPS;
+  for (size_t i = 0; i < room + 1; i++) heap_give(host, own[i]);
+  CHECK_THAT(host->frees_left[CLASS], >=, 0);
+  for (size_t i = room + 1; i < 2 * room + 2; i++) heap_give(host, own[i]);
+  CHECK_EQ(host->frees_left[CLASS], LM_NO_FREES_LEFT); /* malloc has not taken it meanwhile */
+  lm_heap_validate(host);
+}
+
 static void neither_are_middle_blocks(void) {
   begin();
   void *block = lm_middle_take(owner, 5, false);
@@ -246,6 +278,8 @@ int main(void) {
   RUN(nothing_waits_in_chains_for_a_guest);
   RUN(small_blocks_are_none);
   RUN(while_owners_take_nothing_there_are_more_and_of_all_sizes);
+  RUN(those_stand_in_the_reserve_where_visits_find_them);
+  RUN(a_reserve_of_guests_alone_tells_of_no_bulk);
   RUN(neither_are_middle_blocks);
   RUN(blocks_of_orphans_are_none);
   RUN(what_is_in_no_span_is_none);

@@ -142,6 +142,39 @@ static void messages_to_a_sleeping_thread_are_taken(void) {
 
 enum { SPAN_BLOCKS = LM_SLICE_BYTES / BYTES };
 
+/* How many of the messages to a heap without a thread a visit takes. */
+static size_t messages_taken_by(size_t step_count, size_t *taken) {
+  enum { MESSAGES = 2000 };
+  struct lm_heap *owner = new_heap(), *sender = new_heap();
+  for (size_t i = 0; i < MESSAGES; i++) blocks[i] = heap_take(owner, 60);
+  for (size_t i = 0; i < MESSAGES; i++) {
+    heap_give(sender, blocks[i]);
+    lm_remote_flush(sender);
+    blocks[i] = NULL;
+  }
+  owner->visits.underway = true;
+  lm_visits_round.step_count = step_count;
+  lm_heap_visit(owner, lm_os_clock_ms());
+  owner->visits.underway = false;
+  *taken = lm_visits_round.step_count;
+  lm_visits_round.step_count = 1;
+  size_t left = 0;
+  for (struct lm_message *m = owner->received; m != NULL; m = message_next(m)) left++;
+  return MESSAGES - left;
+}
+
+static void a_visit_takes_some_steps_as_one_if_there_is_as_much_to_do(void) {
+  size_t taken;
+  CHECK_EQ(messages_taken_by(1, &taken), PARTS_PER_STEP * MESSAGES_PER_STEP);
+  CHECK_EQ(taken, 1);
+  CHECK_THAT(messages_taken_by(STEPS_PER_CALL, &taken), >=, 4 * PARTS_PER_STEP * MESSAGES_PER_STEP);
+  CHECK_THAT(taken, >=, 3);
+  CHECK_THAT(taken, <=, STEPS_PER_CALL);
+  lm_visits_round.step_count = STEPS_PER_CALL;
+  lm_heap_visit(new_heap(), lm_os_clock_ms());
+  CHECK_EQ(lm_visits_round.step_count, 1);
+}
+
 static void *take_a_span_and_sleep(void *unused) {
   for (size_t i = 0; i < SPAN_BLOCKS; i++) CHECK((blocks[i] = lm_raw_malloc(BYTES)) != NULL);
   sleeper = lm_this_heap;
@@ -363,6 +396,7 @@ int main(void) {
   RUN(trim_reaches_sleeping_threads_at_once);
   RUN(a_thread_that_is_in_a_slow_path_is_not_visited);
   RUN(messages_to_a_sleeping_thread_are_taken);
+  RUN(a_visit_takes_some_steps_as_one_if_there_is_as_much_to_do);
   RUN(holes_are_made_in_current_spans_too);
   RUN(what_a_sleeping_thread_has_freed_of_others_is_sent);
   RUN(what_a_sleeping_thread_has_in_reserve_goes_back);
