@@ -350,6 +350,10 @@ static void a_huge_block_that_grows_a_little_has_room_to_go_on(void) {
   CHECK_EQ(lm_large_usable_bytes(block), size + PAGE);
   block = lm_large_resize(heap, block, 2 * size); /* more than a little */
   CHECK_EQ(lm_large_usable_bytes(block), 2 * size);
+  lm_os.overcommit = false; /* as mlockall says */
+  block = lm_large_resize(heap, block, 2 * size + PAGE);
+  CHECK_EQ(lm_large_usable_bytes(block), 2 * size + PAGE);
+  lm_os.overcommit = true;
   CHECK(lm_large_give(heap, block));
 }
 
