@@ -60,7 +60,8 @@ LM_INLINE void check_next(const struct lm_block *next, size_t class_index) {
 }
 
 /* Of a reserve that a tick has seen malloc takes so many blocks at a time, so that the next tick
- * finds what was not needed meanwhile. Each costs a cache miss. */
+ * finds what was not needed meanwhile, and of one of guests alone, so that visits find the others.
+ * Each costs a cache miss. */
 #define RESERVE_PART_BLOCKS 16
 
 /* Moves the first blocks of the class's reserve into its bin, which is empty. */
@@ -80,7 +81,8 @@ void *lm_bin_take_reserve(struct lm_heap *heap, size_t class_index) {
   heap->bulk.bytes_since_refill = 0;
   heap->bulk.parts_since_refill = 0;
   lm_heap_forget_sum(heap, class_index);
-  if (lm_bitmap_test(heap->seen_reserves, class_index)) {
+  if (lm_bitmap_test(heap->seen_reserves, class_index) ||
+      !lm_bitmap_test(heap->spare_reserves, class_index)) {
     load_part_of_reserve(heap, class_index);
   } else {
     heap->bins[class_index] = heap->reserves[class_index];
@@ -90,9 +92,19 @@ void *lm_bin_take_reserve(struct lm_heap *heap, size_t class_index) {
   return lm_heap_pop(heap, class_index);
 }
 
+/* Puts what is in the bin behind a reserve of guests alone. */
+static void append_to_guests(struct lm_heap *heap, size_t class_index) {
+  lm_bitmap_set(heap->spare_reserves, class_index, class_index + 1);
+  lm_block_link(heap->guest_tails[class_index], heap->bins[class_index]);
+  heap->bins[class_index] = LM_NO_BLOCK;
+  lm_heap_forget_sum(heap, class_index);
+}
+
 void lm_bin_age(struct lm_heap *heap, size_t class_index) {
-  if (heap->reserves[class_index] != NULL || heap->bins[class_index] == LM_NO_BLOCK) return;
-  lm_bin_store_reserve(heap, class_index);
+  if (heap->bins[class_index] == LM_NO_BLOCK) return;
+  if (heap->reserves[class_index] == NULL) lm_bin_store_reserve(heap, class_index);
+  else if (lm_bitmap_test(heap->spare_reserves, class_index)) return;
+  else append_to_guests(heap, class_index);
   open_room_anew(heap, class_index);
 }
 

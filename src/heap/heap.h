@@ -277,6 +277,7 @@ struct lm_heap {
   /* What was in the bin when it had no more room, or when the clock went on. malloc takes it, or a
    * part of it, once the bin is empty. NULL: nothing. */
   struct lm_block *reserves[LM_CLASS_COUNT];
+  struct lm_block *guest_tails[LM_CLASS_COUNT]; /* the last block of a reserve of guests alone */
 
   LM_CACHE_ALIGNED struct lm_chain chains[LM_CHAIN_COUNT];
   struct lm_parcel parcels[LM_PARCEL_COUNT];

@@ -102,10 +102,12 @@ static void deliver_all(struct lm_message *message) {
  * parcels that found others waiting there, its next free does (watch.h). */
 #define PARCELS_PER_CALL_FOR_OWNER 16
 
-/* Whether its owner takes what it is sent. */
-static void note_answer(struct lm_outbox *outbox, bool waited) {
-  if (!waited) outbox->unanswered -= lm_min(outbox->unanswered, 4);
-  else if (outbox->unanswered < LM_UNANSWERED) outbox->unanswered++;
+/* Whether an owner takes what it is sent. Not from a visit: the heap's thread may be reading it. */
+static void note_answer(struct lm_heap *heap, bool waited) {
+  uint8_t *unanswered = &heap->outbox.unanswered;
+  if (heap->visits.underway) return;
+  if (!waited) *unanswered -= lm_min(*unanswered, 4);
+  else if (*unanswered < LM_UNANSWERED) *unanswered += 1;
 }
 
 static void send_parcel(struct lm_heap *heap, struct lm_parcel *parcel) {
@@ -114,7 +116,7 @@ static void send_parcel(struct lm_heap *heap, struct lm_parcel *parcel) {
   bool waited = false;
   if (!push(owner, parcel->first, parcel->last, &waited)) deliver_all(parcel->first);
   parcel->first = NULL;
-  note_answer(&heap->outbox, waited);
+  note_answer(heap, waited);
   parcel->unanswered_count = waited ? parcel->unanswered_count + 1 : 0;
   if (LM_LIKELY(parcel->unanswered_count < PARCELS_PER_CALL_FOR_OWNER)) return;
   parcel->unanswered_count = 0;

@@ -96,6 +96,7 @@ LM_INLINE bool lm_push_guest_to_reserve(struct lm_heap *heap, struct lm_block *b
   struct lm_block *first = heap->reserves[class_index];
   lm_block_link(block, first != NULL ? first : LM_NO_BLOCK);
   heap->reserves[class_index] = block;
+  if (first == NULL) heap->guest_tails[class_index] = block;
   lm_heap_forget_sum(heap, class_index);
   lm_heap_leave_at_last(heap);
   return true;

@@ -111,10 +111,17 @@ static void those_stand_in_the_reserve_where_visits_find_them(void) {
   CHECK_EQ(count_guests(4), UINT8_MAX);
   CHECK(!lm_is_block(host->bins[4]));
   CHECK_EQ(list_length(host->reserves[4]), UINT8_MAX);
-  CHECK(heap_take(host, 4) != NULL); /* out of the reserve, which is the bin from here on */
-  CHECK_EQ(host->reserves[4], NULL);
-  CHECK_EQ(list_length(host->bins[4]), UINT8_MAX - 1);
+  CHECK(heap_take(host, 4) != NULL); /* out of the reserve, of which a part is the bin */
+  CHECK_EQ(list_length(host->bins[4]), RESERVE_PART_BLOCKS - 1);
+  CHECK_EQ(list_length(host->reserves[4]), UINT8_MAX - RESERVE_PART_BLOCKS);
   lm_heap_validate(host);
+  lm_bin_age(host, 4); /* what is in the bin is behind the others */
+  CHECK_EQ(host->bins[4], LM_NO_BLOCK);
+  CHECK_EQ(list_length(host->reserves[4]), UINT8_MAX - 1);
+  lm_heap_validate(host);
+  heap_take(host, 4); /* now it is a reserve as any */
+  CHECK_EQ(host->reserves[4], NULL);
+  CHECK_EQ(list_length(host->bins[4]), UINT8_MAX - 2);
 }
 
 static void a_reserve_of_guests_alone_tells_of_no_bulk(void) {
