@@ -219,12 +219,13 @@ static int remap(struct lm_huge *huge, size_t size) {
 }
 
 /* What grows by less than this part is likely to do so again: it gets as much room, of addresses,
- * so that not each step is a call of the system's. Not where these count, or are locked. */
+ * so that not each step is a call of the system's. Not where these count, or are locked, or where
+ * the checking build writes to all of them. */
 #define ROOM_FRACTION 8
 static bool remap_with_room(struct lm_huge *huge, size_t size) {
   size_t room = lm_align_up(size / ROOM_FRACTION, lm_os.page_bytes);
   if (size <= huge->size || size - huge->size > room) return false;
-  if (!lm_os.overcommit || lm_os_address_space_limit() != UINT64_MAX) return false;
+  if (LM_CHECKING || !lm_os.overcommit || lm_os_address_space_limit() != UINT64_MAX) return false;
   return may_grow(size - huge->size + room) && remap(huge, size + room) == 0;
 }
 
