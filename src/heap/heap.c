@@ -560,9 +560,10 @@ static void note_bulk(struct lm_heap *heap, size_t class_index) {
 }
 
 /* Frees a block when the bin has taken as many as it had room for. If it is bounded, what is in it
- * becomes its reserve. If there is one already, malloc has not needed it while the bin took the
- * last ones: blocks are being freed in bulk, and keep spans that would be empty. Then they go into
- * their spans, and so do those that follow until malloc has found the bin and the reserve empty. */
+ * becomes its reserve, or stays where that is of guests alone. If there is another one already,
+ * malloc has not needed it while the bin took the last ones: blocks are being freed in bulk, and
+ * keep spans that would be empty. Then they go into their spans, and so do those that follow until
+ * malloc has found the bin and the reserve empty. */
 static LM_NOINLINE void free_when_full(struct lm_heap *heap, size_t class_index,
                                        struct lm_block *block) {
   bool bounded = lm_bin_is_bounded(heap, class_index);

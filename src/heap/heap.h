@@ -227,7 +227,7 @@ struct lm_heap {
   uint8_t room_steps[LM_CLASS_COUNT];
   /* Blocks of larger classes that requests of this one got since it last had a span. */
   uint8_t borrowed_counts[LM_CLASS_COUNT];
-  uint8_t guests_left[LM_CLASS_MIDDLE + 1]; /* that the bin still takes; none of middle blocks */
+  uint8_t guests_left[LM_CLASS_MIDDLE + 1]; /* that the class still takes; none of middle blocks */
   bool has_guests[LM_CLASS_COUNT]; /* in the bin or in the reserve; it may be true without any */
 
   /* Classes whose reserves a tick has seen, and malloc has not taken since. */
@@ -274,8 +274,9 @@ struct lm_heap {
   struct lm_span *spare_spans[LM_CLASS_COUNT]; /* linked by next; spares.h */
   struct lm_span_list usable[LM_CLASS_COUNT];
   struct lm_span_list full[LM_CLASS_COUNT];
-  /* What was in the bin when it had no more room, or when the clock went on. malloc takes it, or a
-   * part of it, once the bin is empty. NULL: nothing. */
+  /* What was in the bin when it had no more room, or when the clock went on, and guests, where
+   * owners do not take what they are sent. malloc takes it, or a part of it, once the bin is empty.
+   * NULL: nothing. */
   struct lm_block *reserves[LM_CLASS_COUNT];
   struct lm_block *guest_tails[LM_CLASS_COUNT]; /* the last block of a reserve of guests alone */
 

@@ -106,7 +106,7 @@ static void deliver_all(struct lm_message *message) {
 static void note_answer(struct lm_heap *heap, bool waited) {
   uint8_t *unanswered = &heap->outbox.unanswered;
   if (heap->visits.underway) return;
-  if (!waited) *unanswered -= lm_min(*unanswered, 4);
+  if (!waited) *unanswered -= lm_min(*unanswered, LM_ANSWER_WEIGHT);
   else if (*unanswered < LM_UNANSWERED) *unanswered += 1;
 }
 

@@ -21,8 +21,9 @@
 #define LM_REMOTE_BATCH_WEIGHT (LM_CHAIN_PARTS * LM_REMOTE_PART_WEIGHT)
 
 /* outbox.unanswered of a heap whose parcels have all found others waiting; one that has not counts
- * for four that have. */
+ * for so many that have. */
 #define LM_UNANSWERED 16
+#define LM_ANSWER_WEIGHT 4
 
 /* A chain as it is sent, in the memory of its handle, the block freed first. The smallest block
  * has 16 bytes, so that on 64 bit the count shares a word with the link. */

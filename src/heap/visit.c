@@ -81,7 +81,7 @@ static bool round_goes_on LM_GUARDED_BY(lm_visits_round.lock);
 static bool orphans_go_on LM_GUARDED_BY(lm_visits_round.lock);
 static uint64_t round_ms LM_GUARDED_BY(lm_visits_round.lock);         /* when it began */
 static struct lm_heap *next_heap LM_GUARDED_BY(lm_visits_round.lock); /* of the round */
-/* That may be taken at once. */
+/* Steps that the time which has passed is worth. */
 static uint64_t steps_left LM_GUARDED_BY(lm_visits_round.lock);
 /* As lm_visits_round.kept_bytes, of what the round has been through. */
 static size_t kept_so_far LM_GUARDED_BY(lm_visits_round.lock);

@@ -100,7 +100,7 @@ static void while_owners_take_nothing_there_are_more_and_of_all_sizes(void) {
   CHECK_EQ(count_guests(4), UINT8_MAX);
   CHECK_EQ(count_guests(lm_sizeclass_of(8 * LM_KIB)), UNANSWERED_GUEST_BYTES / (8 * LM_KIB));
   CHECK_EQ(count_guests(LM_CLASS_MIDDLE - 1), GUESTS_PER_REFILL);
-  send_parcels_of_one(1 + LM_UNANSWERED / 4, true);
+  send_parcels_of_one(1 + LM_UNANSWERED / LM_ANSWER_WEIGHT, true);
   CHECK_EQ(count_guests(5), 0);
   CHECK_EQ(count_guests(CLASS), GUESTS_PER_REFILL);
 }
