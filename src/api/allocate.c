@@ -318,12 +318,16 @@ static LM_COLD void free_invalid(void *address, void *caller) {
   lm_foreign_free(address, caller);
 }
 
-static void free_remote(void *block, size_t class_index, void *caller) {
-  if (LM_UNLIKELY(class_index == LM_CLASS_MIDDLE) && !lm_middle_send(block)) {
-    free_invalid(block, caller);
-    return;
-  }
+static void free_remote(void *block, uint32_t tag, void *caller) {
+  size_t class_index = tag & LM_TAG_CLASS_MASK;
   struct lm_heap *heap = this_heap();
+  if (LM_UNLIKELY(class_index == LM_CLASS_MIDDLE)) {
+    if (heap != NULL && lm_tag_is_threads(tag) && lm_middle_keep_guest(heap, block)) return;
+    if (!lm_middle_send(block)) {
+      free_invalid(block, caller);
+      return;
+    }
+  }
   if (LM_LIKELY(heap != NULL)) lm_remote_free(heap, block, class_index);
   else lm_remote_free_now(block);
 }
@@ -347,7 +351,7 @@ static LM_NOINLINE void free_other(void *address, void *caller) {
   struct lm_heap *heap = LM_THREAD(lm_this_heap);
   uint32_t difference = tag ^ heap->tag;
   if (LM_LIKELY(is_thread_span_tag(tag) && difference >= LM_TAG_OWN_LIMIT)) {
-    free_remote(address, tag & LM_TAG_CLASS_MASK, caller);
+    free_remote(address, tag, caller);
   } else if (lm_tag_is_shared(tag)) {
     lm_profile_freed_shared(address);
     if (!lm_shared_free(address, caller)) free_invalid(address, caller);

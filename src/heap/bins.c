@@ -64,16 +64,24 @@ LM_INLINE void check_next(const struct lm_block *next, size_t class_index) {
  * Each costs a cache miss. */
 #define RESERVE_PART_BLOCKS 16
 
-/* Moves the first blocks of the class's reserve into its bin, which is empty. */
-static void load_part_of_reserve(struct lm_heap *heap, size_t class_index) {
+/* Moves the first blocks of the class's reserve into its bin, which is empty; says how many. */
+static size_t load_part_of_reserve(struct lm_heap *heap, size_t class_index) {
   struct lm_block *first = heap->reserves[class_index], *last = first;
-  for (size_t i = 1; i < RESERVE_PART_BLOCKS && lm_is_block(lm_block_next(last)); i++)
+  size_t count = 1;
+  for (; count < RESERVE_PART_BLOCKS && lm_is_block(lm_block_next(last)); count++)
     last = lm_block_next(last);
   struct lm_block *rest = lm_block_next(last);
   check_next(rest, class_index);
   lm_block_link(last, LM_NO_BLOCK);
   heap->bins[class_index] = first;
   set_reserve(heap, class_index, rest);
+  return count;
+}
+
+/* The reserve, of guests alone, has room for as many others then. */
+static void load_guests(struct lm_heap *heap, size_t class_index) {
+  size_t left = heap->guests_left[class_index] + load_part_of_reserve(heap, class_index);
+  heap->guests_left[class_index] = (uint8_t)lm_min(left, UINT8_MAX);
 }
 
 void *lm_bin_take_reserve(struct lm_heap *heap, size_t class_index) {
@@ -81,8 +89,9 @@ void *lm_bin_take_reserve(struct lm_heap *heap, size_t class_index) {
   heap->bulk.bytes_since_refill = 0;
   heap->bulk.parts_since_refill = 0;
   lm_heap_forget_sum(heap, class_index);
-  if (lm_bitmap_test(heap->seen_reserves, class_index) ||
-      !lm_bitmap_test(heap->spare_reserves, class_index)) {
+  if (!lm_bitmap_test(heap->spare_reserves, class_index)) {
+    load_guests(heap, class_index);
+  } else if (lm_bitmap_test(heap->seen_reserves, class_index)) {
     load_part_of_reserve(heap, class_index);
   } else {
     heap->bins[class_index] = heap->reserves[class_index];

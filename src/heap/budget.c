@@ -12,7 +12,7 @@ static size_t free_bytes(const struct lm_heap *heap) {
   size_t cached_count = lm_middle_cached_count(heap);
   size_t page_count = cached_count + heap->middle.dirty_count + lm_large_cache_pages(heap);
   size_t used_bytes = (heap->slice_count << LM_SLICE_SHIFT) +
-                      ((heap->middle.used_count - cached_count) << lm_os.page_shift);
+                      (lm_middle_live_count(heap) << lm_os.page_shift);
   size_t slice_count = heap->spares.count + lm_min(heap->bulk.fallen_count, heap->slice_count);
   size_t bytes = (slice_count << LM_SLICE_SHIFT) + (page_count << lm_os.page_shift);
   return bytes - lm_min(bytes, used_bytes / FREE_FRACTION);

@@ -68,14 +68,12 @@ _Static_assert(offsetof(struct lm_heap, middle) + offsetof(struct lm_middle, cac
 #define FIRST_GUEST_CLASS (512 / LM_GRANULE_BYTES)
 #define GUESTS_PER_REFILL 32
 /* But what owners who do not run are sent, nobody uses until they do. */
-#define UNANSWERED_GUESTS UINT8_MAX
-#define UNANSWERED_GUEST_BYTES (512 * LM_KIB)
+#define UNANSWERED_GUEST_BYTES (256 * LM_KIB)
 
 static size_t guests_per_refill(const struct lm_heap *heap, size_t class_index) {
   if (LM_LIKELY(!lm_remote_is_unanswered(heap)))
     return class_index >= FIRST_GUEST_CLASS ? GUESTS_PER_REFILL : 0;
-  size_t count = UNANSWERED_GUEST_BYTES / lm_classes[class_index].block_bytes;
-  return lm_min(lm_max(count, GUESTS_PER_REFILL), UNANSWERED_GUESTS);
+  return lm_min(UNANSWERED_GUEST_BYTES / lm_classes[class_index].block_bytes, UINT8_MAX);
 }
 
 /* The class's bin and reserve are empty, and malloc asks for its blocks: it may have guests. Who

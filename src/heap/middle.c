@@ -52,10 +52,11 @@ static size_t pages_cached(const struct lm_middle *middle) {
 }
 size_t lm_middle_cached_count(const struct lm_heap *heap) { return pages_cached(&heap->middle); }
 
-/* What the program has. */
+/* Guests are cached, but not in use in the heap's chunks. */
 static size_t live_count(const struct lm_middle *middle) {
-  return middle->used_count - pages_cached(middle);
+  return middle->used_count - lm_min(middle->used_count, pages_cached(middle));
 }
+size_t lm_middle_live_count(const struct lm_heap *heap) { return live_count(&heap->middle); }
 
 void lm_middle_forget(struct lm_heap *heap) {
   heap->middle.learning = (struct lm_learning){0};
@@ -104,7 +105,7 @@ static void remove_chunk(struct lm_heap *heap, struct lm_span *span) {
   struct lm_middle *middle = &heap->middle;
   struct lm_chunk *chunk = lm_chunk_of_span(span);
   unlist_chunk(middle, span, chunk->run_limit);
-  lm_assert(span->used_count <= live_count(middle));
+  lm_assert(span->used_count <= middle->used_count);
   lm_assert(lm_load_relaxed(&chunk->dirty_count) <= middle->dirty_count);
   set_used_count(middle, middle->used_count - span->used_count);
   middle->dirty_count -= lm_load_relaxed(&chunk->dirty_count);
@@ -186,10 +187,20 @@ static void tick(struct lm_heap *heap) {
   lm_heap_tick(heap);
 }
 
-/* Frees a block's pages. */
+/* Not onto a chain: what packs one may release cached blocks, too. */
+static LM_NOINLINE void send_guest_home(void *block) {
+  lm_middle_send(block);
+  lm_remote_free_now(block);
+}
+
+/* Frees the pages of a block that is not cached any longer. */
 static void release(struct lm_heap *heap, void *block) {
   struct lm_middle *middle = &heap->middle;
-  struct lm_span *span = lm_span_of_own(block);
+  struct lm_span *span = lm_span_of(block);
+  if (LM_UNLIKELY(lm_load_relaxed(&span->owner) != heap)) {
+    send_guest_home(block);
+    return;
+  }
   size_t run_before = lm_chunk_of_span(span)->run_limit;
   size_t page_count = lm_chunk_give(span, block);
   set_used_count(middle, middle->used_count - page_count);
@@ -377,9 +388,9 @@ static bool begin_clearing(struct lm_middle *middle) {
 static void release_some_cached(struct lm_heap *heap, size_t *effort) {
   struct lm_middle *middle = &heap->middle;
   while (middle->flush_count != 0 && middle->lengths != 0 && *effort != 0) {
-    size_t used_before = middle->used_count;
+    size_t cached_before = pages_cached(middle);
     release_cached(heap);
-    middle->flush_count -= lm_min(middle->flush_count, used_before - middle->used_count);
+    middle->flush_count -= lm_min(middle->flush_count, cached_before - pages_cached(middle));
     lm_spend_effort(effort, RELEASE_EFFORT);
   }
 }

@@ -53,7 +53,7 @@ LM_INLINE void *lm_middle_take_at_once(struct lm_heap *heap, size_t index) {
 /* A block of `page_count` pages, with `clear` all zero; NULL if out of memory. */
 void *lm_middle_take(struct lm_heap *heap, size_t page_count, bool clear);
 
-/* Keeps a free block of the heap's own, of `index` + 1 pages, for the next call that wants them. */
+/* Keeps a free block of `index` + 1 pages for the next call that wants them. */
 LM_INLINE void lm_middle_push(struct lm_middle *middle, void *address, _Atomic(uint32_t) *entry,
                               size_t index) {
   struct lm_cached *block = address;
@@ -91,6 +91,20 @@ LM_INLINE bool lm_middle_give(struct lm_heap *heap, void *block) {
   return true;
 }
 
+/* Frees a block of another thread's heap by keeping it as a guest: the cache takes what it has room
+ * for. False, with nothing done, if it has none, or if no block begins there. */
+LM_INLINE bool lm_middle_keep_guest(struct lm_heap *heap, void *block) {
+  struct lm_middle *middle = &heap->middle;
+  if (LM_UNLIKELY(((uintptr_t)block & (lm_os.page_bytes - 1)) != 0)) return false;
+  _Atomic(uint32_t) *entry = lm_region_block_entry(block);
+  uint32_t index = lm_load_relaxed(entry) - 1;
+  if (LM_UNLIKELY(index >= LM_CHUNK_RUN_MAX)) return false; /* no block, or one on its way */
+  if (middle->cache_room <= (ptrdiff_t)index || !lm_heap_enter_alone(heap)) return false;
+  lm_middle_push(middle, block, entry, index);
+  lm_heap_leave_at_last(heap);
+  return true;
+}
+
 /* Puts `count` blocks of own chunks back, linked from `first`: into the cache, or in a visit, whose
  * heap does not need them soon, into their chunks. */
 void lm_middle_put_back(struct lm_heap *heap, struct lm_block *first, size_t count);
@@ -99,8 +113,11 @@ void lm_middle_put_back(struct lm_heap *heap, struct lm_block *first, size_t cou
  * possible. */
 bool lm_middle_resize(struct lm_heap *heap, void *block, size_t page_count);
 
-/* Free pages in blocks that are cached. */
+/* Free pages in blocks that are cached, guests among them. */
 size_t lm_middle_cached_count(const struct lm_heap *heap);
+
+/* Of the pages of the heap's own chunks, about those that the program has. */
+size_t lm_middle_live_count(const struct lm_heap *heap);
 
 /* Marks a block of somebody else's as on its way back. False if none begins there. */
 bool lm_middle_send(void *block);

@@ -108,10 +108,8 @@ LM_INLINE bool lm_push_guest_to_reserve(struct lm_heap *heap, struct lm_block *b
  * read or written: to its owner the block is one that the program still has. */
 LM_INLINE bool lm_heap_keep_guest(struct lm_heap *heap, struct lm_block *block,
                                   size_t class_index) {
-  const uint32_t first = LM_OWNER_FIRST_HEAP << LM_TAG_OWNER_SHIFT;
-  const uint32_t limit = LM_OWNER_FIRST_SHARED << LM_TAG_OWNER_SHIFT;
   if (LM_LIKELY(heap->guests_left[class_index] == 0)) return false;
-  if (lm_tags_read(block) - first >= limit - first) return false;
+  if (!lm_tag_is_threads(lm_tags_read(block))) return false;
   heap->has_guests[class_index] = true;
   if (LM_LIKELY(!lm_remote_is_unanswered(heap))) lm_heap_push(heap, class_index, block);
   else if (!lm_push_guest_to_reserve(heap, block, class_index)) return false;

@@ -63,6 +63,12 @@ LM_INLINE bool lm_tag_is_shared(uint32_t tag) {
   return tag >= LM_OWNER_FIRST_SHARED << LM_TAG_OWNER_SHIFT;
 }
 
+/* A small or middle block of a thread's heap. */
+LM_INLINE bool lm_tag_is_threads(uint32_t tag) {
+  const uint32_t first = LM_OWNER_FIRST_HEAP << LM_TAG_OWNER_SHIFT;
+  return tag - first < (LM_OWNER_FIRST_SHARED << LM_TAG_OWNER_SHIFT) - first;
+}
+
 typedef _Atomic(uint32_t) lm_tag;
 
 /* How many bits an address of a process has. Where the system has given less, reserving the table

@@ -99,7 +99,6 @@ static void while_owners_take_nothing_there_are_more_and_of_all_sizes(void) {
   send_parcels_of_one(LM_UNANSWERED, false);
   CHECK_EQ(count_guests(4), UINT8_MAX);
   CHECK_EQ(count_guests(lm_sizeclass_of(8 * LM_KIB)), UNANSWERED_GUEST_BYTES / (8 * LM_KIB));
-  CHECK_EQ(count_guests(LM_CLASS_MIDDLE - 1), GUESTS_PER_REFILL);
   send_parcels_of_one(1 + LM_UNANSWERED / LM_ANSWER_WEIGHT, true);
   CHECK_EQ(count_guests(5), 0);
   CHECK_EQ(count_guests(CLASS), GUESTS_PER_REFILL);
@@ -114,6 +113,7 @@ static void those_stand_in_the_reserve_where_visits_find_them(void) {
   CHECK(heap_take(host, 4) != NULL); /* out of the reserve, of which a part is the bin */
   CHECK_EQ(list_length(host->bins[4]), RESERVE_PART_BLOCKS - 1);
   CHECK_EQ(list_length(host->reserves[4]), UINT8_MAX - RESERVE_PART_BLOCKS);
+  CHECK_EQ(host->guests_left[4], RESERVE_PART_BLOCKS); /* it has room for as many others */
   lm_heap_validate(host);
   lm_bin_age(host, 4); /* what is in the bin is behind the others */
   CHECK_EQ(host->bins[4], LM_NO_BLOCK);
@@ -144,11 +144,56 @@ static void a_reserve_of_guests_alone_tells_of_no_bulk(void) {
   lm_heap_validate(host);
 }
 
-static void neither_are_middle_blocks(void) {
+static void no_bin_takes_a_middle_block(void) {
   begin();
   void *block = lm_middle_take(owner, 5, false);
   lm_middle_take(host, 5, false);
   CHECK(!keep(block));
+}
+
+static void the_cache_of_middle_blocks_takes_what_it_has_room_for(void) {
+  begin();
+  size_t pages = 5, room = CACHE_BYTES / PAGE / pages;
+  for (size_t i = 0; i <= room; i++) CHECK((blocks[i] = lm_middle_take(owner, pages, false)) != NULL);
+  for (size_t i = 0; i < room; i++) CHECK(lm_middle_keep_guest(host, blocks[i]));
+  CHECK(!lm_middle_keep_guest(host, blocks[room]));
+  CHECK(!lm_middle_keep_guest(host, blocks[0])); /* it is free */
+  CHECK(!lm_middle_keep_guest(host, blocks[room] + PAGE));
+  CHECK(!lm_middle_keep_guest(host, blocks[room] + LM_GRANULE_BYTES));
+  lm_heap_validate(host);
+  lm_heap_validate(owner); /* to which the program has them still */
+  CHECK_EQ(owner->middle.used_count, (room + 1) * pages);
+  CHECK_EQ(lm_middle_live_count(host), 0);
+  CHECK_EQ(lm_middle_take(host, pages, false), blocks[room - 1]);
+  CHECK_EQ(lm_region_live_pages(blocks[room - 1]), pages);
+  CHECK_EQ(host->middle.used_count, 0);
+  lm_heap_validate(host);
+}
+
+static void middle_guests_go_home_when_the_cache_is_emptied(void) {
+  begin();
+  for (size_t i = 0; i < 3; i++) CHECK((blocks[i] = lm_middle_take(owner, 5, false)) != NULL);
+  for (size_t i = 0; i < 3; i++) CHECK(lm_middle_keep_guest(host, blocks[i]));
+  CHECK(lm_middle_release(host, SIZE_MAX));
+  CHECK_EQ(lm_middle_cached_count(host), 0);
+  lm_remote_collect(owner);
+  CHECK_EQ(lm_middle_live_count(owner), 0);
+  CHECK_EQ(lm_middle_cached_count(owner), 15);
+  lm_heap_validate(host);
+  lm_heap_validate(owner);
+}
+
+static void a_middle_guest_whose_chunk_was_adopted_is_ones_own(void) {
+  begin();
+  for (size_t i = 0; i < 2; i++) CHECK((blocks[i] = lm_middle_take(owner, 5, false)) != NULL);
+  for (size_t i = 0; i < 2; i++) CHECK(lm_middle_keep_guest(host, blocks[i]));
+  end_heap(owner);
+  CHECK(lm_middle_take(host, LM_CHUNK_RUN_MAX, false) != NULL); /* from the orphan */
+  CHECK_EQ(lm_load_relaxed(&lm_span_of(blocks[0])->owner), host);
+  lm_heap_validate(host);
+  CHECK(lm_middle_release(host, SIZE_MAX));
+  CHECK_EQ(host->middle.used_count, LM_CHUNK_RUN_MAX);
+  lm_heap_validate(host);
 }
 
 static void blocks_of_orphans_are_none(void) {
@@ -287,7 +332,10 @@ int main(void) {
   RUN(while_owners_take_nothing_there_are_more_and_of_all_sizes);
   RUN(those_stand_in_the_reserve_where_visits_find_them);
   RUN(a_reserve_of_guests_alone_tells_of_no_bulk);
-  RUN(neither_are_middle_blocks);
+  RUN(no_bin_takes_a_middle_block);
+  RUN(the_cache_of_middle_blocks_takes_what_it_has_room_for);
+  RUN(middle_guests_go_home_when_the_cache_is_emptied);
+  RUN(a_middle_guest_whose_chunk_was_adopted_is_ones_own);
   RUN(blocks_of_orphans_are_none);
   RUN(what_is_in_no_span_is_none);
   RUN(the_empty_heap_takes_none);

@@ -214,10 +214,8 @@ static void cached_middle_blocks_go_in_parts_too(void) {
   struct lm_heap *heap = new_heap(), *other = new_heap();
   size_t pages = lm_max(lm_pages_of(lm_classed_max_bytes + 1), 1);
   for (int i = 0; i < COUNT; i++) CHECK((middles[i] = lm_middle_take(heap, pages, false)) != NULL);
-  heap->middle.cache_room += COUNT * (ptrdiff_t)pages;
   heap->middle.learning.learnt_count = SIZE_MAX / 2;
   for (int i = 1; i < COUNT; i++) CHECK(lm_middle_give(heap, middles[i]));
-  heap->middle.cache_room -= COUNT * (ptrdiff_t)pages;
   size_t cached = lm_middle_cached_count(heap);
   CHECK_THAT(cached, >, 2 * lm_purge_effort() * pages);
   lm_heap_end(heap);
