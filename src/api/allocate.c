@@ -318,7 +318,8 @@ static LM_COLD void free_invalid(void *address, void *caller) {
   lm_foreign_free(address, caller);
 }
 
-static void free_remote(void *block, uint32_t tag, void *caller) {
+/* Apart, so that a free of a large block saves no registers for it. */
+static LM_NOINLINE void free_remote(void *block, uint32_t tag, void *caller) {
   size_t class_index = tag & LM_TAG_CLASS_MASK;
   struct lm_heap *heap = this_heap();
   if (LM_UNLIKELY(class_index == LM_CLASS_MIDDLE)) {
