@@ -54,7 +54,7 @@ struct lm_cached {
 struct lm_middle {
   uint64_t lengths; /* bit i: cached[i] has blocks */
   uint64_t runs;    /* bit n - 1: by_run[n] has chunks */
-  ptrdiff_t cache_room; /* how much more may be cached; used_count counts what is, too */
+  ptrdiff_t cache_room; /* how much more may be cached; used_count counts that, too, but guests */
   struct lm_learning learning; /* of pages that the program has, and of what was not cached */
   uint32_t calls_to_tick; /* not 0 */
   size_t used_count, dirty_count; /* in blocks; free and dirty */
@@ -69,7 +69,7 @@ struct lm_middle {
   size_t flush_count;         /* cached pages that the round is to give back */
   bool takes; /* a block has been taken since an orphan was last adopted for its freed blocks */
   bool rests; /* most is free, as the last free has found, and heaps keep too much */
-  struct lm_cached *cached[LM_CHUNK_RUN_MAX];       /* by length */
+  struct lm_cached *cached[LM_CHUNK_RUN_MAX];       /* by length; guests of others' chunks, too */
   struct lm_span_list by_run[LM_CHUNK_RUN_MAX + 1]; /* by run_limit */
 };
 

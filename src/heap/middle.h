@@ -99,10 +99,11 @@ LM_INLINE bool lm_middle_keep_guest(struct lm_heap *heap, void *block) {
   _Atomic(uint32_t) *entry = lm_region_block_entry(block);
   uint32_t index = lm_load_relaxed(entry) - 1;
   if (LM_UNLIKELY(index >= LM_CHUNK_RUN_MAX)) return false; /* no block, or one on its way */
-  if (middle->cache_room <= (ptrdiff_t)index || !lm_heap_enter_alone(heap)) return false;
-  lm_middle_push(middle, block, entry, index);
+  if (LM_UNLIKELY(!lm_heap_enter_alone(heap))) return false;
+  bool has_room = middle->cache_room > (ptrdiff_t)index;
+  if (has_room) lm_middle_push(middle, block, entry, index);
   lm_heap_leave_at_last(heap);
-  return true;
+  return has_room;
 }
 
 /* Puts `count` blocks of own chunks back, linked from `first`: into the cache, or in a visit, whose
