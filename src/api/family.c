@@ -128,8 +128,10 @@ LM_EXPORT size_t loam_malloc_usable_size(void *block) {
 LM_EXPORT int loam_malloc_trim(size_t keep) {
   struct lm_heap *heap = LM_THREAD(lm_this_heap);
   lm_process_start();
-  bool holes = !lm_heap_is_empty(heap) && lm_heap_trim(heap);
-  holes |= lm_visit_all_to_trim();
+  bool has_heap = !lm_heap_is_empty(heap);
+  if (has_heap) lm_heap_send_all(heap);
+  bool holes = lm_visit_all_to_trim();
+  if (has_heap && lm_heap_trim(heap)) holes = true; /* of what others have sent, too */
   return lm_pool_trim(keep) || holes;
 }
 

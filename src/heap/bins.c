@@ -60,15 +60,17 @@ LM_INLINE void check_next(const struct lm_block *next, size_t class_index) {
 }
 
 /* Of a reserve that a tick has seen malloc takes so many blocks at a time, so that the next tick
- * finds what was not needed meanwhile, and of one of guests alone, so that visits find the others.
- * Each costs a cache miss. */
+ * finds what was not needed meanwhile; of one of guests alone fewer, since visits find the others
+ * only. Each costs a cache miss. */
 #define RESERVE_PART_BLOCKS 16
+#define GUEST_PART_BLOCKS 4
 
-/* Moves the first blocks of the class's reserve into its bin, which is empty; says how many. */
-static size_t load_part_of_reserve(struct lm_heap *heap, size_t class_index) {
+/* Moves up to `most` of the first blocks of the class's reserve into its bin, which is empty; says
+ * how many. */
+static size_t load_part_of_reserve(struct lm_heap *heap, size_t class_index, size_t most) {
   struct lm_block *first = heap->reserves[class_index], *last = first;
   size_t count = 1;
-  for (; count < RESERVE_PART_BLOCKS && lm_is_block(lm_block_next(last)); count++)
+  for (; count < most && lm_is_block(lm_block_next(last)); count++)
     last = lm_block_next(last);
   struct lm_block *rest = lm_block_next(last);
   check_next(rest, class_index);
@@ -80,8 +82,9 @@ static size_t load_part_of_reserve(struct lm_heap *heap, size_t class_index) {
 
 /* The reserve, of guests alone, has room for as many others then. */
 static void load_guests(struct lm_heap *heap, size_t class_index) {
-  size_t left = heap->guests_left[class_index] + load_part_of_reserve(heap, class_index);
-  heap->guests_left[class_index] = (uint8_t)lm_min(left, UINT8_MAX);
+  size_t count = load_part_of_reserve(heap, class_index, GUEST_PART_BLOCKS);
+  heap->guests_left[class_index] =
+      (uint8_t)lm_min(heap->guests_left[class_index] + count, UINT8_MAX);
 }
 
 void *lm_bin_take_reserve(struct lm_heap *heap, size_t class_index) {
@@ -92,7 +95,7 @@ void *lm_bin_take_reserve(struct lm_heap *heap, size_t class_index) {
   if (!lm_bitmap_test(heap->spare_reserves, class_index)) {
     load_guests(heap, class_index);
   } else if (lm_bitmap_test(heap->seen_reserves, class_index)) {
-    load_part_of_reserve(heap, class_index);
+    load_part_of_reserve(heap, class_index, RESERVE_PART_BLOCKS);
   } else {
     heap->bins[class_index] = heap->reserves[class_index];
     set_reserve(heap, class_index, LM_NO_BLOCK);

@@ -411,13 +411,18 @@ bool lm_heap_ticks_left_any(const struct lm_heap *heap);
 /* What a tick does of that for a parked heap (visit.h). Returns whether there is more to do at
  * once; takes no longer than a tick. */
 bool lm_heap_visit(struct lm_heap *heap, uint64_t now_ms);
-/* Gives back all that is free in a parked heap. Returns whether holes were made. */
+/* The next but one and lm_heap_trim, for a parked heap, of whose bins they do not reach those that
+ * are no reserves. The first returns false. */
+bool lm_heap_visit_to_send(struct lm_heap *heap, uint64_t unused);
 bool lm_heap_visit_to_trim(struct lm_heap *heap, uint64_t unused);
 
 /* From one look at what is kept to the next. Short while memory is short. */
 uint64_t lm_heap_tick_interval_ms(void);
 
-/* Sends chains, takes messages, gives all empty spans to the pool, and the pages without a block in
+/* Puts all free blocks back, its own into their spans and chunks, others' to their owners. */
+void lm_heap_send_all(struct lm_heap *heap);
+
+/* The same, and takes messages, gives all empty spans to the pool, and the pages without a block in
  * the others to the system, now. Returns whether there were such pages. */
 bool lm_heap_trim(struct lm_heap *heap);
 

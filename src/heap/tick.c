@@ -283,11 +283,17 @@ bool lm_heap_visit(struct lm_heap *heap, uint64_t now_ms) {
   return more || holes || heap->spares.surplus_count != 0 || heap->middle.ages;
 }
 
-bool lm_heap_visit_to_trim(struct lm_heap *heap, uint64_t unused) {
-  (void)unused;
+/* ---- On demand ---- */
+
+static void send_all(struct lm_heap *heap) {
   lm_bins_empty(heap, SIZE_MAX);
+  lm_middle_release(heap, SIZE_MAX);
   lm_remote_flush(heap);
-  lm_remote_collect_up_to(heap, SIZE_MAX);
+}
+
+static bool trim(struct lm_heap *heap) {
+  send_all(heap);
+  lm_remote_collect(heap);
   for (size_t i = 1; i < LM_CLASS_COUNT; i++) trim_current(heap, i);
   lm_spares_trim(heap);
   lm_middle_trim(heap);
@@ -295,19 +301,26 @@ bool lm_heap_visit_to_trim(struct lm_heap *heap, uint64_t unused) {
   return lm_holes_make_all(heap) != 0;
 }
 
-/* ---- On demand ---- */
+bool lm_heap_visit_to_send(struct lm_heap *heap, uint64_t unused) {
+  (void)unused;
+  send_all(heap);
+  return false;
+}
+
+bool lm_heap_visit_to_trim(struct lm_heap *heap, uint64_t unused) {
+  (void)unused;
+  return trim(heap);
+}
+
+void lm_heap_send_all(struct lm_heap *heap) {
+  lm_heap_enter(heap);
+  send_all(heap);
+  lm_heap_leave(heap);
+}
 
 bool lm_heap_trim(struct lm_heap *heap) {
   lm_heap_enter(heap);
-  lm_heap_flush_guests(heap);
-  lm_remote_flush(heap);
-  lm_remote_collect(heap);
-  lm_bins_empty(heap, SIZE_MAX);
-  for (size_t i = 1; i < LM_CLASS_COUNT; i++) trim_current(heap, i);
-  lm_spares_trim(heap);
-  lm_middle_trim(heap);
-  lm_large_cache_trim(heap);
-  bool holes = lm_holes_make_all(heap) != 0;
+  bool holes = trim(heap);
   lm_heap_leave(heap);
   return holes;
 }

@@ -172,8 +172,9 @@ bool lm_visit_some(uint64_t now_ms, size_t *effort) {
   return more;
 }
 
-LM_REQUIRES(lm_visits_round.lock) static bool trim_heaps_of_others(void) {
-  bool holes = false;
+/* Returns whether the visitor does of any. */
+LM_REQUIRES(lm_visits_round.lock) static bool visit_all(heap_visitor *visit) {
+  bool any = false;
   struct lm_heap *heap = can_visit() ? lm_load_acquire(&lm_heaps_made) : NULL;
   while (heap != NULL) {
     struct lm_heap *first = heap;
@@ -185,15 +186,16 @@ LM_REQUIRES(lm_visits_round.lock) static bool trim_heaps_of_others(void) {
     }
     park(&candidates);
     for (; first != heap; first = first->next_made)
-      holes |= visit_parked(first, lm_heap_visit_to_trim, 0);
+      any |= visit_parked(first, visit, 0);
   }
-  return holes;
+  return any;
 }
 
 bool lm_visit_all_to_trim(void) {
   while (lm_heap_end_oldest_kept(0)) {}
   lm_lock_take(&lm_visits_round.lock);
-  bool holes = trim_heaps_of_others();
+  visit_all(lm_heap_visit_to_send); /* what one has of another's, the other gives back */
+  bool holes = visit_all(lm_heap_visit_to_trim);
   lm_lock_free(&lm_visits_round.lock);
   return lm_orphan_make_holes() != 0 || holes;
 }

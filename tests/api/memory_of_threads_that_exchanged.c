@@ -7,7 +7,7 @@
 #include "children.h"
 #include "threads.h"
 
-enum { THREADS = 64, PLACES = 4096, EXCHANGES = 20000, LEAST = 16, MOST = 1000 };
+enum { THREADS = 64, PLACES = 4096, EXCHANGES = 20000, LEAST = 16, MOST = 4000 };
 #define SLACK_BYTES (48 * MIB)
 
 static _Atomic(char *) places[PLACES];

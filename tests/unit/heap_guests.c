@@ -111,9 +111,9 @@ static void those_stand_in_the_reserve_where_visits_find_them(void) {
   CHECK(!lm_is_block(host->bins[4]));
   CHECK_EQ(list_length(host->reserves[4]), UINT8_MAX);
   CHECK(heap_take(host, 4) != NULL); /* out of the reserve, of which a part is the bin */
-  CHECK_EQ(list_length(host->bins[4]), RESERVE_PART_BLOCKS - 1);
-  CHECK_EQ(list_length(host->reserves[4]), UINT8_MAX - RESERVE_PART_BLOCKS);
-  CHECK_EQ(host->guests_left[4], RESERVE_PART_BLOCKS); /* it has room for as many others */
+  CHECK_EQ(list_length(host->bins[4]), GUEST_PART_BLOCKS - 1);
+  CHECK_EQ(list_length(host->reserves[4]), UINT8_MAX - GUEST_PART_BLOCKS);
+  CHECK_EQ(host->guests_left[4], GUEST_PART_BLOCKS); /* it has room for as many others */
   lm_heap_validate(host);
   lm_bin_age(host, 4); /* what is in the bin is behind the others */
   CHECK_EQ(host->bins[4], LM_NO_BLOCK);

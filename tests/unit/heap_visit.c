@@ -108,6 +108,19 @@ static void trim_reaches_sleeping_threads_at_once(void) {
   join_thread(thread);
 }
 
+static void trim_puts_back_what_heaps_have_of_each_other(void) {
+  if (!lm_os_order_all()) return;
+  struct lm_heap *first = new_heap(), *second = new_heap();
+  void *of_first = lm_middle_take(first, 5, false), *of_second = lm_middle_take(second, 5, false);
+  CHECK(lm_middle_keep_guest(second, of_first));
+  CHECK(lm_middle_keep_guest(first, of_second));
+  lm_visit_all_to_trim();
+  CHECK_EQ(first->middle.used_count, 0);
+  CHECK_EQ(second->middle.used_count, 0);
+  lm_heap_validate(first);
+  lm_heap_validate(second);
+}
+
 static void a_thread_that_is_in_a_slow_path_is_not_visited(void) {
   pthread_t thread = start_thread(free_and_sleep, NULL);
   wait_for_turn(1);
@@ -394,6 +407,7 @@ int main(void) {
   lm_process_start();
   RUN(a_sleeping_thread_s_holes_are_made_by_others);
   RUN(trim_reaches_sleeping_threads_at_once);
+  RUN(trim_puts_back_what_heaps_have_of_each_other);
   RUN(a_thread_that_is_in_a_slow_path_is_not_visited);
   RUN(messages_to_a_sleeping_thread_are_taken);
   RUN(a_visit_takes_some_steps_as_one_if_there_is_as_much_to_do);
