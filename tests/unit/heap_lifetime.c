@@ -209,13 +209,14 @@ static void the_next_thread_has_what_is_left(void) {
 }
 
 static void cached_middle_blocks_go_in_parts_too(void) {
-  enum { COUNT = 2000 };
-  static void *middles[COUNT];
+  static void *middles[2000];
   struct lm_heap *heap = new_heap(), *other = new_heap();
-  size_t pages = lm_max(lm_pages_of(lm_classed_max_bytes + 1), 1);
-  for (int i = 0; i < COUNT; i++) CHECK((middles[i] = lm_middle_take(heap, pages, false)) != NULL);
+  size_t pages = lm_max(lm_pages_of(lm_classed_max_bytes + 1), 1), count = 3 * lm_purge_effort();
+  CHECK_THAT(count, <=, sizeof middles / sizeof *middles);
+  for (size_t i = 0; i < count; i++)
+    CHECK((middles[i] = lm_middle_take(heap, pages, false)) != NULL);
   heap->middle.learning.learnt_count = SIZE_MAX / 2;
-  for (int i = 1; i < COUNT; i++) CHECK(lm_middle_give(heap, middles[i]));
+  for (size_t i = 1; i < count; i++) CHECK(lm_middle_give(heap, middles[i]));
   size_t cached = lm_middle_cached_count(heap);
   CHECK_THAT(cached, >, 2 * lm_purge_effort() * pages);
   lm_heap_end(heap);
