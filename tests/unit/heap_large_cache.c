@@ -183,7 +183,7 @@ static void what_is_not_needed_for_a_tick_goes_back(void) {
 static void what_is_to_go_back_goes_as_the_effort_does(void) {
   begin_with_a_cached_block();
   static char *blocks[LM_LARGE_CACHE_ENTRIES];
-  size_t page_count = lm_pages_of(BLOCK_BYTES), effort = 2 * page_count;
+  size_t page_count = lm_pages_of(BLOCK_BYTES), effort = page_count + LM_PURGE_CALL_EFFORT + 1;
   for (size_t i = 0; i < COUNT_OF(blocks); i++) blocks[i] = take(BLOCK_BYTES);
   for (size_t i = 0; i < COUNT_OF(blocks); i++) give(blocks[i]);
   lm_large_cache_tick(heap);
