@@ -203,8 +203,9 @@ static void add_carved_bytes(const struct lm_span *first, size_t *bytes, size_t 
 
 /* How much memory the heap's spans have, used or not; no more than `limit` and one span. */
 static size_t held_bytes(const struct lm_heap *heap, size_t limit) {
-  size_t pages = heap->middle.used_count + heap->middle.dirty_count;
-  size_t bytes = pages << lm_os.page_shift;
+  /* Guests are cached, but not used. */
+  size_t used = lm_max(heap->middle.used_count, lm_middle_cached_count(heap));
+  size_t bytes = (used + heap->middle.dirty_count) << lm_os.page_shift;
   for (size_t i = 1; i < LM_CLASS_COUNT && bytes <= limit; i++) {
     add_carved_bytes(heap->current[i], &bytes, limit);
     add_carved_bytes(heap->usable[i].first, &bytes, limit);

@@ -229,6 +229,16 @@ static void cached_middle_blocks_go_in_parts_too(void) {
   lm_heap_trim(other);
 }
 
+static void what_is_kept_counts_guests(void) {
+  struct lm_heap *heap = new_heap(), *other = new_heap();
+  size_t pages = lm_pages_of(lm_classed_max_bytes + 1), kept = 0;
+  while (lm_middle_keep_guest(heap, lm_middle_take(other, pages, false))) kept += pages;
+  CHECK_THAT(kept, >, 0);
+  lm_heap_end(heap);
+  CHECK(is_kept(heap));
+  CHECK_THAT(heap->kept.bytes, >=, kept * PAGE);
+}
+
 /* What others have freed of a heap's blocks, one in each message, waits when its thread ends. */
 static void a_call_takes_some_of_its_messages_and_others_go_on(void) {
   enum { COUNT = 50000 };
@@ -300,6 +310,7 @@ int main(void) {
   RUN(a_call_leaves_some_of_its_spans_and_others_go_on);
   RUN(the_next_thread_has_what_is_left);
   RUN(cached_middle_blocks_go_in_parts_too);
+  RUN(what_is_kept_counts_guests);
   RUN(a_call_takes_some_of_its_messages_and_others_go_on);
   RUN(who_has_a_heap_that_was_left_in_part_goes_on_with_its_messages);
   RUN(the_clock_is_looked_at_while_a_heap_is_left_in_part);
