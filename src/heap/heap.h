@@ -55,6 +55,7 @@ struct lm_middle {
   uint64_t lengths; /* bit i: cached[i] has blocks */
   uint64_t runs;    /* bit n - 1: by_run[n] has chunks */
   ptrdiff_t cache_room; /* how much more may be cached; used_count counts that, too, but guests */
+  size_t guests_left; /* pages of guests that the cache takes yet; lm_middle_guests_most */
   struct lm_learning learning; /* of pages that the program has, and of what was not cached */
   uint32_t calls_to_tick; /* not 0 */
   size_t used_count, dirty_count; /* in blocks; free and dirty */

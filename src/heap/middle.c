@@ -272,6 +272,7 @@ static void *take_from(struct lm_heap *heap, struct lm_span *span, size_t page_c
   set_used_count(middle, middle->used_count + page_count);
   middle->dirty_count -= reused;
   middle->debt_count += regretted;
+  middle->guests_left = lm_middle_guests_most();
   return block;
 }
 

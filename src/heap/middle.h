@@ -39,6 +39,7 @@ LM_INLINE void *lm_middle_pop(struct lm_middle *middle, size_t index) {
 LM_INLINE void *lm_middle_take_cached(struct lm_middle *middle, size_t index) {
   uint64_t fitting = middle->lengths & lm_middle_fitting[index];
   if (LM_UNLIKELY(fitting == 0)) return NULL;
+  middle->guests_left += index + 1;
   return lm_middle_pop(middle, (unsigned)__builtin_ctzll(fitting));
 }
 
@@ -91,8 +92,12 @@ LM_INLINE bool lm_middle_give(struct lm_heap *heap, void *block) {
   return true;
 }
 
-/* Frees a block of another thread's heap by keeping it as a guest: the cache takes what it has room
- * for. False, with nothing done, if it has none, or if no block begins there. */
+/* Pages of guests that the cache takes since malloc last found no block that fits, beside as many as
+ * malloc has taken out of it: who only frees keeps few, however much its cache could. */
+LM_INLINE size_t lm_middle_guests_most(void) { return LM_MIB >> lm_os.page_shift; }
+
+/* Frees a block of another thread's heap by keeping it as a guest. False, with nothing done, if the
+ * cache has no room or has taken enough of them, or if no block begins there. */
 LM_INLINE bool lm_middle_keep_guest(struct lm_heap *heap, void *block) {
   struct lm_middle *middle = &heap->middle;
   if (LM_UNLIKELY(((uintptr_t)block & (lm_os.page_bytes - 1)) != 0)) return false;
@@ -100,10 +105,14 @@ LM_INLINE bool lm_middle_keep_guest(struct lm_heap *heap, void *block) {
   uint32_t index = lm_load_relaxed(entry) - 1;
   if (LM_UNLIKELY(index >= LM_CHUNK_RUN_MAX)) return false; /* no block, or one on its way */
   if (LM_UNLIKELY(!lm_heap_enter_alone(heap))) return false;
-  bool has_room = middle->cache_room > (ptrdiff_t)index;
-  if (has_room) lm_middle_push(middle, block, entry, index);
+  size_t left = lm_min(middle->guests_left, lm_middle_guests_most());
+  bool takes_it = left > index && middle->cache_room > (ptrdiff_t)index;
+  if (takes_it) {
+    middle->guests_left = left - (index + 1);
+    lm_middle_push(middle, block, entry, index);
+  }
   lm_heap_leave_at_last(heap);
-  return has_room;
+  return takes_it;
 }
 
 /* Puts `count` blocks of own chunks back, linked from `first`: into the cache, or in a visit, whose

@@ -151,8 +151,12 @@ static void no_bin_takes_a_middle_block(void) {
   CHECK(!keep(block));
 }
 
+/* As if malloc had found no cached block that fits. */
+static void admit_middle(void) { host->middle.guests_left = lm_middle_guests_most(); }
+
 static void the_cache_of_middle_blocks_takes_what_it_has_room_for(void) {
   begin();
+  admit_middle();
   size_t pages = 5, room = CACHE_BYTES / PAGE / pages;
   for (size_t i = 0; i <= room; i++) CHECK((blocks[i] = lm_middle_take(owner, pages, false)) != NULL);
   for (size_t i = 0; i < room; i++) CHECK(lm_middle_keep_guest(host, blocks[i]));
@@ -170,8 +174,24 @@ static void the_cache_of_middle_blocks_takes_what_it_has_room_for(void) {
   lm_heap_validate(host);
 }
 
+static void it_takes_them_once_malloc_has_found_none_that_fits_and_as_malloc_takes_them(void) {
+  begin();
+  void *block = lm_middle_take(owner, 5, false);
+  CHECK(!lm_middle_keep_guest(host, block));
+  lm_middle_give(host, lm_middle_take(host, 5, false));
+  CHECK_EQ(host->middle.guests_left, lm_middle_guests_most());
+  CHECK(lm_middle_keep_guest(host, block));
+  CHECK_EQ(host->middle.guests_left, lm_middle_guests_most() - 5);
+  CHECK_EQ(lm_middle_take_at_once(host, 4), block);
+  CHECK_EQ(host->middle.guests_left, lm_middle_guests_most());
+  lm_middle_take_at_once(host, 4);
+  CHECK(lm_middle_keep_guest(host, block)); /* no more than that */
+  CHECK_EQ(host->middle.guests_left, lm_middle_guests_most() - 5);
+}
+
 static void middle_guests_go_home_when_the_cache_is_emptied(void) {
   begin();
+  admit_middle();
   for (size_t i = 0; i < 3; i++) CHECK((blocks[i] = lm_middle_take(owner, 5, false)) != NULL);
   for (size_t i = 0; i < 3; i++) CHECK(lm_middle_keep_guest(host, blocks[i]));
   CHECK(lm_middle_release(host, SIZE_MAX));
@@ -185,6 +205,7 @@ static void middle_guests_go_home_when_the_cache_is_emptied(void) {
 
 static void a_middle_guest_whose_chunk_was_adopted_is_ones_own(void) {
   begin();
+  admit_middle();
   for (size_t i = 0; i < 2; i++) CHECK((blocks[i] = lm_middle_take(owner, 5, false)) != NULL);
   for (size_t i = 0; i < 2; i++) CHECK(lm_middle_keep_guest(host, blocks[i]));
   end_heap(owner);
@@ -334,6 +355,7 @@ int main(void) {
   RUN(a_reserve_of_guests_alone_tells_of_no_bulk);
   RUN(no_bin_takes_a_middle_block);
   RUN(the_cache_of_middle_blocks_takes_what_it_has_room_for);
+  RUN(it_takes_them_once_malloc_has_found_none_that_fits_and_as_malloc_takes_them);
   RUN(middle_guests_go_home_when_the_cache_is_emptied);
   RUN(a_middle_guest_whose_chunk_was_adopted_is_ones_own);
   RUN(blocks_of_orphans_are_none);
