@@ -92,8 +92,8 @@ LM_INLINE bool lm_middle_give(struct lm_heap *heap, void *block) {
   return true;
 }
 
-/* Pages of guests that the cache takes since malloc last found no block that fits, beside as many as
- * malloc has taken out of it: who only frees keeps few, however much its cache could. */
+/* Pages of guests that the cache takes once malloc has found no block that fits, beside as many as
+ * malloc takes out of it: who only frees keeps few, however much its cache could. */
 LM_INLINE size_t lm_middle_guests_most(void) { return LM_MIB >> lm_os.page_shift; }
 
 /* Frees a block of another thread's heap by keeping it as a guest. False, with nothing done, if the
