@@ -412,8 +412,8 @@ bool lm_heap_ticks_left_any(const struct lm_heap *heap);
 /* What a tick does of that for a parked heap (visit.h). Returns whether there is more to do at
  * once; takes no longer than a tick. */
 bool lm_heap_visit(struct lm_heap *heap, uint64_t now_ms);
-/* The next but one and lm_heap_trim, for a parked heap, of whose bins they do not reach those that
- * are no reserves. The first returns false. */
+/* lm_heap_send_all and lm_heap_trim of a parked heap, whose reserves they reach, but not its bins.
+ * The first returns false. */
 bool lm_heap_visit_to_send(struct lm_heap *heap, uint64_t unused);
 bool lm_heap_visit_to_trim(struct lm_heap *heap, uint64_t unused);
 

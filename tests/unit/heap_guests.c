@@ -157,8 +157,8 @@ static void admit_middle(void) { host->middle.guests_left = lm_middle_guests_mos
 static void the_cache_of_middle_blocks_takes_what_it_has_room_for(void) {
   begin();
   admit_middle();
-  size_t pages = 5, room = CACHE_BYTES / PAGE / pages;
-  for (size_t i = 0; i <= room; i++) CHECK((blocks[i] = lm_middle_take(owner, pages, false)) != NULL);
+  size_t room = CACHE_BYTES / PAGE;
+  for (size_t i = 0; i <= room; i++) CHECK((blocks[i] = lm_middle_take(owner, 1, false)) != NULL);
   for (size_t i = 0; i < room; i++) CHECK(lm_middle_keep_guest(host, blocks[i]));
   CHECK(!lm_middle_keep_guest(host, blocks[room]));
   CHECK(!lm_middle_keep_guest(host, blocks[0])); /* it is free */
@@ -166,39 +166,41 @@ static void the_cache_of_middle_blocks_takes_what_it_has_room_for(void) {
   CHECK(!lm_middle_keep_guest(host, blocks[room] + LM_GRANULE_BYTES));
   lm_heap_validate(host);
   lm_heap_validate(owner); /* to which the program has them still */
-  CHECK_EQ(owner->middle.used_count, (room + 1) * pages);
+  CHECK_EQ(owner->middle.used_count, room + 1);
   CHECK_EQ(lm_middle_live_count(host), 0);
-  CHECK_EQ(lm_middle_take(host, pages, false), blocks[room - 1]);
-  CHECK_EQ(lm_region_live_pages(blocks[room - 1]), pages);
+  CHECK_EQ(lm_middle_take(host, 1, false), blocks[room - 1]);
+  CHECK_EQ(lm_region_live_pages(blocks[room - 1]), 1);
   CHECK_EQ(host->middle.used_count, 0);
   lm_heap_validate(host);
 }
 
 static void it_takes_them_once_malloc_has_found_none_that_fits_and_as_malloc_takes_them(void) {
   begin();
-  void *block = lm_middle_take(owner, 5, false);
+  void *block = lm_middle_take(owner, 1, false);
   CHECK(!lm_middle_keep_guest(host, block));
-  lm_middle_give(host, lm_middle_take(host, 5, false));
+  void *own = lm_middle_take(host, 1, false);
   CHECK_EQ(host->middle.guests_left, lm_middle_guests_most());
   CHECK(lm_middle_keep_guest(host, block));
-  CHECK_EQ(host->middle.guests_left, lm_middle_guests_most() - 5);
-  CHECK_EQ(lm_middle_take_at_once(host, 4), block);
+  CHECK_EQ(host->middle.guests_left, lm_middle_guests_most() - 1);
+  CHECK_EQ(lm_middle_take_at_once(host, 0), block);
   CHECK_EQ(host->middle.guests_left, lm_middle_guests_most());
-  lm_middle_take_at_once(host, 4);
+  CHECK(lm_middle_give(host, own));
+  CHECK_EQ(lm_middle_take_at_once(host, 0), own);
   CHECK(lm_middle_keep_guest(host, block)); /* no more than that */
-  CHECK_EQ(host->middle.guests_left, lm_middle_guests_most() - 5);
+  CHECK_EQ(host->middle.guests_left, lm_middle_guests_most() - 1);
 }
 
 static void middle_guests_go_home_when_the_cache_is_emptied(void) {
   begin();
   admit_middle();
-  for (size_t i = 0; i < 3; i++) CHECK((blocks[i] = lm_middle_take(owner, 5, false)) != NULL);
-  for (size_t i = 0; i < 3; i++) CHECK(lm_middle_keep_guest(host, blocks[i]));
+  size_t count = CACHE_BYTES / PAGE;
+  for (size_t i = 0; i < count; i++) CHECK((blocks[i] = lm_middle_take(owner, 1, false)) != NULL);
+  for (size_t i = 0; i < count; i++) CHECK(lm_middle_keep_guest(host, blocks[i]));
   CHECK(lm_middle_release(host, SIZE_MAX));
   CHECK_EQ(lm_middle_cached_count(host), 0);
   lm_remote_collect(owner);
   CHECK_EQ(lm_middle_live_count(owner), 0);
-  CHECK_EQ(lm_middle_cached_count(owner), 15);
+  CHECK_EQ(lm_middle_cached_count(owner), count);
   lm_heap_validate(host);
   lm_heap_validate(owner);
 }
@@ -206,14 +208,14 @@ static void middle_guests_go_home_when_the_cache_is_emptied(void) {
 static void a_middle_guest_whose_chunk_was_adopted_is_ones_own(void) {
   begin();
   admit_middle();
-  for (size_t i = 0; i < 2; i++) CHECK((blocks[i] = lm_middle_take(owner, 5, false)) != NULL);
-  for (size_t i = 0; i < 2; i++) CHECK(lm_middle_keep_guest(host, blocks[i]));
+  CHECK((blocks[0] = lm_middle_take(owner, 1, false)) != NULL);
+  CHECK(lm_middle_keep_guest(host, blocks[0]));
   end_heap(owner);
-  CHECK(lm_middle_take(host, LM_CHUNK_RUN_MAX, false) != NULL); /* from the orphan */
+  CHECK(lm_middle_take(host, 2, false) != NULL); /* from the orphan */
   CHECK_EQ(lm_load_relaxed(&lm_span_of(blocks[0])->owner), host);
   lm_heap_validate(host);
   CHECK(lm_middle_release(host, SIZE_MAX));
-  CHECK_EQ(host->middle.used_count, LM_CHUNK_RUN_MAX);
+  CHECK_EQ(host->middle.used_count, 2);
   lm_heap_validate(host);
 }
 
