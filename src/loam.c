@@ -65,6 +65,7 @@
 #include "heap/shared.c"
 #include "heap/spares.c"
 #include "heap/tick.c"
+#include "heap/transfer.c"
 #include "heap/valid.c"
 #include "heap/visit.c"
 #include "heap/watch.c"

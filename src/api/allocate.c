@@ -323,11 +323,13 @@ static LM_NOINLINE void free_remote(void *block, uint32_t tag, void *caller) {
   size_t class_index = tag & LM_TAG_CLASS_MASK;
   struct lm_heap *heap = this_heap();
   if (LM_UNLIKELY(class_index == LM_CLASS_MIDDLE)) {
-    if (heap != NULL && lm_tag_is_threads(tag) && lm_middle_keep_guest(heap, block)) return;
+    bool may_pass = heap != NULL && lm_tag_is_threads(tag);
+    if (may_pass && lm_middle_keep_guest(heap, block)) return;
     if (!lm_middle_send(block)) {
       free_invalid(block, caller);
       return;
     }
+    if (may_pass && lm_remote_is_unanswered(heap) && lm_transfer_give_middle(heap, block)) return;
   }
   if (LM_LIKELY(heap != NULL)) lm_remote_free(heap, block, class_index);
   else lm_remote_free_now(block);

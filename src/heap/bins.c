@@ -1,6 +1,7 @@
 #include "heap/bins.h"
 
 #include "heap/remote.h"
+#include "heap/transfer.h"
 #include "heap/visit.h"
 #include "os/misuse.h"
 #include "os/panic.h"
@@ -60,31 +61,19 @@ LM_INLINE void check_next(const struct lm_block *next, size_t class_index) {
 }
 
 /* Of a reserve that a tick has seen malloc takes so many blocks at a time, so that the next tick
- * finds what was not needed meanwhile; of one of guests alone fewer, since visits find the others
- * only. Each costs a cache miss. */
+ * finds what was not needed meanwhile. Each costs a cache miss. */
 #define RESERVE_PART_BLOCKS 16
-#define GUEST_PART_BLOCKS 4
 
-/* Moves up to `most` of the first blocks of the class's reserve into its bin, which is empty; says
- * how many. */
-static size_t load_part_of_reserve(struct lm_heap *heap, size_t class_index, size_t most) {
+/* Moves the first blocks of the class's reserve into its bin, which is empty. */
+static void load_part_of_reserve(struct lm_heap *heap, size_t class_index) {
   struct lm_block *first = heap->reserves[class_index], *last = first;
-  size_t count = 1;
-  for (; count < most && lm_is_block(lm_block_next(last)); count++)
+  for (size_t i = 1; i < RESERVE_PART_BLOCKS && lm_is_block(lm_block_next(last)); i++)
     last = lm_block_next(last);
   struct lm_block *rest = lm_block_next(last);
   check_next(rest, class_index);
   lm_block_link(last, LM_NO_BLOCK);
   heap->bins[class_index] = first;
   set_reserve(heap, class_index, rest);
-  return count;
-}
-
-/* The reserve, of guests alone, has room for as many others then. */
-static void load_guests(struct lm_heap *heap, size_t class_index) {
-  size_t count = load_part_of_reserve(heap, class_index, GUEST_PART_BLOCKS);
-  heap->guests_left[class_index] =
-      (uint8_t)lm_min(heap->guests_left[class_index] + count, UINT8_MAX);
 }
 
 void *lm_bin_take_reserve(struct lm_heap *heap, size_t class_index) {
@@ -92,10 +81,10 @@ void *lm_bin_take_reserve(struct lm_heap *heap, size_t class_index) {
   heap->bulk.bytes_since_refill = 0;
   heap->bulk.parts_since_refill = 0;
   lm_heap_forget_sum(heap, class_index);
-  if (!lm_bitmap_test(heap->spare_reserves, class_index)) {
-    load_guests(heap, class_index);
-  } else if (lm_bitmap_test(heap->seen_reserves, class_index)) {
-    load_part_of_reserve(heap, class_index, RESERVE_PART_BLOCKS);
+  bool of_guests = !lm_bitmap_test(heap->spare_reserves, class_index);
+  if (of_guests) heap->guests_left[class_index] = lm_guests_per_refill(heap, class_index);
+  if (!of_guests && lm_bitmap_test(heap->seen_reserves, class_index)) {
+    load_part_of_reserve(heap, class_index);
   } else {
     heap->bins[class_index] = heap->reserves[class_index];
     set_reserve(heap, class_index, LM_NO_BLOCK);
@@ -104,19 +93,11 @@ void *lm_bin_take_reserve(struct lm_heap *heap, size_t class_index) {
   return lm_heap_pop(heap, class_index);
 }
 
-/* Puts what is in the bin behind a reserve of guests alone. */
-static void append_to_guests(struct lm_heap *heap, size_t class_index) {
-  lm_bitmap_set(heap->spare_reserves, class_index, class_index + 1);
-  lm_block_link(heap->guest_tails[class_index], heap->bins[class_index]);
-  heap->bins[class_index] = LM_NO_BLOCK;
-  lm_heap_forget_sum(heap, class_index);
-}
-
 void lm_bin_age(struct lm_heap *heap, size_t class_index) {
   if (heap->bins[class_index] == LM_NO_BLOCK) return;
-  if (heap->reserves[class_index] == NULL) lm_bin_store_reserve(heap, class_index);
-  else if (lm_bitmap_test(heap->spare_reserves, class_index)) return;
-  else append_to_guests(heap, class_index);
+  /* A reserve of guests alone makes room. */
+  if (heap->reserves[class_index] != NULL && !lm_transfer_give(heap, class_index)) return;
+  lm_bin_store_reserve(heap, class_index);
   open_room_anew(heap, class_index);
 }
 

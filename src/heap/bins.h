@@ -58,12 +58,12 @@ LM_INLINE void lm_bin_end_guests(struct lm_heap *heap, size_t class_index) {
 
 /* Makes what is in the class's bin its reserve; there is none. */
 void lm_bin_store_reserve(struct lm_heap *heap, size_t class_index);
-/* The same from a tick, if there is none. */
+/* The same from a tick, if there is none or it can be given away. */
 void lm_bin_age(struct lm_heap *heap, size_t class_index);
 
 /* A block of the class's reserve, which there is: it becomes the bin, which is empty, or a part of
- * it does if a tick has seen it. While blocks of the class are being freed in bulk, there is still
- * no room. */
+ * it does if a tick has seen it and it is not of guests alone. While blocks of the class are being
+ * freed in bulk, there is still no room. */
 void *lm_bin_take_reserve(struct lm_heap *heap, size_t class_index);
 
 /* Lets the class's reserve be put back into its spans, some blocks in each call, and then, if it

@@ -11,6 +11,7 @@
 #include "heap/remote.h"
 #include "heap/span_life.h"
 #include "heap/spares.h"
+#include "heap/transfer.h"
 #include "heap/visit.h"
 #include "heap/watch.h"
 #include "os/panic.h"
@@ -68,12 +69,14 @@ _Static_assert(offsetof(struct lm_heap, middle) + offsetof(struct lm_middle, cac
 #define FIRST_GUEST_CLASS (512 / LM_GRANULE_BYTES)
 #define GUESTS_PER_REFILL 32
 /* But what owners who do not run are sent, nobody uses until they do. */
-#define UNANSWERED_GUEST_BYTES (256 * LM_KIB)
+#define UNANSWERED_GUEST_BYTES (8 * LM_KIB)
+#define UNANSWERED_GUESTS_MIN 4
 
-static size_t guests_per_refill(const struct lm_heap *heap, size_t class_index) {
+uint8_t lm_guests_per_refill(const struct lm_heap *heap, size_t class_index) {
   if (LM_LIKELY(!lm_remote_is_unanswered(heap)))
     return class_index >= FIRST_GUEST_CLASS ? GUESTS_PER_REFILL : 0;
-  return lm_min(UNANSWERED_GUEST_BYTES / lm_classes[class_index].block_bytes, UINT8_MAX);
+  size_t count = UNANSWERED_GUEST_BYTES / lm_classes[class_index].block_bytes;
+  return (uint8_t)lm_min(lm_max(count, UNANSWERED_GUESTS_MIN), UINT8_MAX);
 }
 
 /* The class's bin and reserve are empty, and malloc asks for its blocks: it may have guests. Who
@@ -81,8 +84,9 @@ static size_t guests_per_refill(const struct lm_heap *heap, size_t class_index) 
 static void admit_guests(struct lm_heap *heap, size_t class_index) {
   heap->bulk.parts_since_refill = 0;
   heap->bulk.bytes_since_refill = 0;
-  heap->guests_left[class_index] = (uint8_t)guests_per_refill(heap, class_index);
+  heap->guests_left[class_index] = lm_guests_per_refill(heap, class_index);
   heap->has_guests[class_index] = false;
+  lm_bitmap_clear(heap->collects, class_index, class_index + 1);
 }
 
 /* ---- A span's life ---- */
@@ -479,6 +483,8 @@ static void *take_slow(struct lm_heap *heap, size_t class_index, bool *zero) {
     lm_budget_tick(heap);
   }
   admit_guests(heap, class_index);
+  if (LM_UNLIKELY(lm_load_relaxed(&lm_transfers_in_use)) && lm_transfer_take(heap, class_index))
+    return lm_bin_take_reserve(heap, class_index);
   size_t effort = lm_purge_effort();
   if (heap->early_growths != 0) collect_some(heap, &effort);
   struct lm_span *span = heap->current[class_index];

@@ -230,6 +230,8 @@ struct lm_heap {
   uint8_t borrowed_counts[LM_CLASS_COUNT];
   uint8_t guests_left[LM_CLASS_MIDDLE + 1]; /* that the class still takes; none of middle blocks */
   bool has_guests[LM_CLASS_COUNT]; /* in the bin or in the reserve; it may be true without any */
+  /* Classes whose guests are for other heaps, and go onto the reserve (remote.h). */
+  uint64_t collects[LM_BITMAP_WORDS(LM_CLASS_COUNT)];
 
   /* Classes whose reserves a tick has seen, and malloc has not taken since. */
   uint64_t seen_reserves[LM_BITMAP_WORDS(LM_CLASS_COUNT)];
@@ -279,7 +281,6 @@ struct lm_heap {
    * owners do not take what they are sent. malloc takes it, or a part of it, once the bin is empty.
    * NULL: nothing. */
   struct lm_block *reserves[LM_CLASS_COUNT];
-  struct lm_block *guest_tails[LM_CLASS_COUNT]; /* the last block of a reserve of guests alone */
 
   LM_CACHE_ALIGNED struct lm_chain chains[LM_CHAIN_COUNT];
   struct lm_parcel parcels[LM_PARCEL_COUNT];
@@ -382,6 +383,9 @@ void lm_heap_free_to_sentinel(struct lm_heap *heap, struct lm_block *block);
  * is due. The caller at the top makes it: down here chains may be half packed. */
 bool lm_heap_put_back(struct lm_heap *heap, struct lm_span *span, struct lm_block *first,
                       struct lm_block *last, size_t count);
+
+/* So many guests the class takes at a time (remote.h). */
+uint8_t lm_guests_per_refill(const struct lm_heap *heap, size_t class_index);
 
 /* A span that was an orphan, on no list, is the heap's from here on. */
 void lm_heap_own(struct lm_heap *heap, struct lm_span *span);

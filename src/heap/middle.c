@@ -7,6 +7,7 @@
 #include "heap/orphan.h"
 #include "heap/remote.h"
 #include "heap/span_life.h"
+#include "heap/transfer.h"
 #include "heap/visit.h"
 #include "os/panic.h"
 
@@ -188,7 +189,7 @@ static void tick(struct lm_heap *heap) {
 }
 
 /* Not onto a chain: what packs one may release cached blocks, too. */
-static LM_NOINLINE void send_guest_home(void *block) {
+LM_NOINLINE void lm_middle_send_home(void *block) {
   lm_middle_send(block);
   lm_remote_free_now(block);
 }
@@ -198,7 +199,7 @@ static void release(struct lm_heap *heap, void *block) {
   struct lm_middle *middle = &heap->middle;
   struct lm_span *span = lm_span_of(block);
   if (LM_UNLIKELY(lm_load_relaxed(&span->owner) != heap)) {
-    send_guest_home(block);
+    lm_middle_send_home(block);
     return;
   }
   size_t run_before = lm_chunk_of_span(span)->run_limit;
@@ -276,14 +277,23 @@ static void *take_from(struct lm_heap *heap, struct lm_span *span, size_t page_c
   return block;
 }
 
+/* A block that others have freed, rather than pages that would be used beside it. */
+static void *take_transferred(struct lm_heap *heap, size_t page_count) {
+  void *block = lm_transfer_take_middle(heap, page_count - 1);
+  if (block != NULL) heap->middle.guests_left = lm_middle_guests_most();
+  return block;
+}
+
 static void *take_entered(struct lm_heap *heap, size_t page_count, bool clear) {
   struct lm_middle *middle = &heap->middle;
   if (--middle->calls_to_tick == 0) tick(heap);
   lm_remote_collect_some(heap);
   middle->takes = true;
   for (;;) {
-    void *cached = lm_middle_take_cached(middle, page_count - 1);
-    if (cached != NULL) return clear ? memset(cached, 0, page_count << lm_os.page_shift) : cached;
+    void *used = lm_middle_take_cached(middle, page_count - 1);
+    if (used == NULL && lm_load_relaxed(&lm_transfers_in_use))
+      used = take_transferred(heap, page_count);
+    if (used != NULL) return clear ? memset(used, 0, page_count << lm_os.page_shift) : used;
     uint64_t fitting = middle->runs >> (page_count - 1);
     if (LM_UNLIKELY(fitting == 0)) {
       if (lm_remote_collect_some(heap)) continue;

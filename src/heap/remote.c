@@ -4,6 +4,7 @@
 #include "heap/middle.h"
 #include "heap/orphan.h"
 #include "heap/span_life.h"
+#include "heap/transfer.h"
 #include "os/panic.h"
 
 /* ---- Messages ---- */
@@ -160,6 +161,17 @@ LM_INLINE void set_used(struct lm_heap *heap, const struct lm_chain *chain, bool
 
 #define SMALLEST_CLASS 1 /* whose blocks have no room for all of a message */
 
+/* Who only frees blocks of the class has guests, too, where owners take nothing: one list of them,
+ * until there is a place for it. */
+static void collect_guests(struct lm_heap *heap, size_t class_index) {
+  if (class_index == LM_CLASS_MIDDLE || heap->visits.underway) return;
+  if (heap->guests_left[class_index] != 0) return;
+  if (heap->reserves[class_index] != NULL && !lm_transfer_give(heap, class_index)) return;
+  heap->guests_left[class_index] = lm_guests_per_refill(heap, class_index);
+  lm_bitmap_set(heap->collects, class_index, class_index + 1);
+  lm_heap_forget_sum(heap, class_index);
+}
+
 /* Closes the chain's ring and puts it into the parcel for the span's owner. */
 static void pack(struct lm_heap *heap, struct lm_chain *chain) {
   struct lm_message *message = (struct lm_message *)chain->handle;
@@ -170,6 +182,7 @@ static void pack(struct lm_heap *heap, struct lm_chain *chain) {
   struct lm_heap *owner = lm_load_acquire(&span->owner);
   chain->slice = 0;
   set_used(heap, chain, false);
+  if (LM_UNLIKELY(lm_remote_is_unanswered(heap))) collect_guests(heap, span->class_index);
   if (owner == NULL) {
     deliver_to_orphan(heap, message);
     return;
@@ -281,6 +294,14 @@ void lm_remote_free(struct lm_heap *heap, struct lm_block *block, size_t class_i
     begin_chain(heap, chain, block, class_index == LM_CLASS_MIDDLE ? 0 : weight);
   if (lm_chain_push(heap, chain, block, weight)) lm_remote_flush_part(heap);
   lm_heap_leave(heap);
+}
+
+LM_NOINLINE void lm_remote_transfer(struct lm_heap *heap, size_t class_index) {
+  if (LM_UNLIKELY(!lm_heap_enter_alone(heap))) return;
+  if (lm_transfer_give(heap, class_index) && lm_remote_is_unanswered(heap))
+    heap->guests_left[class_index] = lm_guests_per_refill(heap, class_index);
+  lm_heap_forget_sum(heap, class_index);
+  lm_heap_leave_at_last(heap);
 }
 
 void lm_remote_free_now(struct lm_block *block) {

@@ -97,10 +97,16 @@ LM_INLINE bool lm_push_guest_to_reserve(struct lm_heap *heap, struct lm_block *b
   struct lm_block *first = heap->reserves[class_index];
   lm_block_link(block, first != NULL ? first : LM_NO_BLOCK);
   heap->reserves[class_index] = block;
-  if (first == NULL) heap->guest_tails[class_index] = block;
   lm_heap_forget_sum(heap, class_index);
   lm_heap_leave_at_last(heap);
   return true;
+}
+
+/* The class's reserve has all the guests that it may have: they go where other heaps find them. */
+void lm_remote_transfer(struct lm_heap *heap, size_t class_index);
+
+LM_INLINE bool lm_collects_guests(const struct lm_heap *heap, size_t class_index) {
+  return lm_remote_is_unanswered(heap) || lm_bitmap_test(heap->collects, class_index);
 }
 
 /* Frees a block of another heap by keeping it, if it is of the class, its tag that of a thread's
@@ -111,9 +117,13 @@ LM_INLINE bool lm_heap_keep_guest(struct lm_heap *heap, struct lm_block *block,
   if (LM_LIKELY(heap->guests_left[class_index] == 0)) return false;
   if (!lm_tag_is_threads(lm_tags_read(block))) return false;
   heap->has_guests[class_index] = true;
-  if (LM_LIKELY(!lm_remote_is_unanswered(heap))) lm_heap_push(heap, class_index, block);
-  else if (!lm_push_guest_to_reserve(heap, block, class_index)) return false;
-  heap->guests_left[class_index]--;
+  if (LM_LIKELY(!lm_collects_guests(heap, class_index))) {
+    lm_heap_push(heap, class_index, block);
+    heap->guests_left[class_index]--;
+    return true;
+  }
+  if (!lm_push_guest_to_reserve(heap, block, class_index)) return false;
+  if (LM_UNLIKELY(--heap->guests_left[class_index] == 0)) lm_remote_transfer(heap, class_index);
   return true;
 }
 

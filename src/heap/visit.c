@@ -2,6 +2,7 @@
 
 #include "config/options.h"
 #include "heap/orphan.h"
+#include "heap/transfer.h"
 #include "os/os.h"
 #include "os/panic.h"
 
@@ -78,6 +79,7 @@ static bool visit_parked(struct lm_heap *heap, heap_visitor *visit, uint64_t now
 /* ---- Rounds ---- */
 
 static bool round_goes_on LM_GUARDED_BY(lm_visits_round.lock);
+static bool transfers_go_on LM_GUARDED_BY(lm_visits_round.lock);
 static bool orphans_go_on LM_GUARDED_BY(lm_visits_round.lock);
 static uint64_t round_ms LM_GUARDED_BY(lm_visits_round.lock);         /* when it began */
 static struct lm_heap *next_heap LM_GUARDED_BY(lm_visits_round.lock); /* of the round */
@@ -131,6 +133,7 @@ LM_REQUIRES(lm_visits_round.lock) static void begin_visits(uint64_t now_ms) {
   round_goes_on = orphans_go_on = true;
   round_ms = now_ms;
   next_heap = lm_load_acquire(&lm_heaps_made);
+  transfers_go_on = lm_transfer_begin_round();
   lm_orphan_begin_round(now_ms);
   kept_so_far = 0;
 }
@@ -143,8 +146,10 @@ LM_REQUIRES(lm_visits_round.lock) static void begin_visits(uint64_t now_ms) {
 #define STEPS_PER_CALL 8
 
 LM_REQUIRES(lm_visits_round.lock) static void step(uint64_t now_ms) {
-  lm_visits_round.step_count = orphans_go_on ? 1 : (size_t)lm_min(steps_left, STEPS_PER_CALL);
-  if (orphans_go_on) orphans_go_on = lm_orphan_look(now_ms, &kept_so_far);
+  bool heaps_go_on = !transfers_go_on && !orphans_go_on;
+  lm_visits_round.step_count = heaps_go_on ? (size_t)lm_min(steps_left, STEPS_PER_CALL) : 1;
+  if (transfers_go_on) transfers_go_on = lm_transfer_look();
+  else if (orphans_go_on) orphans_go_on = lm_orphan_look(now_ms, &kept_so_far);
   else step_through_heaps(now_ms);
   steps_left -= lm_visits_round.step_count;
   round_goes_on = orphans_go_on || next_heap != NULL;
@@ -194,6 +199,7 @@ LM_REQUIRES(lm_visits_round.lock) static bool visit_all(heap_visitor *visit) {
 bool lm_visit_all_to_trim(void) {
   while (lm_heap_end_oldest_kept(0)) {}
   lm_lock_take(&lm_visits_round.lock);
+  lm_transfer_send_all();
   visit_all(lm_heap_visit_to_send); /* what one has of another's, the other gives back */
   bool holes = visit_all(lm_heap_visit_to_trim);
   lm_lock_free(&lm_visits_round.lock);

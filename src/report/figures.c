@@ -128,6 +128,7 @@ static void sum_heaps(struct lm_figures *figures, const struct lm_heap *own) {
   struct loam_heap *shared = lm_load_acquire(&lm_shared_heaps);
   for (; shared != NULL; shared = shared->next)
     lm_lists_add_heap(&shared->heap, false, figures->classes);
+  lm_lists_add_transfers(figures->classes);
   lm_lock_take(&lm_heaps_lock);
   figures->heap_live_count = lm_load_relaxed(&lm_pool_thread_count);
   figures->heap_made_count = lm_heap_made_count;

@@ -4,6 +4,7 @@
 #include "heap/remote.h"
 #include "heap/shared.h"
 #include "heap/span_life.h"
+#include "heap/transfer.h"
 
 /* What is read here its owner may be writing: a pointer is read at once, whatever it is. */
 static struct lm_block *read_link(struct lm_block *const *link) {
@@ -91,6 +92,18 @@ void lm_lists_add_heap(struct lm_heap *heap, bool own, struct lm_class_figures *
   for (size_t i = 0; i < LM_PARCEL_COUNT; i++) sum_messages(heap->parcels[i].first, own, classes);
   sum_messages(heap->received, own, classes);
   if (inbox != LM_INBOX_CLOSED) sum_messages(inbox, own, classes);
+  lm_lock_free(&lm_tags_lock);
+}
+
+void lm_lists_add_transfers(struct lm_class_figures *classes) {
+  lm_lock_take(&lm_tags_lock);
+  for (size_t place = 0; place < lm_pool_count * LM_TRANSFER_PLACES; place++) {
+    for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
+      const struct lm_block *first =
+          lm_transfer_read(place / LM_TRANSFER_PLACES, i, place % LM_TRANSFER_PLACES);
+      if (first != NULL) classes[i].waiting_count += count_bin(first, i, false);
+    }
+  }
   lm_lock_free(&lm_tags_lock);
 }
 

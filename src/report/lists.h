@@ -11,6 +11,9 @@ struct lm_span;
  * `own`: it is the calling thread's. */
 void lm_lists_add_heap(struct lm_heap *heap, bool own, struct lm_class_figures *classes);
 
+/* The same of small blocks that pass from heap to heap. */
+void lm_lists_add_transfers(struct lm_class_figures *classes);
+
 /* The pages of the span on which all carved blocks are on its list, but for its holes; bit i is OS
  * page i. The lock of its pool is held. */
 uint64_t lm_lists_idle_pages(const struct lm_span *span);

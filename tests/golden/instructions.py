@@ -142,7 +142,7 @@ int main(int count, char **arguments) {
 
 # What is counted, the program, and how many instructions per turn are permitted.
 PATTERNS = [
-    ("malloc and a free by another thread", REMOTE_LOOP, 85),
+    ("malloc and a free by another thread", REMOTE_LOOP, 87),
     ("a block exchanged", EXCHANGING_LOOP % dict(places=20000, least=16, range=985), 92),
     ("a larger one", EXCHANGING_LOOP % dict(places=1000, least=1000, range=15000), 153),
     ("a middle one", EXCHANGING_LOOP % dict(places=1000, least=16400, range=245000), 200),

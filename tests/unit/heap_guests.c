@@ -83,12 +83,17 @@ static void send_parcels_of_one(size_t count, bool taken) {
   }
 }
 
-/* How many blocks of the class the host keeps after malloc has found its bin empty. */
-static size_t count_guests(size_t class_index) {
-  size_t count = 0;
+static void find_bin_empty(size_t class_index) {
   heap_take(host, class_index);
   while (lm_heap_pop(host, class_index) != NULL) {}
-  while (keep(heap_take(owner, class_index))) count++;
+}
+
+/* How many blocks of the class the host keeps after malloc has found its bin empty, before it gives
+ * them to others. */
+static size_t count_guests(size_t class_index) {
+  size_t count = 0;
+  find_bin_empty(class_index);
+  while (lm_transfer_read(0, class_index, 0) == NULL && keep(heap_take(owner, class_index))) count++;
   return count;
 }
 
@@ -97,8 +102,8 @@ static void while_owners_take_nothing_there_are_more_and_of_all_sizes(void) {
   send_parcels_of_one(1 + LM_UNANSWERED / 2, false); /* the first of them does not find others */
   CHECK_EQ(count_guests(4), 0);
   send_parcels_of_one(LM_UNANSWERED, false);
-  CHECK_EQ(count_guests(4), UINT8_MAX);
-  CHECK_EQ(count_guests(lm_sizeclass_of(8 * LM_KIB)), UNANSWERED_GUEST_BYTES / (8 * LM_KIB));
+  CHECK_EQ(count_guests(4), UNANSWERED_GUEST_BYTES / lm_classes[4].block_bytes);
+  CHECK_EQ(count_guests(lm_sizeclass_of(8 * LM_KIB)), UNANSWERED_GUESTS_MIN);
   send_parcels_of_one(1 + LM_UNANSWERED / LM_ANSWER_WEIGHT, true);
   CHECK_EQ(count_guests(5), 0);
   CHECK_EQ(count_guests(CLASS), GUESTS_PER_REFILL);
@@ -106,22 +111,32 @@ static void while_owners_take_nothing_there_are_more_and_of_all_sizes(void) {
 
 static void those_stand_in_the_reserve_where_visits_find_them(void) {
   begin();
+  enum { COUNT = 100 };
   send_parcels_of_one(2 * LM_UNANSWERED, false);
-  CHECK_EQ(count_guests(4), UINT8_MAX);
+  find_bin_empty(4);
+  for (size_t i = 0; i < COUNT; i++) CHECK(keep(heap_take(owner, 4)));
   CHECK(!lm_is_block(host->bins[4]));
-  CHECK_EQ(list_length(host->reserves[4]), UINT8_MAX);
-  CHECK(heap_take(host, 4) != NULL); /* out of the reserve, of which a part is the bin */
-  CHECK_EQ(list_length(host->bins[4]), GUEST_PART_BLOCKS - 1);
-  CHECK_EQ(list_length(host->reserves[4]), UINT8_MAX - GUEST_PART_BLOCKS);
-  CHECK_EQ(host->guests_left[4], GUEST_PART_BLOCKS); /* it has room for as many others */
+  CHECK_EQ(list_length(host->reserves[4]), COUNT);
+  CHECK(heap_take(host, 4) != NULL); /* out of the reserve, which is the bin */
+  CHECK_EQ(list_length(host->bins[4]), COUNT - 1);
+  CHECK_EQ(host->guests_left[4], lm_guests_per_refill(host, 4)); /* it has room for others */
   lm_heap_validate(host);
-  lm_bin_age(host, 4); /* what is in the bin is behind the others */
+}
+
+static void a_bin_that_ages_gives_them_to_others(void) {
+  begin();
+  send_parcels_of_one(2 * LM_UNANSWERED, false);
+  find_bin_empty(4);
+  void *own = heap_take(host, 4);
+  while (lm_heap_pop(host, 4) != NULL) {}
+  CHECK(keep(heap_take(owner, 4)));
+  heap_give(host, own);
+  struct lm_block *guest = host->reserves[4];
+  lm_bin_age(host, 4);
   CHECK_EQ(host->bins[4], LM_NO_BLOCK);
-  CHECK_EQ(list_length(host->reserves[4]), UINT8_MAX - 1);
+  CHECK_EQ(host->reserves[4], own); /* a reserve as any */
+  CHECK_EQ(lm_transfer_read(0, 4, 0), guest);
   lm_heap_validate(host);
-  heap_take(host, 4); /* now it is a reserve as any */
-  CHECK_EQ(host->reserves[4], NULL);
-  CHECK_EQ(list_length(host->bins[4]), UINT8_MAX - 2);
 }
 
 static void a_reserve_of_guests_alone_tells_of_no_bulk(void) {
@@ -354,6 +369,7 @@ int main(void) {
   RUN(small_blocks_are_none);
   RUN(while_owners_take_nothing_there_are_more_and_of_all_sizes);
   RUN(those_stand_in_the_reserve_where_visits_find_them);
+  RUN(a_bin_that_ages_gives_them_to_others);
   RUN(a_reserve_of_guests_alone_tells_of_no_bulk);
   RUN(no_bin_takes_a_middle_block);
   RUN(the_cache_of_middle_blocks_takes_what_it_has_room_for);
