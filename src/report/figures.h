@@ -26,7 +26,7 @@ struct lm_class_figures {
   size_t carved_count;
   size_t used_count;    /* the program has them */
   size_t bin_count;     /* in bins and reserves of heaps, guests among them */
-  size_t waiting_count; /* freed by others, in chains and messages */
+  size_t waiting_count; /* freed by others, in chains, messages and transfers */
   size_t free_count;    /* on the lists of their spans */
   size_t hole_count;    /* free, on pages that have been given back */
   size_t idle_page_count; /* pages with free blocks only that have not been given back */

@@ -147,6 +147,24 @@ static void a_guest_is_free(void) {
   CHECK_EQ(figures.classes[lm_sizeclass_of(600)].used_count, 0);
 }
 
+/* And as the last one of a list that others may take. */
+static void *transfer_guest(void *block) {
+  lm_raw_free(lm_raw_malloc(600));
+  struct lm_heap *heap = LM_THREAD(lm_this_heap);
+  heap->outbox.unanswered = LM_UNANSWERED;
+  heap->guests_left[lm_sizeclass_of(600)] = 1;
+  lm_raw_free(block);
+  lm_figures_gather(&figures, LM_FIGURES_ALL, heap);
+  return NULL;
+}
+
+static void a_block_in_a_transfer_waits(void) {
+  void *block = lm_raw_malloc(600);
+  run_in_thread(transfer_guest, block);
+  CHECK_EQ(figures.classes[lm_sizeclass_of(600)].used_count, 0);
+  CHECK_EQ(figures.classes[lm_sizeclass_of(600)].waiting_count, 1);
+}
+
 static void what_is_freed_is_free_until_it_is_purged(void) {
   void *large = lm_raw_malloc(300000);
   size_t bytes = lm_align_up(300000, PAGE);
@@ -383,6 +401,7 @@ int main(void) {
   RUN(empty_spans_are_spares_and_then_dirty);
   RUN(what_another_thread_frees_is_on_its_way);
   RUN(a_guest_is_free);
+  RUN(a_block_in_a_transfer_waits);
   RUN(what_is_freed_is_free_until_it_is_purged);
   RUN(cached_large_blocks_are_free);
   RUN(a_link_to_nowhere_is_not_followed);
