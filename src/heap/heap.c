@@ -472,6 +472,13 @@ static void *grow(struct lm_heap *heap, size_t class_index, bool *zero) {
   return span->hole_pages != 0 ? load_bin(heap, span) : extend(heap, span, zero);
 }
 
+/* Out of the reserve that a transfer has filled. Who always finds one must see the clock, too. */
+static void *take_transferred_small(struct lm_heap *heap, size_t class_index) {
+  void *block = lm_bin_take_reserve(heap, class_index);
+  if (++heap->tick.refill_count % REFILLS_PER_TICK == 0) lm_heap_tick(heap);
+  return block;
+}
+
 static void *take_slow(struct lm_heap *heap, size_t class_index, bool *zero) {
   *zero = false;
   lm_inspect_empty_bin(heap, class_index);
@@ -484,7 +491,7 @@ static void *take_slow(struct lm_heap *heap, size_t class_index, bool *zero) {
   }
   admit_guests(heap, class_index);
   if (LM_UNLIKELY(lm_load_relaxed(&lm_transfers_in_use)) && lm_transfer_take(heap, class_index))
-    return lm_bin_take_reserve(heap, class_index);
+    return take_transferred_small(heap, class_index);
   size_t effort = lm_purge_effort();
   if (heap->early_growths != 0) collect_some(heap, &effort);
   struct lm_span *span = heap->current[class_index];

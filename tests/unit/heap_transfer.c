@@ -90,6 +90,15 @@ static void it_is_looked_for_once_the_bin_is_empty(void) {
   validate_all();
 }
 
+static void who_always_finds_one_sees_the_clock(void) {
+  begin();
+  keep_blocks(LM_TRANSFER_PLACES * LIST);
+  taker->watch.seen_ms = 0;
+  for (size_t i = 0; i < REFILLS_PER_TICK * LIST; i++) CHECK(heap_take(taker, CLASS) != NULL);
+  CHECK_EQ(taker->span_counts[CLASS], 0);
+  CHECK_THAT(taker->watch.seen_ms, !=, 0);
+}
+
 static void where_there_is_no_place_they_stay_and_others_go_home(void) {
   begin();
   keep_blocks(LM_TRANSFER_PLACES * LIST);
@@ -264,6 +273,7 @@ static void the_blocks_of_a_heap_that_has_ended_go_to_its_orphans(void) {
 int main(void) {
   RUN(a_reserve_of_guests_goes_where_others_find_it);
   RUN(it_is_looked_for_once_the_bin_is_empty);
+  RUN(who_always_finds_one_sees_the_clock);
   RUN(where_there_is_no_place_they_stay_and_others_go_home);
   RUN(who_only_frees_gives_them_too);
   RUN(it_has_no_more_than_one_list);
