@@ -86,7 +86,6 @@ static void admit_guests(struct lm_heap *heap, size_t class_index) {
   heap->bulk.bytes_since_refill = 0;
   heap->guests_left[class_index] = lm_guests_per_refill(heap, class_index);
   heap->has_guests[class_index] = false;
-  lm_bitmap_clear(heap->collects, class_index, class_index + 1);
 }
 
 /* ---- A span's life ---- */

@@ -230,8 +230,6 @@ struct lm_heap {
   uint8_t borrowed_counts[LM_CLASS_COUNT];
   uint8_t guests_left[LM_CLASS_MIDDLE + 1]; /* that the class still takes; none of middle blocks */
   bool has_guests[LM_CLASS_COUNT]; /* in the bin or in the reserve; it may be true without any */
-  /* Classes whose guests are for other heaps, and go onto the reserve (remote.h). */
-  uint64_t collects[LM_BITMAP_WORDS(LM_CLASS_COUNT)];
 
   /* Classes whose reserves a tick has seen, and malloc has not taken since. */
   uint64_t seen_reserves[LM_BITMAP_WORDS(LM_CLASS_COUNT)];

@@ -161,17 +161,6 @@ LM_INLINE void set_used(struct lm_heap *heap, const struct lm_chain *chain, bool
 
 #define SMALLEST_CLASS 1 /* whose blocks have no room for all of a message */
 
-/* Who only frees blocks of the class has guests, too, where owners take nothing: one list of them,
- * until there is a place for it. */
-static void collect_guests(struct lm_heap *heap, size_t class_index) {
-  if (class_index == LM_CLASS_MIDDLE || heap->visits.underway) return;
-  if (heap->guests_left[class_index] != 0) return;
-  if (heap->reserves[class_index] != NULL && !lm_transfer_give(heap, class_index)) return;
-  heap->guests_left[class_index] = lm_guests_per_refill(heap, class_index);
-  lm_bitmap_set(heap->collects, class_index, class_index + 1);
-  lm_heap_forget_sum(heap, class_index);
-}
-
 /* Closes the chain's ring and puts it into the parcel for the span's owner. */
 static void pack(struct lm_heap *heap, struct lm_chain *chain) {
   struct lm_message *message = (struct lm_message *)chain->handle;
@@ -182,7 +171,6 @@ static void pack(struct lm_heap *heap, struct lm_chain *chain) {
   struct lm_heap *owner = lm_load_acquire(&span->owner);
   chain->slice = 0;
   set_used(heap, chain, false);
-  if (LM_UNLIKELY(lm_remote_is_unanswered(heap))) collect_guests(heap, span->class_index);
   if (owner == NULL) {
     deliver_to_orphan(heap, message);
     return;

@@ -105,10 +105,6 @@ LM_INLINE bool lm_push_guest_to_reserve(struct lm_heap *heap, struct lm_block *b
 /* The class's reserve has all the guests that it may have: they go where other heaps find them. */
 void lm_remote_transfer(struct lm_heap *heap, size_t class_index);
 
-LM_INLINE bool lm_collects_guests(const struct lm_heap *heap, size_t class_index) {
-  return lm_remote_is_unanswered(heap) || lm_bitmap_test(heap->collects, class_index);
-}
-
 /* Frees a block of another heap by keeping it, if it is of the class, its tag that of a thread's
  * span, and the class takes a guest; false, with nothing done, if not. Nothing of the span's is
  * read or written: to its owner the block is one that the program still has. */
@@ -117,7 +113,7 @@ LM_INLINE bool lm_heap_keep_guest(struct lm_heap *heap, struct lm_block *block,
   if (LM_LIKELY(heap->guests_left[class_index] == 0)) return false;
   if (!lm_tag_is_threads(lm_tags_read(block))) return false;
   heap->has_guests[class_index] = true;
-  if (LM_LIKELY(!lm_collects_guests(heap, class_index))) {
+  if (LM_LIKELY(!lm_remote_is_unanswered(heap))) {
     lm_heap_push(heap, class_index, block);
     heap->guests_left[class_index]--;
     return true;

@@ -5,7 +5,7 @@
 #include "os/panic.h"
 
 struct places {
-  /* NULL: empty. The lowest bit: it has been there since the clock's last look. Who fills a place
+  /* 0: empty. The lowest bit: it has been there since the clock's last look. Who fills a place
    * releases what is in the blocks; who empties it acquires that, marked or not, since a mark is
    * another compare-and-swap. */
   LM_CACHE_ALIGNED _Atomic(uintptr_t) of[LM_TRANSFER_PLACES];
@@ -59,19 +59,13 @@ bool lm_transfer_give(struct lm_heap *heap, size_t class_index) {
   return true;
 }
 
-/* The list becomes the class's reserve. */
-static void receive(struct lm_heap *heap, size_t class_index, struct lm_block *first) {
-  lm_assert(heap->reserves[class_index] == NULL && class_index < LM_CLASS_COUNT);
-  heap->reserves[class_index] = first;
-  heap->has_guests[class_index] = true;
-  lm_heap_forget_sum(heap, class_index);
-}
-
 bool lm_transfer_take(struct lm_heap *heap, size_t class_index) {
   if (lm_tag_is_shared(heap->tag)) return false;
   struct lm_block *first = empty_any_of(places_for(heap, class_index));
   if (first == NULL) return false;
-  receive(heap, class_index, first);
+  lm_assert(heap->reserves[class_index] == NULL && lm_is_block(first));
+  heap->reserves[class_index] = first;
+  heap->has_guests[class_index] = true;
   return true;
 }
 
@@ -96,7 +90,7 @@ void *lm_transfer_take_middle(const struct lm_heap *heap, size_t index) {
 
 /* ---- The way home ---- */
 
-/* The places that are looked at next, in all pools; PLACES_OF_ALL: the round is over. */
+/* The places that are looked at next, counted over all pools. */
 static size_t next_places LM_GUARDED_BY(lm_visits_round.lock);
 static size_t places_of_all(void) { return lm_pool_count * PLACES_PER_POOL; }
 

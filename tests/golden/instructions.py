@@ -146,7 +146,7 @@ PATTERNS = [
     ("a block exchanged", EXCHANGING_LOOP % dict(places=20000, least=16, range=985), 92),
     ("a larger one", EXCHANGING_LOOP % dict(places=1000, least=1000, range=15000), 153),
     ("a middle one", EXCHANGING_LOOP % dict(places=1000, least=16400, range=245000), 200),
-    ("a middle block replaced", REPLACING_LOOP % dict(live=200, least=10000, range=240000), 213),
+    ("a middle block replaced", REPLACING_LOOP % dict(live=200, least=10000, range=240000), 215),
     ("a large block replaced", REPLACING_LOOP % dict(live=30, least=300000, range=2700000), 2560),
     ("one of the same length replaced", REPLACING_LOOP % dict(live=30, least=1000000, range=1), 472),
     ("a block of a batch", BATCHES_LOOP, 83),

@@ -109,31 +109,6 @@ static void where_there_is_no_place_they_stay_and_others_go_home(void) {
   validate_all();
 }
 
-static void who_only_frees_gives_them_too(void) {
-  begin();
-  giver->guests_left[CLASS] = 0;
-  heap_give(giver, blocks[kept_count++]);
-  CHECK_EQ(giver->guests_left[CLASS], 0);
-  lm_remote_flush(giver);
-  CHECK_EQ(giver->guests_left[CLASS], LIST);
-  giver->outbox.unanswered = 0; /* what has been begun goes on */
-  keep_blocks(LIST);
-  CHECK_EQ(giver->bins[CLASS], LM_NO_BLOCK);
-  CHECK_EQ(lists_given(CLASS), 1);
-  CHECK(!keep_next());
-}
-
-static void it_has_no_more_than_one_list(void) {
-  begin();
-  keep_blocks((LM_TRANSFER_PLACES + 1) * LIST);
-  for (int i = 0; i < 2; i++) {
-    heap_give(giver, blocks[kept_count++]);
-    lm_remote_flush(giver);
-    CHECK_EQ(giver->guests_left[CLASS], i == 0 ? 0 : LIST);
-    CHECK(heap_take(taker, CLASS) != NULL); /* there is a place again */
-  }
-}
-
 static void a_reserve_that_has_more_than_guests_stays(void) {
   begin();
   keep_blocks(LIST - 1);
@@ -275,8 +250,6 @@ int main(void) {
   RUN(it_is_looked_for_once_the_bin_is_empty);
   RUN(who_always_finds_one_sees_the_clock);
   RUN(where_there_is_no_place_they_stay_and_others_go_home);
-  RUN(who_only_frees_gives_them_too);
-  RUN(it_has_no_more_than_one_list);
   RUN(a_reserve_that_has_more_than_guests_stays);
   RUN(a_first_class_heap_takes_none);
   RUN(where_pages_are_the_program_s_none_are_given);
