@@ -142,9 +142,9 @@ int main(int count, char **arguments) {
 
 # What is counted, the program, and how many instructions per turn are permitted.
 PATTERNS = [
-    ("malloc and a free by another thread", REMOTE_LOOP, 87),
+    ("malloc and a free by another thread", REMOTE_LOOP, 85),
     ("a block exchanged", EXCHANGING_LOOP % dict(places=20000, least=16, range=985), 92),
-    ("a larger one", EXCHANGING_LOOP % dict(places=1000, least=1000, range=15000), 153),
+    ("a larger one", EXCHANGING_LOOP % dict(places=1000, least=1000, range=15000), 160),
     ("a middle one", EXCHANGING_LOOP % dict(places=1000, least=16400, range=245000), 200),
     ("a middle block replaced", REPLACING_LOOP % dict(live=200, least=10000, range=240000), 215),
     ("a large block replaced", REPLACING_LOOP % dict(live=30, least=300000, range=2700000), 2560),
