@@ -143,7 +143,7 @@ static const struct pattern patterns[] = {
      * and more on a busy machine: then the pools have it. */
     {"local, 16 to 4096 bytes", 16, 4096, 300, run_local, {0.004, 0.03}},
     /* How much all keep is read when a cache is full, and written now and then; by 64 threads on
-     * two busy processors twice as often as on quiet ones. */
+     * two busy processors a third more often than on quiet ones. */
     {"local, 8 to 128 KiB", 8192, 131072, LIVE_MOST, run_local, {0.004, 0.03}},
     /* Of many threads that cache, all would keep more than they may: then the pools have it. */
     {"local, 1 MiB", 1048576, 1048576, 10, run_local, {0.002, 1.2}},
