@@ -189,7 +189,7 @@ static void tick(struct lm_heap *heap) {
 }
 
 /* Not onto a chain: what packs one may release cached blocks, too. */
-LM_NOINLINE void lm_middle_send_home(void *block) {
+static LM_NOINLINE void send_guest_home(void *block) {
   lm_middle_send(block);
   lm_remote_free_now(block);
 }
@@ -199,7 +199,7 @@ static void release(struct lm_heap *heap, void *block) {
   struct lm_middle *middle = &heap->middle;
   struct lm_span *span = lm_span_of(block);
   if (LM_UNLIKELY(lm_load_relaxed(&span->owner) != heap)) {
-    lm_middle_send_home(block);
+    send_guest_home(block);
     return;
   }
   size_t run_before = lm_chunk_of_span(span)->run_limit;

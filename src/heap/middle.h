@@ -132,9 +132,6 @@ size_t lm_middle_live_count(const struct lm_heap *heap);
 /* Marks a block of somebody else's as on its way back. False if none begins there. */
 bool lm_middle_send(void *block);
 
-/* Sends a free middle block of another heap's to it. */
-void lm_middle_send_home(void *block);
-
 /* For a heap that is all zero. */
 void lm_middle_begin(struct lm_heap *heap);
 

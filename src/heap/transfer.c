@@ -105,7 +105,7 @@ bool lm_transfer_begin_round(void) {
 static void send_list_home(size_t index, struct lm_block *first, size_t *effort) {
   size_t count = 0;
   if (index >= LM_CLASS_COUNT) {
-    lm_middle_send_home(first);
+    lm_remote_free_now(first); /* marked as on its way */
   } else {
     for (struct lm_block *next; lm_is_block(first); first = next, count++) {
       next = lm_block_next(first);

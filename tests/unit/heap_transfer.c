@@ -15,7 +15,7 @@ static void begin(void) {
   giver = new_heap();
   taker = new_heap();
   giver->outbox.unanswered = LM_UNANSWERED;
-  giver->guests_left[CLASS] = (uint8_t)lm_guests_per_refill(giver, CLASS);
+  giver->guests_left[CLASS] = lm_guests_per_refill(giver, CLASS);
   CHECK_EQ(giver->guests_left[CLASS], LIST);
   for (size_t i = 0; i < BLOCKS; i++) blocks[i] = heap_take(owner, CLASS);
 }

@@ -130,37 +130,29 @@ static void what_another_thread_frees_is_on_its_way(void) {
   CHECK_EQ(figures.cached_bytes, lm_align_up(100000, PAGE));
 }
 
-/* In the bin of the thread that has freed it, and still its own span's. */
-static void *keep_guest(void *block) {
-  struct lm_heap *heap = LM_THREAD(lm_this_heap);
-  lm_raw_free(lm_raw_malloc(600));
-  heap = LM_THREAD(lm_this_heap);
-  heap->guests_left[lm_sizeclass_of(600)] = 8;
-  lm_raw_free(block);
-  lm_figures_gather(&figures, LM_FIGURES_ALL, heap);
-  return NULL;
-}
+/* Of the thread that frees as a guest, which takes one more of them. */
+static uint8_t unanswered;
 
-static void a_guest_is_free(void) {
-  void *block = lm_raw_malloc(600);
-  run_in_thread(keep_guest, block);
-  CHECK_EQ(figures.classes[lm_sizeclass_of(600)].used_count, 0);
-}
-
-/* And as the last one of a list that others may take. */
-static void *transfer_guest(void *block) {
+static void *free_as_guest(void *block) {
   lm_raw_free(lm_raw_malloc(600));
   struct lm_heap *heap = LM_THREAD(lm_this_heap);
-  heap->outbox.unanswered = LM_UNANSWERED;
+  heap->outbox.unanswered = unanswered;
   heap->guests_left[lm_sizeclass_of(600)] = 1;
   lm_raw_free(block);
   lm_figures_gather(&figures, LM_FIGURES_ALL, heap);
   return NULL;
 }
 
+/* In the bin of the thread that has freed it, and still its own span's. */
+static void a_guest_is_free(void) {
+  run_in_thread(free_as_guest, lm_raw_malloc(600));
+  CHECK_EQ(figures.classes[lm_sizeclass_of(600)].used_count, 0);
+}
+
+/* As the last one of a list that others may take. */
 static void a_block_in_a_transfer_waits(void) {
-  void *block = lm_raw_malloc(600);
-  run_in_thread(transfer_guest, block);
+  unanswered = LM_UNANSWERED;
+  run_in_thread(free_as_guest, lm_raw_malloc(600));
   CHECK_EQ(figures.classes[lm_sizeclass_of(600)].used_count, 0);
   CHECK_EQ(figures.classes[lm_sizeclass_of(600)].waiting_count, 1);
 }
