@@ -108,8 +108,10 @@ struct lm_watch {
 
 /* The round in which the heap's usable spans are looked at for holes; holes.h */
 struct lm_holes {
-  bool goes_on; /* some have not been looked at */
+  bool goes_on;  /* some have not been looked at */
+  bool inherits; /* no round has passed all since the process was forked */
   uint8_t round;
+  uint32_t process_id; /* in which the last round went on; 0: there was none */
   size_t class_index;  /* of which spans are looked at next */
   size_t credit;       /* what may be spent: grows with time, and with the heap */
   size_t sparse_count; /* spans looked at that may get holes in a later round */

@@ -178,10 +178,15 @@ void lm_holes_begin_round(struct lm_holes *holes) {
   holes->round++;
 }
 
+/* As if its holes had been made. */
+static void pass_by(struct lm_span *span) {
+  span->used_count_seen = (uint16_t)span->used_count;
+  span->quiet_looks = (uint8_t)(span->quiet_wait + 1);
+}
+
 /* Makes the span's holes if what is used has not changed for some looks. Returns whether a later
  * look may. */
 static bool look(struct lm_span *span, size_t *effort) {
-  lm_spend_effort(effort, 1);
   size_t free_count = (size_t)span->extended_count - span->used_count;
   bool some = span->free_list != LM_NO_BLOCK;
   bool sparse = some && free_count >= span->extended_count / SPARSE_FRACTION;
@@ -200,9 +205,11 @@ void lm_holes_look(struct lm_holes *holes, struct lm_span_list *list, size_t *ef
   struct lm_span *span;
   while (*effort > 0 && (span = list->first) != NULL && span->look_round != holes->round) {
     span->look_round = holes->round;
+    lm_spend_effort(effort, 1);
     lm_span_list_remove(list, span);
     lm_span_list_push_back(list, span);
-    if (look(span, effort)) holes->sparse_count++;
+    if (LM_UNLIKELY(holes->inherits)) pass_by(span);
+    else if (look(span, effort)) holes->sparse_count++;
   }
 }
 
@@ -212,9 +219,19 @@ void lm_holes_earn(struct lm_holes *holes, uint64_t elapsed_ms) {
   if (lm_pressed(LM_PRESSURE_MUCH) && !holes->goes_on) lm_holes_begin_round(holes);
 }
 
+/* In the child a round begins that passes by all there is. */
+static void notice_fork(struct lm_holes *holes) {
+  uint32_t process_id = lm_os_process_id();
+  if (LM_LIKELY(holes->process_id == process_id)) return;
+  holes->inherits = holes->process_id != 0;
+  holes->process_id = process_id;
+  if (holes->inherits) lm_holes_begin_round(holes);
+}
+
 bool lm_holes_go_on(struct lm_holes *holes, lm_holes_looker *look_in_class, void *owner,
                     size_t *effort) {
   if (!lm_holes_may_go_on(holes)) return false;
+  notice_fork(holes);
   bool saves = lm_pressed(LM_PRESSURE_MUCH);
   size_t most = saves ? *effort : lm_min(holes->credit, *effort), left = most;
   for (; holes->class_index < LM_HOLES_CLASSES; holes->class_index++) {
@@ -222,6 +239,7 @@ bool lm_holes_go_on(struct lm_holes *holes, lm_holes_looker *look_in_class, void
     if (left == 0) break;
   }
   holes->goes_on = holes->class_index < LM_HOLES_CLASSES;
+  holes->inherits &= holes->goes_on;
   holes->credit -= lm_min(holes->credit, most - left);
   lm_spend_effort(effort, most - left);
   return lm_holes_may_go_on(holes);

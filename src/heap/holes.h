@@ -23,7 +23,9 @@ size_t lm_holes_make_in(const struct lm_span_list *list);
 size_t lm_holes_make_all(struct lm_heap *heap);
 
 /* From here on usable spans, a heap's or orphans, are looked at, each once. Holes are made in one
- * that is sparse and has been quiet since the last looks. */
+ * that is sparse and has been quiet since the last looks; but not in what the child of a fork has
+ * not used since: it shares that with its parent, so that to link free blocks anew would copy their
+ * pages, and to give back what lies between would give back nothing. */
 void lm_holes_begin_round(struct lm_holes *holes);
 
 /* Looks at the spans of the list that the round has not looked at yet, and makes the holes of some,
