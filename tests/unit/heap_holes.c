@@ -212,6 +212,23 @@ static void who_fills_holes_waits_longer_for_the_next(void) {
   lm_heap_validate(heap);
 }
 
+static void what_a_forked_child_inherits_gets_none_until_it_is_used(void) {
+  size_t class_index = lm_sizeclass_of(1024);
+  begin(class_index, every_40th);
+  lm_heap_flush_bin(heap, class_index);
+  heap->holes.process_id = lm_os_process_id() + 1; /* the parent's */
+  pass_rounds(4);
+  CHECK_EQ(hole_count(class_index), 0);
+  for (size_t i = 0; i < count; i += 80) {
+    heap_give(heap, blocks[i]);
+    blocks[i] = NULL;
+  }
+  lm_heap_flush_bin(heap, class_index);
+  pass_rounds(3);
+  CHECK_THAT(hole_count(class_index), >, 0);
+  check_contents(class_index);
+}
+
 /* Each purge is of less than LM_PURGE_CALL_EFFORT pages, and one span is begun at least. */
 static void no_call_does_more_than_its_share(void) {
   size_t most = lm_purge_effort() / 2 + lm_pages_per_slice();
@@ -262,6 +279,7 @@ static void one_that_grows_up_to_its_peak_makes_none(void) {
   X(spans_that_are_quiet_for_two_looks_get_holes) \
   X(spans_of_which_blocks_are_freed_get_none) \
   X(who_fills_holes_waits_longer_for_the_next)  \
+  X(what_a_forked_child_inherits_gets_none_until_it_is_used) \
   X(no_call_does_more_than_its_share) \
   X(a_heap_that_grows_makes_holes_though_the_clock_stands) \
   X(one_that_grows_up_to_its_peak_makes_none)
