@@ -1,0 +1,227 @@
+/* The process's start and end, and its forks. */
+#include <errno.h>
+
+#include "api/allocate.h"
+#include "api/background.h"
+#include "api/checking.h"
+#include "api/guarded.h"
+#include "api/hardened.h"
+#include "api/note.h"
+#include "api/process.h"
+#include "api/profile.h"
+#include "api/sampled.h"
+#include "api/statistics.h"
+#include "config/options.h"
+#include "central/shared.h"
+#include "large/owned.h"
+#include "loam/loam.h"
+#include "os/os.h"
+#include "os/panic.h"
+#include "pages/explicit.h"
+#include "pages/huge.h"
+#include "pages/mappings.h"
+#include "pages/meta.h"
+#include "report/report.h"
+#include "thread/inspect.h"
+#include "thread/tick.h"
+
+#if defined(__linux__)
+#pragma weak loam_options
+#endif
+
+static struct lm_lock start_lock = LM_LOCK_INIT(LM_RANK_START);
+/* Written under the lock, read without it: pairs the release in lm_process_start with the acquire
+ * of whoever finds it set. */
+static _Atomic(bool) started;
+static bool options_read; /* under the lock, or in the constructor */
+
+/* What the program that loam is in defines, if it does. */
+static const char *embedded_options(void) {
+#if !defined(__linux__)
+  return NULL;
+#else
+  return &loam_options != NULL ? loam_options : NULL;
+#endif
+}
+
+/* The C library may not have its environment yet at the first malloc; the constructor comes
+ * again. */
+static void read_options(void) {
+  if (options_read || !lm_os_has_environment()) return;
+  options_read = true;
+  if (lm_os_is_privileged()) return;
+  const char *environment = lm_os_environment("LOAM_OPTIONS");
+  lm_options_start(embedded_options(), environment);
+  lm_statistics_start(environment);
+  lm_sampled_start_by_options();
+  lm_profile_start_by_options();
+  if (LM_OPTION(fill) == LM_FILL_OFF) return;
+  lm_store_relaxed(&lm_guarded_calls_left, 0); /* those are not filled */
+  lm_fill_watch();
+}
+
+/* Two that replace malloc cannot both have it, and the sanitizer's runtime calls it before it can
+ * be called itself. */
+static void refuse_sanitizer(void) {
+  const char *name = LM_NO_OVERRIDE ? NULL : lm_os_sanitizer();
+  if (name == NULL || !lm_os_serves("malloc", (const void *)loam_malloc)) return;
+  LM_TEXT(text, 256);
+  lm_text_string(&text, "loam: the runtime of ");
+  lm_text_string(&text, name);
+  lm_text_string(&text, " is in this process and needs malloc for itself: use it without loam");
+  lm_panic(&text);
+}
+
+void lm_process_start(void) {
+  if (LM_LIKELY(lm_load_acquire(&started))) return;
+  refuse_sanitizer();
+  lm_lock_take(&start_lock);
+  if (!lm_load_relaxed(&started)) {
+    lm_os_start();
+    read_options();
+    lm_sizeclass_start(lm_os.page_bytes);
+#if LM_HARDENED_LINKS
+    lm_link_key = lm_os_random();
+#endif
+    lm_tags_start();
+    lm_pool_start();
+    lm_explicit_start();
+    lm_central_start();
+    lm_os_thread_end_start(lm_thread_end);
+    lm_store_release(&started, true);
+  }
+  lm_lock_free(&start_lock);
+}
+
+LM_EXPORT int loam_control(const char *name, char *get, size_t get_size, const char *set) {
+  lm_process_start();
+  return lm_options_control(name, get, get_size, set);
+}
+
+/* ---- Memory for the whole process ---- */
+
+LM_EXPORT int loam_set_page_provider(const struct loam_page_provider *provider) {
+  static struct loam_page_provider process_provider; /* once taken, never changes again */
+  static _Atomic(uint32_t) taken; /* not bool: a compare-and-swap of a byte is a call on RISC-V */
+  uint32_t expected = 0;
+  if (!lm_provider_is_complete(provider)) return EINVAL;
+  lm_process_start();
+  if (!lm_cas_acquire(&taken, &expected, 1)) return EBUSY;
+  process_provider = *provider;
+  for (size_t i = 0; i < LM_POOL_MAX; i++) lm_pool_provide(&lm_pools[i], &process_provider);
+  return 0;
+}
+
+/* ---- Fork: all locks are held across it, taken by rank, so that the child finds every structure
+ * whole. What is in caches of threads that the child does not have is its loss. ---- */
+
+static void for_each_lock(void (*visit)(struct lm_lock *lock)) {
+  visit(&start_lock);
+#if LM_CHECKING
+  visit(&lm_quarantine_lock);
+#endif
+  visit(&lm_tick_lock);
+  visit(&lm_caches_lock);
+  visit(&lm_centrals_lock); /* no central is made from here on */
+  for (uint32_t i = 0; i < lm_central_count; i++)
+    if (lm_central_if_made(i) != NULL) visit(&lm_central_if_made(i)->lock);
+  visit(&lm_owned_lock);
+  visit(&lm_huge_lock);
+  for (size_t i = 0; i < LM_POOL_MAX; i++) visit(&lm_pools[i].lock);
+  visit(&lm_profile_lock);
+  visit(&lm_sampled_lock);
+  visit(&lm_meta_lock);
+  visit(&lm_mappings_lock);
+  visit(&lm_tags_lock);
+#if defined(__linux__)
+  visit(&lm_unwind_lock);
+#endif
+}
+
+/* Without the check of ranks: many of one rank are held here. */
+static void take_quietly(struct lm_lock *lock) {
+  uint32_t expected = 0;
+  if (!lm_cas_acquire(&lock->state, &expected, 1)) lm_lock_take_slow(lock);
+}
+static void free_quietly(struct lm_lock *lock) {
+  if (lm_exchange_release(&lock->state, 0) == 2) lm_lock_free_slow(lock);
+}
+
+static void before_fork(void) {
+  take_quietly(&lm_report_lock);
+  take_quietly(&lm_shared_heaps_lock); /* the list stands still from here on */
+  lm_shared_for_each_lock(take_quietly);
+  for_each_lock(take_quietly);
+}
+
+static void for_all_locks(void (*visit)(struct lm_lock *lock)) {
+  for_each_lock(visit);
+  lm_shared_for_each_lock(visit);
+  visit(&lm_shared_heaps_lock);
+  visit(&lm_report_lock);
+}
+
+static void after_fork_in_parent(void) { for_all_locks(free_quietly); }
+static void after_fork_in_child(void) {
+  for_all_locks(lm_lock_reset);
+  lm_cache_after_fork(LM_THREAD(lm_this_cache));
+  lm_tick_after_fork();
+  lm_background_is_due = lm_background_is_wanted();
+  /* So that the next call takes a slow path. */
+  if (lm_background_is_due) LM_THREAD(lm_malloc_cache) = &lm_empty_cache;
+}
+
+/* ---- Locks that an interrupted thread may hold ---- */
+
+static _Atomic(struct lm_lock *) held_lock; /* one of those found held */
+
+static void note_held(struct lm_lock *lock) {
+  if (lm_load_relaxed(&lock->state) != 0) lm_store_relaxed(&held_lock, lock);
+}
+
+bool lm_process_call_when_unlocked(void (*function)(void)) {
+  for (;;) {
+    lm_store_relaxed(&held_lock, NULL);
+    for_all_locks(note_held);
+    struct lm_lock *held = lm_load_relaxed(&held_lock);
+    if (held == NULL) return false;
+    if (lm_lock_call_when_freed(held, function)) return true;
+  }
+}
+
+/* ---- Constructor and destructor ---- */
+
+__attribute__((constructor(101))) static void construct(void) {
+  LM_KEEP(loam_version); /* `loam verify` knows loam by it, */
+#if !LM_NO_OVERRIDE
+  LM_KEEP(&lm_note); /* or by that */
+#endif
+  lm_process_start();
+  if (!options_read) {
+    read_options();
+    lm_pool_begin_huge();
+    lm_explicit_start();
+  }
+  lm_os_stay_loaded();
+  lm_os_fork_start(before_fork, after_fork_in_parent, after_fork_in_child);
+  lm_background_start();
+}
+
+/* Free blocks; as many as take some tens of microseconds. */
+#define INSPECTED_AT_END 512
+
+static void inspect_this_cache(void) {
+  struct lm_cache *cache = LM_THREAD(lm_this_cache);
+  if (lm_cache_is_empty(cache)) return;
+  lm_hardened_let_go(cache);
+  lm_inspect_cache(cache, 0, INSPECTED_AT_END);
+  lm_guarded_inspect();
+}
+
+__attribute__((destructor(101))) static void destruct(void) {
+  lm_background_end();
+  lm_checked_end();
+  inspect_this_cache();
+  lm_statistics_end();
+  lm_profile_end();
+}

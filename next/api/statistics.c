@@ -1,0 +1,108 @@
+#include "api/statistics.h"
+
+#include "api/allocate.h"
+#include "api/process.h"
+#include "api/profile.h"
+#include "config/options.h"
+#include "loam/loam.h"
+#include "os/os.h"
+#include "report/report.h"
+
+static struct lm_os_output stats_output; /* what is open as stats_fd */
+/* The process that has read the options, and whether another one with the same options started it:
+ * then that one's are the statistics that people look at. */
+static uint32_t first_process_id;
+static bool is_child;
+
+/* ---- Where to ---- */
+
+static void write_to_fd(void *context, const char *bytes, size_t length) {
+  lm_os_write(*(const int *)context, bytes, length);
+}
+
+static void print_to_file(lm_report_print *print) {
+  LM_TEXT(path, 2 * LM_PATH_BYTES);
+  lm_text_path(&path, lm_options.stats_file, lm_os_process_id());
+  int fd = lm_os_open_to_append(path.bytes);
+  if (fd < 0) return;
+  lm_report_write(print, LM_THREAD(lm_this_cache), write_to_fd, &fd);
+  lm_os_close(fd);
+}
+
+static void print_statistics(lm_report_print *print) {
+  if (lm_options.stats_file[0] != 0) {
+    print_to_file(print);
+    return;
+  }
+  int fd = lm_os_kept_fd(&stats_output);
+  if (fd >= 0) lm_report_write(print, LM_THREAD(lm_this_cache), write_to_fd, &fd);
+}
+
+/* ---- When ---- */
+
+/* Asked for by a signal, and not printed yet. */
+enum { ASKED_STATISTICS = 1, ASKED_PROFILE = 2 };
+static _Atomic(uint32_t) asked_for; /* any thread */
+
+/* A thread that a signal interrupts may hold locks. So nothing is printed before all are free;
+ * while one is not, whoever frees it goes on. */
+static void print_if_asked(void) {
+  if (lm_process_call_when_unlocked(print_if_asked)) return;
+  uint32_t asked = lm_exchange_acquire(&asked_for, 0);
+  if ((asked & ASKED_PROFILE) != 0) lm_profile_write_by_options();
+  if ((asked & ASKED_STATISTICS) == 0) return;
+  print_statistics(LM_OPTION(stats) == LM_STATS_JSON ? lm_report_print_json
+                                                     : lm_report_print_text);
+}
+
+static void on_signal(int signal) {
+  uint32_t asked = 0;
+  if ((uint64_t)signal == LM_OPTION(stats_signal)) asked |= ASKED_STATISTICS;
+  if ((uint64_t)signal == LM_OPTION(profile_signal)) asked |= ASKED_PROFILE;
+  lm_or_release(&asked_for, asked);
+  print_if_asked();
+}
+
+void lm_statistics_start(const char *environment) {
+  if (LM_OPTION(profile_signal) != 0) lm_os_on_signal((int)LM_OPTION(profile_signal), on_signal);
+  if (lm_options.stats_file[0] != 0 && LM_OPTION(stats) == LM_STATS_OFF)
+    lm_store_relaxed(&lm_options.stats, LM_STATS_TEXT);
+  if (LM_OPTION(stats) == LM_STATS_OFF && LM_OPTION(stats_signal) == 0) return;
+  stats_output = lm_os_keep_open((int)LM_OPTION(stats_fd));
+  first_process_id = lm_os_process_id();
+  is_child = LM_OPTION(stats) == LM_STATS_TEXT && lm_options.stats_file[0] == 0 &&
+             environment != NULL &&
+             lm_os_parent_has_environment("LOAM_OPTIONS", environment);
+  if (LM_OPTION(stats_signal) != 0) lm_os_on_signal((int)LM_OPTION(stats_signal), on_signal);
+}
+
+void lm_statistics_end(void) {
+  if (LM_OPTION(stats) == LM_STATS_OFF) return;
+  is_child |= lm_options.stats_file[0] == 0 && first_process_id != lm_os_process_id();
+  if (LM_OPTION(stats) == LM_STATS_JSON) print_statistics(lm_report_print_json);
+  else print_statistics(is_child ? lm_report_print_line : lm_report_print_text);
+}
+
+/* ---- The public functions ---- */
+
+static void gather(struct lm_figures *figures) {
+  lm_process_start();
+  lm_figures_gather(figures, LM_FIGURES_ALL, LM_THREAD(lm_this_cache));
+}
+
+LM_EXPORT void loam_stats(struct loam_stats *stats, size_t size) {
+  struct lm_figures figures;
+  struct loam_stats known;
+  gather(&figures);
+  lm_report_fill(&known, &figures);
+  for (size_t i = 0; i < size; i++)
+    ((char *)stats)[i] = i < sizeof known ? ((const char *)&known)[i] : 0;
+}
+
+LM_EXPORT size_t loam_stats_of_classes(struct loam_class_stats *classes, size_t count) {
+  struct lm_figures figures;
+  gather(&figures);
+  for (size_t i = 1; i < LM_CLASS_COUNT && i <= count; i++)
+    lm_report_fill_class(&classes[i - 1], &figures, i);
+  return LM_CLASS_COUNT - 1;
+}

@@ -1,0 +1,337 @@
+#include "central/central.h"
+
+#include "central/holes.h"
+#include "central/span_life.h"
+#include "os/misuse.h"
+#include "os/panic.h"
+#include "pages/meta.h"
+
+_Atomic(struct lm_central *) lm_centrals[LM_CENTRAL_MAX];
+uint32_t lm_central_count = 1;
+struct lm_lock lm_centrals_lock = LM_LOCK_INIT(LM_RANK_CENTRALS);
+_Atomic(uintptr_t) lm_central_words[LM_BIN_COUNT], lm_depot_words[LM_BIN_COUNT];
+
+/* ---- Centrals ---- */
+
+void lm_central_start(void) {
+  size_t cpus = lm_os.cpu_count;
+  if (cpus > LM_CPUS_PER_POOL) cpus = lm_min(cpus, lm_os_find_group_cpus());
+  lm_central_count = (uint32_t)lm_max(1, lm_min(cpus, LM_CENTRAL_MAX));
+}
+
+void lm_central_init(struct lm_central *central, uint32_t index, uint32_t rank, uint32_t tag_bits,
+                     struct lm_pool *pool) {
+  central->lock.rank = rank;
+  central->index = index;
+  central->tag_bits = tag_bits;
+  central->pool = pool;
+}
+
+static LM_COLD struct lm_central *make_central(uint32_t index) {
+  lm_lock_take(&lm_centrals_lock);
+  struct lm_central *central = lm_load_relaxed(&lm_centrals[index]);
+  if (central == NULL) central = lm_meta_take(sizeof *central);
+  if (central != NULL && central->pool == NULL) {
+    lm_central_init(central, index, LM_RANK_CENTRAL, 0, &lm_pools[index % lm_pool_count]);
+    lm_store_release(&lm_centrals[index], central);
+  }
+  lm_lock_free(&lm_centrals_lock);
+  return central;
+}
+
+struct lm_central *lm_central_at(uint32_t index) {
+  index %= lm_central_count;
+  struct lm_central *central = lm_central_if_made(index);
+  return LM_LIKELY(central != NULL) ? central : make_central(index);
+}
+
+/* So many others are tried before a thread waits for its own. */
+#define CENTRALS_TRIED 3
+
+LM_LOCKS_UNCHECKED struct lm_central *lm_central_enter(struct lm_central *central) {
+  struct lm_central *other = central;
+  for (uint32_t i = 0; i <= CENTRALS_TRIED && other != NULL; i++) {
+    if (lm_lock_try(&other->lock)) return other;
+    if (i + 1 >= lm_central_count) break;
+    other = lm_central_at(other->index + 1);
+  }
+  lm_lock_take(&central->lock);
+  return central;
+}
+
+/* ---- Which centrals have something ---- */
+
+uint32_t lm_central_next_noted(uintptr_t word, const struct lm_central *own, uint32_t *place) {
+  const uint32_t bits = 8 * sizeof word;
+  while (++*place < lm_central_count) {
+    uint32_t index = (own->index + *place) % lm_central_count;
+    if (*place % bits == 1 && word == 0) break;
+    if ((word >> index % bits & 1) != 0) return index;
+  }
+  return LM_CENTRAL_MAX;
+}
+
+/* ---- Spans on lists ---- */
+
+/* Whether an empty span stays: one of a class does, if it is the only one with anything free, so
+ * that a program that takes and frees a block does not begin and end a span each time. */
+static bool is_kept(const struct lm_central_class *class) {
+  return class->usable.first == NULL && class->roomy.first == NULL && class->kept == NULL;
+}
+
+void lm_central_list_span(struct lm_central *central, struct lm_span *span,
+                          struct lm_span **ended) {
+  struct lm_central_class *class = &central->classes[span->class_index];
+  if (span->used_count == 0) {
+    if (!is_kept(class) || span->free_list == LM_NO_BLOCK || span->hole_pages != 0) {
+      lm_assert(lm_span_listed_count(span) <= class->free_count);
+      class->free_count -= (uint32_t)lm_span_listed_count(span);
+      span->next = *ended;
+      *ended = span;
+      return;
+    }
+    class->kept = span;
+  }
+  if (span->free_list != LM_NO_BLOCK) span->state = LM_SPAN_USABLE;
+  else if (lm_span_has_room(span) || span->hole_pages != 0) span->state = LM_SPAN_ROOMY;
+  else span->state = LM_SPAN_FULL;
+  lm_span_list_push_front(lm_central_list_of(span), span);
+}
+
+void lm_central_end_all(struct lm_span *ended) {
+  for (struct lm_span *next; ended != NULL; ended = next) {
+    next = ended->next;
+    lm_span_end(ended);
+  }
+}
+
+/* ---- Taking ---- */
+
+/* What follows a block of a list is one, or the list's end. */
+LM_INLINE void check_next(const struct lm_block *next, size_t class_index) {
+  if (LM_UNLIKELY(!lm_is_block(next) && next != LM_NO_BLOCK))
+    lm_misuse_broken_link(lm_classes[class_index].block_bytes);
+}
+
+/* Takes up to `want` blocks off the span's free_list and puts them before `rest`. Returns the first
+ * of all. */
+static struct lm_block *take_listed(struct lm_span *span, size_t want, struct lm_block *rest,
+                                    size_t *count) {
+  struct lm_block *first = span->free_list, *last = first, *next = lm_block_next(last);
+  size_t taken = 1;
+  size_t listed = lm_span_listed_count(span);
+  if (listed <= want && rest == LM_NO_BLOCK) { /* all of them, without looking at each */
+    taken = listed;
+    next = LM_NO_BLOCK;
+  } else {
+    for (; taken < want && lm_is_block(next); taken++) {
+      last = next;
+      next = lm_block_next(last);
+    }
+    check_next(next, span->class_index);
+    lm_block_link(last, rest);
+  }
+  struct lm_central_class *class = &span->central->classes[span->class_index];
+  lm_assert(taken <= class->free_count);
+  class->free_count -= (uint32_t)taken;
+  span->free_list = next;
+  span->used_count = (uint16_t)(span->used_count + taken);
+  span->changed = LM_CHANGED;
+  *count += taken;
+  return first;
+}
+
+/* A span that is on a list has changed, and may belong on another. */
+static void list_anew(struct lm_central *central, struct lm_span *span) {
+  lm_span_list_remove(lm_central_list_of(span), span);
+  lm_central_list_span(central, span, NULL);
+}
+
+/* Carves blocks of a span that has room, or fills one of its holes. The lock is held. */
+static void *grow_span(struct lm_central *central, struct lm_span *span, size_t want,
+                       struct lm_block **rest, size_t *count, bool *zero) {
+  size_t offset = span->extended_count * (size_t)lm_classes[span->class_index].block_bytes;
+  void *first = lm_span_start(span) + offset;
+  if (span->hole_pages != 0) {
+    lm_holes_fill(span);
+    first = take_listed(span, want, LM_NO_BLOCK, count);
+    *rest = lm_block_next(first);
+  } else if ((*count = lm_span_carve(span, want, rest, zero)) == 0) {
+    return NULL;
+  }
+  if (span->free_list != LM_NO_BLOCK || !lm_span_has_room(span)) list_anew(central, span);
+  return first;
+}
+
+/* In one call spans of which few blocks are free are looked at up to so many. */
+#define SPANS_PER_TAKE 8
+
+/* The lock is held. NULL if no span of the class has anything. */
+static void *take_of_spans(struct lm_central *central, size_t class_index, size_t want,
+                           struct lm_block **rest, size_t *count, bool *zero) {
+  struct lm_central_class *class = &central->classes[class_index];
+  struct lm_block *blocks = LM_NO_BLOCK;
+  struct lm_span *span;
+  *count = 0;
+  *zero = false;
+  want = lm_min(want, LM_CENTRAL_BLOCKS_AT_ONCE);
+  for (int i = 0; i < SPANS_PER_TAKE && *count < want; i++) {
+    if ((span = class->usable.first) == NULL) break;
+    if (span == class->kept) class->kept = NULL;
+    blocks = take_listed(span, want - *count, blocks, count);
+    if (span->free_list == LM_NO_BLOCK) list_anew(central, span);
+  }
+  if (blocks != LM_NO_BLOCK) {
+    *rest = lm_block_next(blocks);
+    return blocks;
+  }
+  span = class->roomy.first;
+  return span != NULL ? grow_span(central, span, want, rest, count, zero) : NULL;
+}
+
+/* Adds a new span, which the next take finds. False if out of memory. No lock is held. */
+static bool add_span(struct lm_central *central, size_t class_index) {
+  struct lm_span *span = lm_span_begin(central, class_index);
+  if (span == NULL) return false;
+  lm_lock_take(&central->lock);
+  span->state = LM_SPAN_ROOMY;
+  lm_span_list_push_front(&central->classes[class_index].roomy, span);
+  lm_lock_free(&central->lock);
+  return true;
+}
+
+/* What is free in others' spans, before this central grows: as much as a list at least. */
+static void *take_of_others(struct lm_central *central, size_t class_index, size_t want,
+                            struct lm_block **rest, size_t *count) {
+  _Atomic(uintptr_t) *word = &lm_central_words[class_index];
+  uintptr_t noted = lm_load_relaxed(word);
+  uint32_t place = 0, index;
+  bool zero;
+  void *block = NULL;
+  while (block == NULL && noted != 0 &&
+         (index = lm_central_next_noted(noted, central, &place)) != LM_CENTRAL_MAX) {
+    struct lm_central *other = lm_central_if_made(index);
+    if (other == NULL || !lm_lock_try(&other->lock)) continue;
+    if (other->classes[class_index].free_count >= lm_list_blocks[class_index])
+      block = take_of_spans(other, class_index, want, rest, count, &zero);
+    else lm_central_unnote(word, other);
+    lm_lock_free(&other->lock);
+  }
+  return block;
+}
+
+/* More turns than one only if others take what was added. */
+#define TAKE_TURNS 4
+
+void *lm_central_take(struct lm_central *central, size_t class_index, size_t want,
+                      struct lm_block **rest, size_t *count, bool *zero) {
+  for (int turn = 0; turn < TAKE_TURNS; turn++) {
+    struct lm_central *entered = lm_central_enter(central);
+    void *block = take_of_spans(entered, class_index, want, rest, count, zero);
+    lm_central_leave(entered);
+    if (LM_LIKELY(block != NULL)) return block;
+    if (turn == 0) block = take_of_others(central, class_index, want, rest, count);
+    if (block != NULL) return block;
+    if (!add_span(central, class_index)) return NULL;
+  }
+  return NULL;
+}
+
+void *lm_central_take_one(struct lm_central *central, size_t class_index, bool *zero) {
+  struct lm_block *rest;
+  size_t count;
+  void *block = take_of_spans(central, class_index, 1, &rest, &count, zero);
+  if (LM_LIKELY(block != NULL)) return block;
+  struct lm_span *span = lm_span_begin(central, class_index);
+  if (span == NULL) return NULL;
+  span->state = LM_SPAN_ROOMY;
+  lm_span_list_push_front(&central->classes[class_index].roomy, span);
+  return take_of_spans(central, class_index, 1, &rest, &count, zero);
+}
+
+/* ---- Putting back ---- */
+
+/* A block that is being freed: ends the program if it is none of the span's, or free already. */
+LM_INLINE void look_at_put(const struct lm_span *span, const struct lm_block *block, void *caller) {
+  if (LM_UNLIKELY(!lm_span_has_carved_at(span, block)))
+    lm_misuse_not_a_start(block, "free", caller);
+  if (LM_UNLIKELY(block == span->free_list || span->used_count == 0))
+    lm_misuse_double_free(block, caller);
+}
+
+/* The span's central's lock is held. */
+static void put_one(struct lm_central *central, struct lm_span *span, struct lm_block *block,
+                    void *caller, struct lm_span **ended) {
+  struct lm_central_class *class = &central->classes[span->class_index];
+  look_at_put(span, block, caller);
+  bool first = span->free_list == LM_NO_BLOCK;
+  lm_block_link(block, span->free_list);
+  span->free_list = block;
+  span->used_count--;
+  span->changed = LM_CHANGED;
+  if (++class->free_count == lm_list_blocks[span->class_index])
+    lm_central_note(&lm_central_words[span->class_index], central);
+  if (LM_LIKELY(!first && span->used_count != 0) || span->state == LM_SPAN_AWAY) return;
+  lm_span_list_remove(lm_central_list_of(span), span);
+  lm_central_list_span(central, span, ended);
+}
+
+/* Of the span that blocks come from the central cannot change while they are out. */
+static void put_some(struct lm_block *const *blocks, size_t count, void *caller) {
+  struct lm_central *held = NULL;
+  struct lm_span *ended = NULL;
+  for (size_t i = 0; i < count; i++) {
+    struct lm_span *span = lm_span_of(blocks[i]);
+    struct lm_central *central = span->central;
+    if (central != held) {
+      if (held != NULL) lm_central_leave(held);
+      held = central;
+      lm_lock_take(&held->lock);
+    }
+    put_one(held, span, blocks[i], caller, &ended);
+  }
+  if (held != NULL) lm_central_leave(held);
+  lm_central_end_all(ended);
+}
+
+void lm_central_put(struct lm_block *const *blocks, size_t count, void *caller) {
+  put_some(blocks, count, caller);
+}
+
+#define PUT_AT_ONCE 32 /* blocks whose spans' records are fetched at the same time */
+
+void lm_central_put_list(struct lm_block *first) {
+  struct lm_block *blocks[PUT_AT_ONCE];
+  while (lm_is_block(first)) {
+    size_t count = 0;
+    for (; count < PUT_AT_ONCE && lm_is_block(first); first = lm_block_next(first)) {
+      if (LM_UNLIKELY(!lm_region_holds((uintptr_t)first))) lm_misuse_broken_link(0);
+      __builtin_prefetch(lm_span_record_of(first), 1);
+      blocks[count++] = first;
+    }
+    put_some(blocks, count, NULL);
+  }
+}
+
+/* ---- Empty spans ---- */
+
+void lm_central_end_empty(struct lm_central *central, size_t class_index, bool now) {
+  struct lm_central_class *class = &central->classes[class_index];
+  struct lm_span *ended = NULL;
+  lm_lock_take(&central->lock);
+  struct lm_span *span = class->kept;
+  bool changed = span != NULL && (span->changed & LM_CHANGED_SINCE_LOOK) != 0;
+  if (span != NULL && (now || !changed)) {
+    lm_assert(span->used_count == 0);
+    lm_assert(span->state == LM_SPAN_USABLE);
+    class->kept = NULL;
+    lm_span_list_remove(&class->usable, span);
+    class->free_count -= (uint32_t)lm_span_listed_count(span);
+    ended = span;
+    ended->next = NULL;
+  } else if (span != NULL) {
+    span->changed &= (uint8_t)~LM_CHANGED_SINCE_LOOK;
+  }
+  lm_lock_free(&central->lock);
+  lm_central_end_all(ended);
+}

@@ -1,0 +1,140 @@
+/* A central heap: what all threads share, one for each processor, so that they seldom meet. By
+ * class it has a depot of whole lists, which threads' caches give and take in constant time, and
+ * the spans that blocks are cut from. First-class heaps have one each, for themselves.
+ *
+ * All of it is reached by whoever calls, under the central's lock, which only slow paths take: no
+ * memory waits for a thread that sleeps or has ended. No more is done under the lock at a time than
+ * LM_CENTRAL_BLOCKS_AT_ONCE blocks take; the system is never asked for anything under it.
+ *
+ * (Rejected: spans that belong to threads. They need an inbox for what others free, and somebody
+ * who looks after them while their thread sleeps, and after its end.) */
+#ifndef LM_CENTRAL_CENTRAL_H
+#define LM_CENTRAL_CENTRAL_H
+
+#include "base/atomic.h"
+#include "os/lock.h"
+#include "pages/pool.h"
+#include "pages/span.h"
+#include "sizeclass/sizeclass.h"
+
+/* Processors beyond share the others' centrals. */
+#define LM_CENTRAL_MAX 512
+
+/* Blocks that are put or taken under a lock at a time. A cold one takes up to 100 nanoseconds. */
+#define LM_CENTRAL_BLOCKS_AT_ONCE 256
+
+/* Under the central's lock, but for what others read to see whether there may be lists. */
+struct lm_central_class {
+  struct lm_block *lists;      /* the depot: linked by lm_list_next; NULL ends it */
+  _Atomic(uint16_t) list_count;
+  uint16_t list_limit;         /* so many the depot takes; 0: LM_DEPOT_LISTS_FIRST */
+  _Atomic(uint16_t) lowest_count;      /* of lists, since they were last aged */
+  uint8_t taken;               /* lists have been taken since it last had no room */
+  uint8_t borrowed_count;      /* blocks of larger classes that requests of this one got */
+  uint32_t free_count;         /* blocks on the free lists of spans */
+  struct lm_span *kept;        /* an empty span that is usable, or NULL */
+  struct lm_span_list usable, roomy, full; /* by state */
+};
+
+struct lm_central {
+  struct lm_lock lock;
+  uint32_t index;       /* in lm_centrals; of a first-class heap 0 */
+  uint32_t tag_bits;    /* LM_TAG_FIRST_CLASS, or 0 */
+  struct lm_pool *pool; /* written under the lock, and only while the central has no spans */
+  size_t depot_bytes;   /* about what is in all lists; under the lock */
+#if LM_HARDENED_ANY
+  uint64_t random; /* lm_central_random; 0: not begun. Under the lock */
+#endif
+  struct lm_central_class classes[LM_BIN_COUNT]; /* of middle ones the depot only */
+};
+
+/* The processors' own. Made when the first thread needs one, and never given back. Stored with a
+ * release that pairs with the acquire of lm_central_at. */
+extern _Atomic(struct lm_central *) lm_centrals[LM_CENTRAL_MAX];
+extern uint32_t lm_central_count; /* of processors; constant after lm_central_start */
+extern struct lm_lock lm_centrals_lock; /* while one is made */
+
+void lm_central_start(void);
+
+/* The one with that index, modulo their number; NULL if there is none and no memory to make it. */
+struct lm_central *lm_central_at(uint32_t index);
+/* The same if it has been made; else NULL. */
+LM_INLINE struct lm_central *lm_central_if_made(uint32_t index) {
+  return lm_load_acquire(&lm_centrals[index]);
+}
+
+/* Of a central whose memory is all zero. */
+void lm_central_init(struct lm_central *central, uint32_t index, uint32_t rank, uint32_t tag_bits,
+                     struct lm_pool *pool);
+
+/* Takes the central's lock, or, if somebody has it, that of the next one where nobody has, and
+ * returns whose that is. */
+struct lm_central *lm_central_enter(struct lm_central *central);
+LM_INLINE void lm_central_leave(struct lm_central *central) LM_FREES(central->lock);
+LM_LOCKS_UNCHECKED LM_INLINE void lm_central_leave(struct lm_central *central) {
+  lm_lock_free(&central->lock);
+}
+
+#if LM_HARDENED_ANY
+/* A number that nobody foresees who does not know the central. The lock is held. */
+LM_INLINE uint64_t lm_central_random(struct lm_central *central) {
+  if (LM_UNLIKELY(central->random == 0)) central->random = lm_os_random() | 1;
+  central->random ^= central->random << 13;
+  central->random ^= central->random >> 7;
+  central->random ^= central->random << 17;
+  return central->random >> 16;
+}
+#endif
+
+/* ---- Blocks of spans ---- */
+
+/* Up to `want` blocks of a small class, out of spans of the central's, a new one if need be. The
+ * first is returned; the others are `*rest`, linked up to LM_NO_BLOCK, and `*count` is the number
+ * of all. `*zero`: the first one reads as zero. NULL if out of memory. No lock is held. */
+void *lm_central_take(struct lm_central *central, size_t class_index, size_t want,
+                      struct lm_block **rest, size_t *count, bool *zero);
+/* The same of a first-class heap, whose lock is held; one block. */
+void *lm_central_take_one(struct lm_central *central, size_t class_index, bool *zero);
+
+/* Puts blocks back into their spans, whosever these are: a list up to LM_NO_BLOCK, of one class or
+ * of several, or the blocks of an array. Small ones. No lock is held. What was done to them
+ * wrongly ends the program; `caller` is NULL if it is not known. */
+void lm_central_put_list(struct lm_block *first);
+void lm_central_put(struct lm_block *const *blocks, size_t count, void *caller);
+
+/* Ends the empty spans of the class that are kept, if nothing has changed in them since this was
+ * last asked for, or `now`. */
+void lm_central_end_empty(struct lm_central *central, size_t class_index, bool now);
+
+/* Words by class that say in which centrals there is something: a bit for each, or for each of
+ * those that are as many as a word has bits apart. Set by who puts it there, with the central's
+ * lock; cleared with that by who looks in vain, so that a bit that goes on and off costs nobody a
+ * shared line. Read by who has found nothing in his own central, and must not rely on it. */
+extern _Atomic(uintptr_t) lm_central_words[LM_BIN_COUNT]; /* free_count is a list's or more */
+extern _Atomic(uintptr_t) lm_depot_words[LM_BIN_COUNT];   /* the depot has lists */
+LM_INLINE void lm_central_note(_Atomic(uintptr_t) *word, const struct lm_central *central) {
+  uintptr_t bit = (uintptr_t)1 << central->index % (8 * sizeof bit);
+  if ((lm_load_relaxed(word) & bit) == 0) lm_or_relaxed(word, bit);
+}
+LM_INLINE void lm_central_unnote(_Atomic(uintptr_t) *word, const struct lm_central *central) {
+  uintptr_t bit = (uintptr_t)1 << central->index % (8 * sizeof bit);
+  if (lm_central_count <= 8 * sizeof bit) lm_and_relaxed(word, ~bit);
+}
+/* The index of the next central after `*place` that the word names, going round from the caller's
+ * own; LM_CENTRAL_MAX if all have been named. `*place` begins with 0. */
+uint32_t lm_central_next_noted(uintptr_t word, const struct lm_central *own, uint32_t *place);
+
+/* ---- For central/ only. The lock is held ---- */
+
+/* Puts a span, on no list, where it belongs; `*ended` links what is empty and not kept. */
+void lm_central_list_span(struct lm_central *central, struct lm_span *span, struct lm_span **ended);
+/* The list that a span which is on one is on. */
+LM_INLINE struct lm_span_list *lm_central_list_of(const struct lm_span *span) {
+  struct lm_central_class *class = &span->central->classes[span->class_index];
+  if (span->state == LM_SPAN_FULL) return &class->full;
+  return span->state == LM_SPAN_USABLE ? &class->usable : &class->roomy;
+}
+/* Ends what lm_central_list_span has linked. No lock is held. */
+void lm_central_end_all(struct lm_span *ended);
+
+#endif

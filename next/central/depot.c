@@ -1,0 +1,150 @@
+#include "central/depot.h"
+
+#include "config/options.h"
+#include "os/misuse.h"
+#include "os/panic.h"
+
+/* ---- How many lists ---- */
+
+/* All depots of a central together take their part of what caches may keep, as much as two lists
+ * of a large class at least. */
+static size_t bytes_most(void) {
+  return lm_max(LM_OPTION(heap_cache_bytes) / lm_central_count, LM_MIB);
+}
+
+static uint16_t limit_most(size_t class_index) {
+  size_t count = LM_DEPOT_BYTES / lm_depot_list_bytes(class_index);
+  return (uint16_t)lm_max(count, LM_DEPOT_LISTS_FIRST);
+}
+
+/* Where lists have been taken since there was no room, there is room for as many more. */
+static bool has_room(struct lm_central *central, size_t class_index) {
+  struct lm_central_class *class = &central->classes[class_index];
+  if (central->depot_bytes + lm_depot_list_bytes(class_index) > bytes_most()) return false;
+  if (class->list_limit == 0) class->list_limit = LM_DEPOT_LISTS_FIRST;
+  if (lm_load_relaxed(&class->list_count) < class->list_limit) return true;
+  if (class->taken == 0) return false;
+  class->taken = 0;
+  class->list_limit = (uint16_t)lm_min(2u * class->list_limit, limit_most(class_index));
+  return lm_load_relaxed(&class->list_count) < class->list_limit;
+}
+
+/* ---- Lists in and out. The lock is held ---- */
+
+static void push_list(struct lm_central *central, size_t class_index, struct lm_block *first) {
+  struct lm_central_class *class = &central->classes[class_index];
+  lm_list_link(first, class->lists != NULL ? class->lists : LM_NO_BLOCK);
+  class->lists = first;
+  uint16_t count = lm_load_relaxed(&class->list_count);
+  lm_store_relaxed(&class->list_count, (uint16_t)(count + 1));
+  central->depot_bytes += lm_depot_list_bytes(class_index);
+  lm_central_note(&lm_depot_words[class_index], central);
+}
+
+static struct lm_block *pop_list(struct lm_central *central, size_t class_index) {
+  struct lm_central_class *class = &central->classes[class_index];
+  struct lm_block *first = class->lists;
+  if (first == NULL) return NULL;
+  struct lm_block *next = lm_list_next(first);
+  if (LM_UNLIKELY(!lm_is_block(next) && next != LM_NO_BLOCK))
+    lm_misuse_broken_link(lm_sizeclass_bytes(class_index));
+  class->lists = next != LM_NO_BLOCK ? next : NULL;
+  uint16_t count = (uint16_t)(lm_load_relaxed(&class->list_count) - 1);
+  lm_assert((count == 0) == (class->lists == NULL));
+  lm_store_relaxed(&class->list_count, count);
+  if (count < lm_load_relaxed(&class->lowest_count)) lm_store_relaxed(&class->lowest_count, count);
+  lm_assert(lm_depot_list_bytes(class_index) <= central->depot_bytes);
+  central->depot_bytes -= lm_depot_list_bytes(class_index);
+  return first;
+}
+
+/* ---- For caches ---- */
+
+/* Whether one is there is seen without the lock. */
+static struct lm_block *take_own_list(struct lm_central *central, size_t class_index) {
+  struct lm_central_class *class = &central->classes[class_index];
+  if (lm_load_relaxed(&class->list_count) == 0) return NULL;
+  lm_lock_take(&central->lock);
+  struct lm_block *first = pop_list(central, class_index);
+  if (first != NULL) class->taken = 1;
+  lm_lock_free(&central->lock);
+  return first;
+}
+
+static struct lm_block *take_other_list(struct lm_central *central, size_t class_index) {
+  _Atomic(uintptr_t) *word = &lm_depot_words[class_index];
+  uintptr_t noted = lm_load_relaxed(word);
+  uint32_t place = 0, index;
+  struct lm_block *first = NULL;
+  while (first == NULL && noted != 0 &&
+         (index = lm_central_next_noted(noted, central, &place)) != LM_CENTRAL_MAX) {
+    struct lm_central *other = lm_central_if_made(index);
+    if (other == NULL || !lm_lock_try(&other->lock)) continue;
+    first = pop_list(other, class_index);
+    if (first != NULL) other->classes[class_index].taken = 1;
+    else lm_central_unnote(word, other);
+    lm_lock_free(&other->lock);
+  }
+  return first;
+}
+
+struct lm_block *lm_depot_take(struct lm_central *central, size_t class_index) {
+  struct lm_block *first = take_own_list(central, class_index);
+  return first != NULL ? first : take_other_list(central, class_index);
+}
+
+bool lm_depot_give(struct lm_central *central, size_t class_index, struct lm_block *first) {
+  central = lm_central_enter(central);
+  bool room = has_room(central, class_index);
+  if (room) push_list(central, class_index, first);
+  lm_central_leave(central);
+  return room;
+}
+
+/* ---- Back to where they came from ---- */
+
+void lm_depot_put_back(size_t class_index, struct lm_block *first) {
+  if (lm_class_is_small(class_index)) {
+    lm_central_put_list(first);
+    return;
+  }
+  for (struct lm_block *block = first, *next; lm_is_block(block); block = next) {
+    next = lm_block_next(block);
+    lm_region_set_block_pages(block, lm_region_block_pages(block));
+    lm_pool_give_large(block);
+  }
+}
+
+/* What it takes to put a list back, in pages of lm_purge_effort: some eight blocks take as long as
+ * a page that is purged. */
+#define BLOCKS_PER_EFFORT 8
+
+/* The next list that is to go. */
+static struct lm_block *take_aged(struct lm_central *central, size_t class_index, bool all,
+                                  size_t keep_count) {
+  struct lm_central_class *class = &central->classes[class_index];
+  struct lm_block *first = NULL;
+  lm_lock_take(&central->lock);
+  if (all || lm_load_relaxed(&class->lowest_count) > keep_count) first = pop_list(central, class_index);
+  if (first == NULL) {
+    lm_store_relaxed(&class->lowest_count, lm_load_relaxed(&class->list_count));
+  } else if (class->list_limit > LM_DEPOT_LISTS_FIRST) {
+    class->list_limit--;
+  }
+  lm_lock_free(&central->lock);
+  return first;
+}
+
+bool lm_depot_age(struct lm_central *central, size_t class_index, bool all, size_t *effort) {
+  struct lm_central_class *class = &central->classes[class_index];
+  if (lm_load_relaxed(&class->list_count) == 0 && lm_load_relaxed(&class->lowest_count) == 0)
+    return false;
+  size_t keep_count = lm_load_relaxed(&class->lowest_count) / 2;
+  for (struct lm_block *first; *effort != 0;) {
+    first = take_aged(central, class_index, all, keep_count);
+    if (first == NULL) return false;
+    lm_depot_put_back(class_index, first);
+    lm_spend_effort(effort, lm_list_blocks[class_index] / BLOCKS_PER_EFFORT + 1);
+  }
+  return true;
+}

@@ -1,0 +1,34 @@
+/* Depots: whole lists of free blocks that caches have no room for, in constant time each way. A
+ * depot takes few until somebody takes them: then twice as many, up to LM_DEPOT_BYTES of a class,
+ * and as time goes by fewer again. So what is freed in bulk, and wanted by nobody, does not stay
+ * here and keep its pages.
+ *
+ * (Rejected: lists of known length by counting pops. malloc would count.) */
+#ifndef LM_CENTRAL_DEPOT_H
+#define LM_CENTRAL_DEPOT_H
+
+#include "central/central.h"
+
+#define LM_DEPOT_LISTS_FIRST 2
+#define LM_DEPOT_BYTES (512 * LM_KIB) /* of a class */
+
+/* A whole list of the class, out of this central's depot, or else of another's, near ones first;
+ * NULL if there is none. */
+struct lm_block *lm_depot_take(struct lm_central *central, size_t class_index);
+
+/* Gives a list. False if the depot has no room: then it goes back to where it came from. */
+bool lm_depot_give(struct lm_central *central, size_t class_index, struct lm_block *first);
+
+/* Puts back half of the lists of the class that nobody has needed since this was last called, or
+ * all there are, as far as `*effort` does (lm_purge_effort). Returns whether there are more. */
+bool lm_depot_age(struct lm_central *central, size_t class_index, bool all, size_t *effort);
+
+/* Puts a list of the class, which is in none of the lists of anybody, back into spans or pages. */
+void lm_depot_put_back(size_t class_index, struct lm_block *first);
+
+/* About what a whole list of the class has. */
+LM_INLINE size_t lm_depot_list_bytes(size_t class_index) {
+  return lm_list_blocks[class_index] * lm_sizeclass_bytes(class_index);
+}
+
+#endif

@@ -1,0 +1,35 @@
+/* Holes: OS pages of a span, between blocks that the program has, on which there is none. They have
+ * been given back to the system, and free blocks that reach onto them are on no list: their links
+ * would have been on these pages. When a span has no other free blocks left, those of a hole go
+ * back onto its free_list, and its pages are fetched again.
+ *
+ * A span is taken off its central's lists while it is looked at, so that nobody waits for the lock
+ * meanwhile: blocks that come home go onto its list, and none leave.
+ *
+ * Not in a region that decommits, whose pages would have to be committed again when the span ends,
+ * which may fail. */
+#ifndef LM_CENTRAL_HOLES_H
+#define LM_CENTRAL_HOLES_H
+
+#include "central/central.h"
+#include "pages/pressure.h"
+
+/* Puts the blocks of the first hole onto the free_list. The lock is held. */
+void lm_holes_fill(struct lm_span *span);
+
+/* Which of the spans that are looked at. */
+enum lm_holes_kind {
+  LM_HOLES_DUE,  /* sparse ones that have been quiet for some looks */
+  LM_HOLES_ALL,  /* all that have changed since it was done last */
+  LM_HOLES_NONE, /* none, and none of them later before it has changed: the process shares them with
+                  * its parent, so that to link free blocks anew would copy pages, and to give back
+                  * what lies between would give back nothing */
+};
+
+/* Looks at the class's spans that are not full and have not been looked at in this round, and gives
+ * back the pages without a block of some, as far as the effort does (lm_purge_effort), which it
+ * takes from. Adds to `*page_count` how many. Returns whether there are more. No lock is held. */
+bool lm_holes_look(struct lm_central *central, size_t class_index, uint8_t round,
+                   enum lm_holes_kind kind, size_t *effort, size_t *page_count);
+
+#endif

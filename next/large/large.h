@@ -1,0 +1,52 @@
+/* Blocks above the size classes of spans, rounded up to OS pages.
+ *
+ * Up to LM_LARGE_MAX_BYTES they are runs of pages in a region, which stay with the process for a
+ * while when freed; middle ones, up to LM_MIDDLE_MAX_BYTES, also wait in the lists of caches and
+ * depots. Above, each is a mapping of its own ("huge"), given back at once. */
+#ifndef LM_LARGE_LARGE_H
+#define LM_LARGE_LARGE_H
+
+#include "base/compiler.h"
+#include "pages/pool.h"
+#include "thread/cache.h"
+
+#define LM_LARGE_MAX_BYTES (LM_REGION_BYTES / 2)
+
+/* A block of at least `size` bytes, aligned to `alignment`, a power of two, of the pool's or of the
+ * system's; NULL if out of memory. With `clear` it reads as zero. */
+void *lm_large_take(struct lm_pool *pool, size_t size, size_t alignment, bool clear);
+
+/* The same of the thread's cache, of a size up to LM_MIDDLE_MAX_BYTES. */
+void *lm_middle_take(struct lm_cache *cache, size_t size, bool clear);
+/* The class in whose list a block of so many bytes would be. */
+LM_INLINE size_t lm_middle_class(size_t size) {
+  return lm_sizeclass_of(lm_align_up(size, lm_os.page_bytes));
+}
+/* Whether a size is a middle block's. */
+LM_INLINE bool lm_is_middle(size_t size) {
+  return size > lm_classed_max_bytes && size <= LM_MIDDLE_MAX_BYTES;
+}
+/* A free middle block that has been taken off a list is the program's from here on. */
+LM_INLINE void *lm_middle_begin(void *block) {
+  lm_region_set_block_pages(block, lm_region_block_pages(block));
+  return block;
+}
+
+/* Usable bytes of the block that begins at `address`, which may be any address whose tag is not a
+ * span's; 0 if no block begins there. */
+size_t lm_large_usable_bytes(const void *address);
+
+/* Frees the block that begins at `address`; false if none does. The cache may have it, unless it is
+ * the empty one. */
+bool lm_large_give(struct lm_cache *cache, void *address);
+
+/* Whether nobody has the memory at `address`, which is in a region; of addresses in spans, false.
+ * Others may take or free it meanwhile. */
+bool lm_large_is_free(const void *address);
+
+/* Changes the block's size, in place or by moving its pages; NULL, with nothing changed, if that
+ * is not possible and the contents would have to be copied. What it becomes is the pool's. A
+ * first-class heap's block stays with that if it is resized `by_heap`, and else leaves it. */
+void *lm_large_resize(struct lm_pool *pool, void *block, size_t size, bool by_heap);
+
+#endif

@@ -1,0 +1,78 @@
+/* A free block, and its link to the next one. In a hardened build the link is encoded, so that
+ * nobody who does not know the key can make malloc hand out an address of his choice, and what a
+ * program writes there by mistake is no block. */
+#ifndef LM_PAGES_BLOCK_H
+#define LM_PAGES_BLOCK_H
+
+#include "base/compiler.h"
+#include "sizeclass/sizeclass.h"
+
+/* The first words of a free block. Lists end with LM_NO_BLOCK, and not with NULL, so that one test
+ * tells a block from the end of a list, and from most of what a program may have written where the
+ * link was. */
+struct lm_block {
+  struct lm_block *next; /* as lm_block_link leaves it and lm_block_next reads it */
+};
+#define LM_NO_BLOCK ((struct lm_block *)1)
+
+#if LM_HARDENED_LINKS
+
+/* Written once, before there are blocks. */
+extern uintptr_t lm_link_key;
+
+LM_INLINE uintptr_t lm_link_mask(const struct lm_block *block) {
+  uintptr_t place = (uintptr_t)block;
+  return lm_link_key ^ (place >> 20 | place << (8 * sizeof place - 20));
+}
+
+/* Decoded, what was not encoded has bits at random. */
+#if LM_BITS_64
+#define LM_NOT_IN_ADDRESSES (~(uintptr_t)0 << 48 | (LM_GRANULE_BYTES - 1))
+#else
+#define LM_NOT_IN_ADDRESSES (LM_GRANULE_BYTES - 1)
+#endif
+
+#else
+
+LM_INLINE uintptr_t lm_link_mask(const struct lm_block *block) {
+  (void)block;
+  return 0;
+}
+#define LM_NOT_IN_ADDRESSES (LM_GRANULE_BYTES - 1)
+
+#endif
+
+LM_INLINE bool lm_is_block(const struct lm_block *block) {
+  return ((uintptr_t)block & LM_NOT_IN_ADDRESSES) == 0;
+}
+
+/* What the word in the block means. */
+LM_INLINE struct lm_block *lm_link_of(const struct lm_block *block, struct lm_block *word) {
+  return (struct lm_block *)((uintptr_t)word ^ lm_link_mask(block));
+}
+
+LM_INLINE struct lm_block *lm_block_next(const struct lm_block *block) {
+  return lm_link_of(block, block->next);
+}
+
+LM_INLINE void lm_block_link(struct lm_block *block, struct lm_block *next) {
+  block->next = lm_link_of(block, next);
+}
+
+/* The first block of a whole list in a depot: its second word leads to the next list. The smallest
+ * block has room for it. */
+struct lm_list {
+  struct lm_block first;
+  struct lm_block *next_list; /* encoded as links are */
+};
+_Static_assert(sizeof(struct lm_list) <= LM_GRANULE_BYTES, "the smallest block");
+
+LM_INLINE struct lm_block *lm_list_next(struct lm_block *first) {
+  return lm_link_of(first, ((struct lm_list *)first)->next_list);
+}
+
+LM_INLINE void lm_list_link(struct lm_block *first, struct lm_block *next_list) {
+  ((struct lm_list *)first)->next_list = lm_link_of(first, next_list);
+}
+
+#endif

@@ -1,0 +1,47 @@
+/* Runs of OS pages in a region: which are used, which are dirty, and where free ones may be.
+ * All with the lock of the region's pool held. */
+#ifndef LM_PAGES_RUNS_H
+#define LM_PAGES_RUNS_H
+
+#include "pages/pool.h"
+
+LM_INLINE size_t lm_pages_per_slice(void) { return LM_SLICE_BYTES >> lm_os.page_shift; }
+/* Slice of an OS page of a region: without a division, which costs as much as a bitmap. */
+LM_INLINE size_t lm_slice_of_page(size_t page) {
+  return page >> (LM_SLICE_SHIFT - lm_os.page_shift);
+}
+LM_INLINE size_t lm_pages_per_region(void) { return LM_REGION_BYTES >> lm_os.page_shift; }
+
+LM_INLINE char *lm_page_address(struct lm_region *region, size_t page) {
+  return (char *)region + (page << lm_os.page_shift);
+}
+
+LM_INLINE size_t lm_page_of(const void *address) {
+  return lm_region_offset(address) >> lm_os.page_shift;
+}
+
+/* Marks free pages as used; `*zero` says whether they read as zero. Returns false, with nothing
+ * changed, if they cannot be committed. */
+bool lm_runs_take(struct lm_region *region, size_t page, size_t count, bool *zero);
+
+/* The same, but where a purge decommits, the pages are committed by the caller, as far as it needs
+ * them, before they are touched. */
+bool lm_runs_take_bare(struct lm_region *region, size_t page, size_t count, bool *zero);
+
+/* Marks free pages as used while the caller purges them, which brings none of them back. */
+void lm_runs_hold(struct lm_region *region, size_t page, size_t count);
+
+/* Marks used pages as free. Those in dirty_pages, where the caller has set what was written to, are
+ * free and dirty from here on. */
+void lm_runs_give(struct lm_region *region, size_t page, size_t count);
+
+/* The longest run of free pages of the region's. */
+size_t lm_runs_longest(const struct lm_region *region);
+
+/* The index into search_end of the longest length that is not above `count`. */
+size_t lm_runs_search_index(size_t count);
+
+/* No run of `count` pages or more ends above page `end`. */
+void lm_runs_narrow_search(struct lm_region *region, size_t count, size_t end);
+
+#endif

@@ -1,0 +1,58 @@
+#include "sizeclass/sizeclass.h"
+
+struct lm_class lm_classes[LM_CLASS_LIMIT];
+
+uint16_t lm_list_blocks[LM_BIN_COUNT];
+
+size_t lm_classed_max_bytes = LM_CLASSED_MAX_BYTES;
+size_t lm_small_class_limit = LM_CLASS_COUNT;
+
+/* Runs of so many OS pages waste as little as classes do, and fit among each other. */
+#define RUN_MIN_PAGES 4
+
+/* By Newton's method: each turn doubles the number of bits that are right, three to begin with. */
+static uint32_t inverse_of(uint32_t odd) {
+  uint32_t inverse = odd;
+  for (int bits = 3; bits < 32; bits *= 2) inverse *= 2 - odd * inverse;
+  return inverse;
+}
+
+/* A whole list has so many bytes, of small blocks no more of them than that, and of large ones no
+ * fewer: what a lock costs is shared out among them. */
+#define LIST_BYTES (16 * LM_KIB)
+#define LIST_BLOCKS_MOST 512
+#define LIST_BLOCKS_LEAST 8
+#define LIST_BLOCKS_LEAST_MIDDLE 2
+
+static uint16_t list_blocks_of(size_t class_index) {
+  size_t count = LIST_BYTES / lm_sizeclass_bytes(class_index);
+  size_t least = lm_class_is_small(class_index) ? LIST_BLOCKS_LEAST : LIST_BLOCKS_LEAST_MIDDLE;
+  return (uint16_t)lm_min(lm_max(count, least), LIST_BLOCKS_MOST);
+}
+
+
+void lm_sizeclass_start(size_t page_bytes) {
+  lm_classed_max_bytes = lm_min(LM_CLASSED_MAX_BYTES, RUN_MIN_PAGES * page_bytes);
+  lm_small_class_limit = lm_sizeclass_of(lm_classed_max_bytes) + 1;
+  for (size_t i = 1; i < LM_BIN_COUNT; i++) lm_list_blocks[i] = list_blocks_of(i);
+  for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
+    struct lm_class *class = &lm_classes[i];
+    class->block_bytes = (uint32_t)lm_sizeclass_bytes(i);
+    class->natural_alignment = class->block_bytes & (~class->block_bytes + 1);
+    class->slack = (uint16_t)lm_size_slack(class->block_bytes);
+    class->shift = (uint8_t)lm_log2_floor(class->natural_alignment);
+    class->inverse = inverse_of(class->block_bytes >> class->shift);
+    /* At least seven blocks in a span, so that most of them are not at its edges. */
+    class->slice_count = class->block_bytes <= 8192 ? 1 : class->block_bytes <= 16384 ? 2 : 4;
+    class->block_count = (uint16_t)(class->slice_count * LM_CLASS_SLICE_BYTES / class->block_bytes);
+  }
+}
+
+size_t lm_sizeclass_of_aligned(size_t alignment, size_t size) {
+  size_t rounded = lm_align_up(size == 0 ? 1 : size, alignment);
+  if (alignment > LM_ALIGNED_CLASS_MAX_BYTES || rounded > lm_classed_max_bytes) return 0;
+  size_t class_index = lm_sizeclass_of(rounded);
+  while (class_index < LM_CLASS_COUNT && lm_classes[class_index].natural_alignment < alignment)
+    class_index++;
+  return class_index < LM_CLASS_COUNT ? class_index : 0;
+}

@@ -1,0 +1,155 @@
+/* A thread's cache: by class the list that malloc pops from and free pushes onto, and behind it the
+ * list that was full before. Blocks in it are anybody's: free does not ask whose they are.
+ *
+ *     malloc   the list; if it is empty the one behind it; if there is none a list of a depot, or
+ *              blocks of spans (central/).
+ *     free     the list; if it takes no more it becomes the one behind, and the older one goes to
+ *              the depot, whole.
+ *
+ * No list has more than its class's `cap`, which grows with each time that the cache has to ask a
+ * central, as long as all caches together keep no more than the option heap_cache_bytes; shared out
+ * by the number of threads.
+ *
+ * Where the depot has no room for what a thread gives, and malloc does not ask, memory is being
+ * freed in bulk: the thread's lists go home a part with each call, and what it frees goes straight
+ * into its spans, until malloc asks a central again. So a thread that frees all it has and falls
+ * asleep keeps next to nothing.
+ *
+ * (Rejected: arrays of pointers in place of lists. They cost a line more for each call.) */
+#ifndef LM_THREAD_CACHE_H
+#define LM_THREAD_CACHE_H
+
+#include "base/atomic.h"
+#include "base/compiler.h"
+#include "central/central.h"
+#include "os/lock.h"
+#include "pages/block.h"
+#include "pages/tags.h"
+#include "sizeclass/sizeclass.h"
+
+#if LM_HARDENED_FREES
+/* Blocks that the thread has freed last, and others are freed instead of; api/hardened.c */
+#define LM_HELD_COUNT 64
+struct lm_held {
+  void *blocks[LM_HELD_COUNT]; /* NULL: none */
+  uint64_t random;             /* 0: not begun */
+};
+#endif
+
+/* Blocks of any class that are freed in bulk, and go into their spans together. */
+#define LM_BULK_BLOCKS 32
+
+struct lm_bulk {
+  bool underway;
+  uint8_t count;
+  uint8_t next_class;   /* whose lists go home next, of the cache and of the depot */
+  size_t refused_bytes; /* of lists that the depot had no room for, since malloc asked a central */
+  struct lm_block *blocks[LM_BULK_BLOCKS];
+};
+
+/* When blocks are guarded, by the option guard_ms; api/sampled.h */
+struct lm_guard_plan {
+  uint64_t last_ms; /* when the last one was */
+  bool soon;        /* one of the next ones is to be */
+  uint8_t skips;    /* after so many */
+};
+
+/* While a profile is taken; api/profile.h */
+struct lm_cache_profile {
+  struct lm_profile_window *window; /* what malloc takes from, or NULL */
+};
+
+struct lm_cache {
+  /* Up to the last member that each call touches: malloc pops, free pushes. Only the thread's own,
+   * but that reports read it. */
+  struct lm_block *lists[LM_BIN_COUNT];
+  /* By tag: how many frees the list takes until its slow path is asked. Always 0 for tags that are
+   * no small class's, and those of the middle classes stand behind LM_TAG_LIMIT. */
+  int16_t frees_left[LM_TAG_LIMIT];
+  struct lm_block *behind[LM_BIN_COUNT]; /* or LM_NO_BLOCK */
+  uint16_t caps[LM_BIN_COUNT];           /* 0: the class has not been asked for */
+  int16_t middle_left[LM_BIN_COUNT - LM_CLASS_COUNT];
+  struct lm_central *central; /* where it asks first; NULL: it is no thread's (lm_empty_cache) */
+  size_t granted_bytes;       /* what all lists may have by their caps */
+  uint32_t event_count;       /* calls of slow paths that have asked a central */
+  uint32_t close_looks;       /* so many frees more are looked at closely; thread/inspect.h */
+  uint32_t looks_left;        /* so many calls more may look at the clock; thread/tick.h */
+  uint64_t seen_ms;           /* when the thread saw it last */
+  uint32_t thread_id;         /* as the system numbers it; 0: it has none. For reports */
+  struct lm_bulk bulk;
+  struct lm_guard_plan guard;
+  struct lm_cache_profile profile;
+  struct lm_cache *next_made; /* of all ever made; never changes */
+  struct lm_cache *next_idle; /* while it has no thread; under lm_caches_lock */
+#if LM_HARDENED_FREES
+  struct lm_held held;
+#endif
+};
+
+/* The cache of a thread that has none yet: its lists are empty and take nothing, so that every call
+ * takes the slow path, which makes one. Nothing is ever in it; free counts frees_left down and its
+ * slow path sets it to 0 again. */
+extern struct lm_cache lm_empty_cache;
+LM_INLINE bool lm_cache_is_empty(const struct lm_cache *cache) { return cache == &lm_empty_cache; }
+/* Whether it is neither that nor a window of a profile's (api/profile.h). */
+LM_INLINE bool lm_cache_is_threads(const struct lm_cache *cache) { return cache->central != NULL; }
+
+/* The calling thread's; never NULL. Reading it takes no call unless LM_TLS_DYNAMIC. */
+extern LM_THREAD_LOCAL struct lm_cache *lm_this_cache LM_TLS_MODEL;
+/* The cache whose lists malloc looks into: the same, or the empty one, so that the next call takes
+ * the slow path, which looks at the clock, or a profile's window. */
+extern LM_THREAD_LOCAL struct lm_cache *lm_malloc_cache LM_TLS_MODEL;
+
+/* Of a cache whose memory is all zero: makes its lists empty. */
+LM_INLINE void lm_cache_empty_lists(struct lm_cache *cache) {
+  for (size_t i = 0; i < LM_BIN_COUNT; i++) cache->lists[i] = cache->behind[i] = LM_NO_BLOCK;
+}
+
+/* Pops a block of the class; NULL if the list is empty. */
+LM_INLINE void *lm_cache_pop(struct lm_cache *cache, size_t class_index) {
+  struct lm_block *block = cache->lists[class_index];
+  if (LM_UNLIKELY(!lm_is_block(block))) return NULL;
+  cache->lists[class_index] = lm_block_next(block);
+  return block;
+}
+
+LM_INLINE void lm_cache_push(struct lm_cache *cache, size_t class_index, struct lm_block *block) {
+  lm_block_link(block, cache->lists[class_index]);
+  cache->lists[class_index] = block;
+}
+
+/* A small block of the class whose list was found empty; NULL if out of memory. `*zero` says
+ * whether the block reads as zero. */
+void *lm_cache_refill(struct lm_cache *cache, size_t class_index, bool *zero);
+/* The same of a middle class, NULL if no list has any: then it is the pool's to give one. */
+void *lm_cache_refill_middle(struct lm_cache *cache, size_t class_index);
+
+/* Frees a block of the class, small or middle, whose list takes no more. */
+void lm_cache_overflow(struct lm_cache *cache, size_t class_index, struct lm_block *block);
+
+/* So many frees the list of the class takes. */
+LM_INLINE int16_t *lm_cache_left(struct lm_cache *cache, size_t class_index) {
+  return class_index < LM_CLASS_COUNT ? &cache->frees_left[class_index]
+                                      : &cache->middle_left[class_index - LM_CLASS_COUNT];
+}
+
+/* All lists go home now. */
+void lm_cache_flush(struct lm_cache *cache);
+
+/* ---- Threads ---- */
+
+/* A cache for the calling thread, or NULL if out of memory. */
+struct lm_cache *lm_cache_begin(void);
+/* The thread's cache waits for the next one; its lists go to the depot, or home. */
+void lm_cache_end(struct lm_cache *cache);
+
+/* In the child of a fork, whose only thread has this cache, or none. */
+void lm_cache_after_fork(struct lm_cache *cache);
+
+extern struct lm_lock lm_caches_lock;
+extern size_t lm_cache_made_count; /* ever; under lm_caches_lock */
+/* All ever made, linked by next_made; none ever goes. Stored under the lock with a release, which
+ * pairs with the acquire of whoever walks them. */
+extern _Atomic(struct lm_cache *) lm_caches_made;
+
+#endif

@@ -1,0 +1,195 @@
+#include "thread/tick.h"
+
+#include "central/depot.h"
+#include "central/holes.h"
+#include "config/options.h"
+#include "os/os.h"
+#include "pages/pressure.h"
+#include "thread/inspect.h"
+
+struct lm_lock lm_tick_lock = LM_LOCK_INIT(LM_RANK_TICK);
+
+/* A round goes through all classes of all centrals, a part of it with each call. Under the lock. */
+static struct turn {
+  uint64_t began_ms;
+  uint64_t earned_ms;   /* up to when its credit has grown */
+  size_t credit;        /* of effort, but for what pools take */
+  uint32_t central, class_index; /* whose turn it is */
+  uint8_t number;
+  bool inherits;        /* what it finds is shared with the process's parent */
+} turn LM_GUARDED_BY(lm_tick_lock) = {.central = LM_CENTRAL_MAX};
+/* Whether a round is under way or may be due: written under the lock, read by who may look. */
+static _Atomic(uint32_t) began_ms; /* the clock's lower half */
+static _Atomic(bool) underway;
+static _Atomic(bool) forked; /* set in the child of a fork, until a round has begun there */
+
+#define PRESSED_TICK_MS 8
+uint64_t lm_tick_interval_ms(void) {
+  uint64_t ms = 1 + LM_OPTION(purge_delay_ms) / 4;
+  return lm_pressed(LM_PRESSURE_SOME) ? lm_min((size_t)ms, PRESSED_TICK_MS) : ms;
+}
+
+/* ---- A round ---- */
+
+/* So much effort rounds may take, some 5 percent of the time, of a while at most. */
+#define CREDIT_PER_MS 128
+#define CREDIT_MAX_MS 2000
+
+LM_REQUIRES(lm_tick_lock) static void earn(uint64_t now_ms) {
+  uint64_t elapsed_ms = lm_min(now_ms - turn.earned_ms, CREDIT_MAX_MS);
+  turn.earned_ms = now_ms;
+  turn.credit = lm_min(turn.credit + (size_t)elapsed_ms * CREDIT_PER_MS,
+                        (size_t)CREDIT_MAX_MS * CREDIT_PER_MS);
+}
+
+LM_REQUIRES(lm_tick_lock) static void begin_turn(uint64_t now_ms) {
+  turn.began_ms = now_ms;
+  turn.central = 0;
+  turn.class_index = 1;
+  turn.number++;
+  turn.inherits = lm_load_relaxed(&forked);
+  lm_store_relaxed(&forked, false);
+  lm_store_relaxed(&began_ms, (uint32_t)now_ms);
+  lm_store_relaxed(&underway, true);
+}
+
+/* One class of a central. Returns whether there is more of it. */
+static bool turn_class(struct lm_central *central, size_t class_index, uint8_t number,
+                       bool inherits, size_t *effort) {
+  size_t page_count = 0;
+  if (lm_depot_age(central, class_index, lm_pressed(LM_PRESSURE_SOME), effort)) return true;
+  if (!lm_class_is_small(class_index)) return false;
+  struct lm_central_class *class = &central->classes[class_index];
+  if (class->kept != NULL)
+    lm_central_end_empty(central, class_index, lm_pressed(LM_PRESSURE_SOME));
+  if (class->usable.first == NULL && class->roomy.first == NULL) return false;
+  return lm_holes_look(central, class_index, number, inherits ? LM_HOLES_NONE : LM_HOLES_DUE,
+                       effort, &page_count);
+}
+
+/* Classes that are passed by cost as much as a page that is purged. */
+#define CLASSES_PER_EFFORT 16
+
+LM_REQUIRES(lm_tick_lock) static void go_on(size_t *effort) {
+  size_t passed = 0;
+  while (*effort != 0 && turn.central < lm_central_count) {
+    struct lm_central *central = lm_central_if_made(turn.central);
+    if (central != NULL &&
+        turn_class(central, turn.class_index, turn.number, turn.inherits, effort))
+      continue;
+    if (++passed % CLASSES_PER_EFFORT == 0) lm_spend_effort(effort, 1);
+    if (central != NULL && ++turn.class_index < LM_BIN_COUNT) continue;
+    turn.class_index = 1;
+    turn.central++;
+  }
+  if (turn.central >= lm_central_count) lm_store_relaxed(&underway, false);
+}
+
+/* Does what is due, as far as one call may. Returns whether there is more. */
+static bool step(uint64_t now_ms) {
+  size_t effort = lm_purge_effort();
+  bool more = lm_pool_tick(now_ms, &effort);
+  bool due = (uint32_t)now_ms - lm_load_relaxed(&began_ms) >= lm_tick_interval_ms();
+  if ((!due && !lm_load_relaxed(&underway)) || LM_OPTION(purge_delay_ms) == 0) return more;
+  if (!lm_lock_try(&lm_tick_lock)) return false; /* somebody else does it */
+  earn(now_ms);
+  if (!lm_load_relaxed(&underway) && due) begin_turn(now_ms);
+  size_t most = lm_pressed(LM_PRESSURE_MUCH) ? effort : lm_min(effort, turn.credit), left = most;
+  go_on(&left);
+  turn.credit -= lm_min(turn.credit, most - left);
+  more |= lm_load_relaxed(&underway) && turn.credit != 0;
+  lm_lock_free(&lm_tick_lock);
+  return more;
+}
+
+/* ---- Who looks at the clock ---- */
+
+#define EVENTS_PER_LOOK 16
+/* Each look costs some 20 nanoseconds. */
+#define LOOKS_PER_MS 4
+#define LOOKS_MAX 1024
+/* A process that holds less has nothing to give back. */
+#define LOOK_MIN_BYTES (512 * LM_KIB)
+
+static bool is_worth_a_look(const struct lm_cache *cache) {
+  const struct lm_pool *pool = cache->central->pool;
+  size_t page_count = lm_load_relaxed(&pool->used_page_count) + lm_load_relaxed(&pool->dirty_page_count);
+  return page_count << lm_os.page_shift >= LOOK_MIN_BYTES || lm_load_relaxed(&underway);
+}
+
+/* The thread's next malloc looks, too. */
+static void look_again(struct lm_cache *cache) {
+  if (cache->looks_left == 0 || LM_THREAD(lm_malloc_cache) != cache) return;
+  if (is_worth_a_look(cache)) LM_THREAD(lm_malloc_cache) = &lm_empty_cache;
+}
+
+/* One of the next calls of malloc, not always the first one after a look at the clock. */
+#define GUARD_SKIP_BITS 4
+static LM_COLD void plan_guard(struct lm_cache *cache, uint64_t now_ms) {
+  if (now_ms - cache->guard.last_ms < LM_OPTION(guard_ms)) return;
+  cache->guard.last_ms = now_ms;
+  cache->guard.skips = (uint8_t)lm_hash((uintptr_t)now_ms ^ (uintptr_t)cache, GUARD_SKIP_BITS);
+  cache->guard.soon = true;
+}
+
+/* Each may cost a cache miss. */
+#define INSPECTED_PER_TICK 32
+
+void lm_tick(struct lm_cache *cache) {
+  uint64_t now_ms = lm_os_clock_ms(), elapsed_ms = now_ms - cache->seen_ms;
+  bool rises = lm_pressure_tick(now_ms);
+  cache->seen_ms = now_ms;
+  cache->looks_left =
+      (uint32_t)lm_min(cache->looks_left + lm_min(elapsed_ms, LOOKS_MAX) * LOOKS_PER_MS, LOOKS_MAX);
+  if (elapsed_ms != 0) {
+    lm_inspect_cache(cache, now_ms % LM_CLASS_COUNT, INSPECTED_PER_TICK);
+    if (LM_UNLIKELY(LM_OPTION(guard_ms) != 0)) plan_guard(cache, now_ms);
+  }
+  if (rises) lm_cache_flush(cache);
+  step(now_ms);
+  look_again(cache);
+}
+
+void lm_tick_event(struct lm_cache *cache) {
+  if (++cache->event_count % EVENTS_PER_LOOK == 0) lm_tick(cache);
+}
+
+void lm_tick_look(struct lm_cache *cache) {
+  if (cache->looks_left != 0) cache->looks_left--;
+  if (lm_os_clock_ms() != cache->seen_ms || lm_load_relaxed(&underway)) lm_tick(cache);
+  else look_again(cache);
+}
+
+void lm_tick_background(void) {
+  uint64_t now_ms = lm_os_clock_ms();
+  lm_pressure_tick(now_ms);
+  while (step(now_ms)) {}
+}
+
+/* ---- On demand ---- */
+
+static bool trim_central(struct lm_central *central, uint8_t number) {
+  size_t page_count = 0;
+  for (size_t i = 1; i < LM_BIN_COUNT; i++) {
+    size_t effort = SIZE_MAX;
+    lm_depot_age(central, i, true, &effort);
+    if (!lm_class_is_small(i)) continue;
+    lm_central_end_empty(central, i, true);
+    lm_holes_look(central, i, number, LM_HOLES_ALL, &effort, &page_count);
+  }
+  return page_count != 0;
+}
+
+bool lm_tick_trim(size_t keep_bytes) {
+  bool any = false;
+  lm_lock_take(&lm_tick_lock);
+  uint8_t number = ++turn.number;
+  lm_lock_free(&lm_tick_lock);
+  for (uint32_t i = 0; i < lm_central_count; i++) {
+    struct lm_central *central = lm_central_if_made(i);
+    if (central != NULL) any |= trim_central(central, number);
+  }
+  return lm_pool_trim(keep_bytes) || any;
+}
+
+void lm_tick_after_fork(void) { lm_store_relaxed(&forked, true); }
