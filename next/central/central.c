@@ -1,5 +1,6 @@
 #include "central/central.h"
 
+#include "central/depot.h"
 #include "central/holes.h"
 #include "central/span_life.h"
 #include "os/misuse.h"
@@ -172,6 +173,7 @@ static void *take_of_spans(struct lm_central *central, size_t class_index, size_
   struct lm_central_class *class = &central->classes[class_index];
   struct lm_block *blocks = LM_NO_BLOCK;
   struct lm_span *span;
+  lm_depot_learn(class, class_index);
   *count = 0;
   *zero = false;
   want = lm_min(want, LM_CENTRAL_BLOCKS_AT_ONCE);
@@ -226,9 +228,9 @@ static void *take_of_others(struct lm_central *central, size_t class_index, size
 void *lm_central_take(struct lm_central *central, size_t class_index, size_t want,
                       struct lm_block **rest, size_t *count, bool *zero) {
   for (int turn = 0; turn < TAKE_TURNS; turn++) {
-    struct lm_central *entered = lm_central_enter(central);
-    void *block = take_of_spans(entered, class_index, want, rest, count, zero);
-    lm_central_leave(entered);
+    lm_lock_take(&central->lock);
+    void *block = take_of_spans(central, class_index, want, rest, count, zero);
+    lm_lock_free(&central->lock);
     if (LM_LIKELY(block != NULL)) return block;
     if (turn == 0) block = take_of_others(central, class_index, want, rest, count);
     if (block != NULL) return block;
@@ -261,7 +263,7 @@ LM_INLINE void look_at_put(const struct lm_span *span, const struct lm_block *bl
 
 /* The span's central's lock is held. */
 static void put_one(struct lm_central *central, struct lm_span *span, struct lm_block *block,
-                    void *caller, struct lm_span **ended) {
+                    void *caller, struct lm_span **ended, bool *asked) {
   struct lm_central_class *class = &central->classes[span->class_index];
   look_at_put(span, block, caller);
   bool first = span->free_list == LM_NO_BLOCK;
@@ -269,6 +271,9 @@ static void put_one(struct lm_central *central, struct lm_span *span, struct lm_
   span->free_list = block;
   span->used_count--;
   span->changed = LM_CHANGED;
+  class->returned_count++;
+  *asked |= class->asked;
+  class->asked = false;
   if (++class->free_count == lm_list_blocks[span->class_index])
     lm_central_note(&lm_central_words[span->class_index], central);
   if (LM_LIKELY(!first && span->used_count != 0) || span->state == LM_SPAN_AWAY) return;
@@ -277,8 +282,9 @@ static void put_one(struct lm_central *central, struct lm_span *span, struct lm_
 }
 
 /* Of the span that blocks come from the central cannot change while they are out. */
-static void put_some(struct lm_block *const *blocks, size_t count, void *caller) {
+static bool put_some(struct lm_block *const *blocks, size_t count, void *caller) {
   struct lm_central *held = NULL;
+  bool asked = false;
   struct lm_span *ended = NULL;
   for (size_t i = 0; i < count; i++) {
     struct lm_span *span = lm_span_of(blocks[i]);
@@ -288,14 +294,15 @@ static void put_some(struct lm_block *const *blocks, size_t count, void *caller)
       held = central;
       lm_lock_take(&held->lock);
     }
-    put_one(held, span, blocks[i], caller, &ended);
+    put_one(held, span, blocks[i], caller, &ended, &asked);
   }
   if (held != NULL) lm_central_leave(held);
   lm_central_end_all(ended);
+  return asked;
 }
 
-void lm_central_put(struct lm_block *const *blocks, size_t count, void *caller) {
-  put_some(blocks, count, caller);
+bool lm_central_put(struct lm_block *const *blocks, size_t count, void *caller) {
+  return put_some(blocks, count, caller);
 }
 
 #define PUT_AT_ONCE 32 /* blocks whose spans' records are fetched at the same time */

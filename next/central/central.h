@@ -29,9 +29,10 @@ struct lm_central_class {
   _Atomic(uint16_t) list_count;
   uint16_t list_limit;         /* so many the depot takes; 0: LM_DEPOT_LISTS_FIRST */
   _Atomic(uint16_t) lowest_count;      /* of lists, since they were last aged */
-  uint8_t taken;               /* lists have been taken since it last had no room */
+  bool asked;                  /* blocks have been asked for since some were given or put back */
   uint8_t borrowed_count;      /* blocks of larger classes that requests of this one got */
   uint32_t free_count;         /* blocks on the free lists of spans */
+  uint32_t returned_count;     /* blocks put back into spans, and not asked for again since */
   struct lm_span *kept;        /* an empty span that is usable, or NULL */
   struct lm_span_list usable, roomy, full; /* by state */
 };
@@ -67,8 +68,8 @@ LM_INLINE struct lm_central *lm_central_if_made(uint32_t index) {
 void lm_central_init(struct lm_central *central, uint32_t index, uint32_t rank, uint32_t tag_bits,
                      struct lm_pool *pool);
 
-/* Takes the central's lock, or, if somebody has it, that of the next one where nobody has, and
- * returns whose that is. */
+/* Takes the central's lock, or, if somebody has it, that of one of the next ones where nobody has,
+ * and returns whose that is. */
 struct lm_central *lm_central_enter(struct lm_central *central);
 LM_INLINE void lm_central_leave(struct lm_central *central) LM_FREES(central->lock);
 LM_LOCKS_UNCHECKED LM_INLINE void lm_central_leave(struct lm_central *central) {
@@ -100,7 +101,8 @@ void *lm_central_take_one(struct lm_central *central, size_t class_index, bool *
  * of several, or the blocks of an array. Small ones. No lock is held. What was done to them
  * wrongly ends the program; `caller` is NULL if it is not known. */
 void lm_central_put_list(struct lm_block *first);
-void lm_central_put(struct lm_block *const *blocks, size_t count, void *caller);
+/* Returns whether blocks of their classes have been asked for since any were put back. */
+bool lm_central_put(struct lm_block *const *blocks, size_t count, void *caller);
 
 /* Ends the empty spans of the class that are kept, if nothing has changed in them since this was
  * last asked for, or `now`. */

@@ -17,16 +17,26 @@ static uint16_t limit_most(size_t class_index) {
   return (uint16_t)lm_max(count, LM_DEPOT_LISTS_FIRST);
 }
 
-/* Where lists have been taken since there was no room, there is room for as many more. */
-static bool has_room(struct lm_central *central, size_t class_index) {
+static bool has_room(struct lm_central *central, size_t class_index, bool *wanted) {
   struct lm_central_class *class = &central->classes[class_index];
+  *wanted = class->asked || class->list_limit > LM_DEPOT_LISTS_FIRST;
   if (central->depot_bytes + lm_depot_list_bytes(class_index) > bytes_most()) return false;
-  if (class->list_limit == 0) class->list_limit = LM_DEPOT_LISTS_FIRST;
-  if (lm_load_relaxed(&class->list_count) < class->list_limit) return true;
-  if (class->taken == 0) return false;
-  class->taken = 0;
-  class->list_limit = (uint16_t)lm_min(2u * class->list_limit, limit_most(class_index));
-  return lm_load_relaxed(&class->list_count) < class->list_limit;
+  class->list_limit = (uint16_t)lm_max(class->list_limit, LM_DEPOT_LISTS_FIRST);
+  bool room = lm_load_relaxed(&class->list_count) < class->list_limit;
+  if (!room && class->asked && class->list_limit < limit_most(class_index)) {
+    class->list_limit++;
+    room = true;
+  }
+  class->asked = false;
+  return room;
+}
+
+void lm_depot_learn(struct lm_central_class *class, size_t class_index) {
+  uint32_t blocks = lm_list_blocks[class_index];
+  class->asked = true;
+  if (LM_LIKELY(class->returned_count < blocks)) return;
+  class->returned_count -= blocks;
+  if (class->list_limit < limit_most(class_index)) class->list_limit++;
 }
 
 /* ---- Lists in and out. The lock is held ---- */
@@ -66,7 +76,7 @@ static struct lm_block *take_own_list(struct lm_central *central, size_t class_i
   if (lm_load_relaxed(&class->list_count) == 0) return NULL;
   lm_lock_take(&central->lock);
   struct lm_block *first = pop_list(central, class_index);
-  if (first != NULL) class->taken = 1;
+  if (first != NULL) class->asked = true;
   lm_lock_free(&central->lock);
   return first;
 }
@@ -81,7 +91,7 @@ static struct lm_block *take_other_list(struct lm_central *central, size_t class
     struct lm_central *other = lm_central_if_made(index);
     if (other == NULL || !lm_lock_try(&other->lock)) continue;
     first = pop_list(other, class_index);
-    if (first != NULL) other->classes[class_index].taken = 1;
+    if (first != NULL) other->classes[class_index].asked = true;
     else lm_central_unnote(word, other);
     lm_lock_free(&other->lock);
   }
@@ -93,9 +103,10 @@ struct lm_block *lm_depot_take(struct lm_central *central, size_t class_index) {
   return first != NULL ? first : take_other_list(central, class_index);
 }
 
-bool lm_depot_give(struct lm_central *central, size_t class_index, struct lm_block *first) {
+bool lm_depot_give(struct lm_central *central, size_t class_index, struct lm_block *first,
+                   bool *wanted) {
   central = lm_central_enter(central);
-  bool room = has_room(central, class_index);
+  bool room = has_room(central, class_index, wanted);
   if (room) push_list(central, class_index, first);
   lm_central_leave(central);
   return room;
@@ -127,6 +138,7 @@ static struct lm_block *take_aged(struct lm_central *central, size_t class_index
   lm_lock_take(&central->lock);
   if (all || lm_load_relaxed(&class->lowest_count) > keep_count) first = pop_list(central, class_index);
   if (first == NULL) {
+    class->returned_count /= 2;
     lm_store_relaxed(&class->lowest_count, lm_load_relaxed(&class->list_count));
   } else if (class->list_limit > LM_DEPOT_LISTS_FIRST) {
     class->list_limit--;
@@ -137,8 +149,6 @@ static struct lm_block *take_aged(struct lm_central *central, size_t class_index
 
 bool lm_depot_age(struct lm_central *central, size_t class_index, bool all, size_t *effort) {
   struct lm_central_class *class = &central->classes[class_index];
-  if (lm_load_relaxed(&class->list_count) == 0 && lm_load_relaxed(&class->lowest_count) == 0)
-    return false;
   size_t keep_count = lm_load_relaxed(&class->lowest_count) / 2;
   for (struct lm_block *first; *effort != 0;) {
     first = take_aged(central, class_index, all, keep_count);

@@ -1,7 +1,8 @@
 /* Depots: whole lists of free blocks that caches have no room for, in constant time each way. A
- * depot takes few until somebody takes them: then twice as many, up to LM_DEPOT_BYTES of a class,
- * and as time goes by fewer again. So what is freed in bulk, and wanted by nobody, does not stay
- * here and keep its pages.
+ * depot has room for few lists of a class. Who takes one makes room for one more; and so does who
+ * asks in vain for what has been put back before, so that a program that frees much and takes it
+ * again finds it here the second time. As time goes by there is less room again. So what is freed
+ * and wanted by nobody does not stay here and keep its pages.
  *
  * (Rejected: lists of known length by counting pops. malloc would count.) */
 #ifndef LM_CENTRAL_DEPOT_H
@@ -9,15 +10,21 @@
 
 #include "central/central.h"
 
-#define LM_DEPOT_LISTS_FIRST 2
-#define LM_DEPOT_BYTES (512 * LM_KIB) /* of a class */
+#define LM_DEPOT_LISTS_FIRST 1
+#define LM_DEPOT_BYTES (2 * LM_MIB) /* of a class */
 
 /* A whole list of the class, out of this central's depot, or else of another's, near ones first;
  * NULL if there is none. */
 struct lm_block *lm_depot_take(struct lm_central *central, size_t class_index);
 
-/* Gives a list. False if the depot has no room: then it goes back to where it came from. */
-bool lm_depot_give(struct lm_central *central, size_t class_index, struct lm_block *first);
+/* Gives a list. False if the depot has no room: then it goes back to where it came from.
+ * `*wanted`: there is room since lists of the class were taken, or would have been. */
+bool lm_depot_give(struct lm_central *central, size_t class_index, struct lm_block *first,
+                   bool *wanted);
+
+/* A list of the class is asked for in vain. As many of its blocks have been put back into spans, so
+ * that the depot would have had one: it shall have room for it the next time. The lock is held. */
+void lm_depot_learn(struct lm_central_class *class, size_t class_index);
 
 /* Puts back half of the lists of the class that nobody has needed since this was last called, or
  * all there are, as far as `*effort` does (lm_purge_effort). Returns whether there are more. */

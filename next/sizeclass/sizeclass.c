@@ -17,19 +17,23 @@ static uint32_t inverse_of(uint32_t odd) {
   return inverse;
 }
 
-/* A whole list has so many bytes, of small blocks no more of them than that, and of large ones no
- * fewer: what a lock costs is shared out among them. */
+/* A whole list has so many bytes, but of small blocks no more of them than that, and of larger ones
+ * more bytes: what a lock costs is shared out among them. */
 #define LIST_BYTES (16 * LM_KIB)
 #define LIST_BLOCKS_MOST 512
+#define LIST_BYTES_MOST (64 * LM_KIB)
+#define LIST_BLOCKS_ENOUGH 16
 #define LIST_BLOCKS_LEAST 8
+#define LIST_BYTES_MIDDLE (256 * LM_KIB)
 #define LIST_BLOCKS_LEAST_MIDDLE 2
 
 static uint16_t list_blocks_of(size_t class_index) {
-  size_t count = LIST_BYTES / lm_sizeclass_bytes(class_index);
-  size_t least = lm_class_is_small(class_index) ? LIST_BLOCKS_LEAST : LIST_BLOCKS_LEAST_MIDDLE;
-  return (uint16_t)lm_min(lm_max(count, least), LIST_BLOCKS_MOST);
+  size_t bytes = lm_sizeclass_bytes(class_index);
+  if (!lm_class_is_small(class_index))
+    return (uint16_t)lm_max(LIST_BYTES_MIDDLE / bytes, LIST_BLOCKS_LEAST_MIDDLE);
+  size_t count = lm_max(LIST_BYTES / bytes, lm_min(LIST_BYTES_MOST / bytes, LIST_BLOCKS_ENOUGH));
+  return (uint16_t)lm_min(lm_max(count, LIST_BLOCKS_LEAST), LIST_BLOCKS_MOST);
 }
-
 
 void lm_sizeclass_start(size_t page_bytes) {
   lm_classed_max_bytes = lm_min(LM_CLASSED_MAX_BYTES, RUN_MIN_PAGES * page_bytes);

@@ -60,41 +60,51 @@ static void learn_cap(struct lm_cache *cache, size_t class_index) {
 
 /* ---- Memory that is freed in bulk ---- */
 
-/* Lists that the depot refuses are a sign of it: so much, or a part of what the thread may keep. */
+/* Lists that the depot refuses, or takes though nobody wants them, are a sign of it. */
 #define BULK_BYTES (128 * LM_KIB)
 
-static void send_bulk(struct lm_bulk *bulk) {
+/* Returns whether somebody asks for such blocks. */
+static bool send_bulk(struct lm_bulk *bulk) {
   size_t count = bulk->count;
   bulk->count = 0;
-  lm_central_put(bulk->blocks, count, NULL);
+  return lm_central_put(bulk->blocks, count, NULL);
 }
 
-/* Malloc asks a central: what is freed next is likely to be asked for, too. */
+/* Malloc asks a central, or others do for what is freed here. */
 static void end_bulk(struct lm_bulk *bulk) {
-  bulk->refused_bytes = 0;
+  bulk->unwanted_bytes = 0;
   if (LM_LIKELY(!bulk->underway)) return;
   bulk->underway = false;
   send_bulk(bulk);
 }
 
-/* Lists of the next class that has any go home, and one of the depot's. */
-static void send_next_class(struct lm_cache *cache) {
-  struct lm_bulk *bulk = &cache->bulk;
-  size_t class_index = bulk->next_class;
-  bulk->next_class = (uint8_t)((class_index + 1) % LM_BIN_COUNT);
-  if (class_index == 0) return;
-  struct lm_block *first = cache->lists[class_index], *behind = cache->behind[class_index];
+/* The lists of the next class, which leave the cache. */
+struct leaving {
+  size_t class_index;
+  struct lm_block *lists[2]; /* or LM_NO_BLOCK */
+};
+
+static struct leaving take_next_class(struct lm_cache *cache) {
+  size_t class_index = cache->next_class = (cache->next_class + 1) % LM_BIN_COUNT;
+  struct leaving leaving = {class_index, {cache->lists[class_index], cache->behind[class_index]}};
   cache->lists[class_index] = cache->behind[class_index] = LM_NO_BLOCK;
-  *lm_cache_left(cache, class_index) = 0;
-  if (first != LM_NO_BLOCK) lm_depot_put_back(class_index, first);
-  if (behind != LM_NO_BLOCK) lm_depot_put_back(class_index, behind);
+  if (leaving.lists[0] != LM_NO_BLOCK) *lm_cache_left(cache, class_index) = 0;
+  return leaving;
+}
+
+/* They go home, and one of the depot's. */
+static void send_next_class(struct lm_cache *cache) {
+  struct leaving leaving = take_next_class(cache);
   size_t effort = 1;
-  lm_depot_age(cache->central, class_index, true, &effort);
+  for (size_t i = 0; i < 2; i++)
+    if (leaving.lists[i] != LM_NO_BLOCK)
+      lm_depot_put_back(leaving.class_index, leaving.lists[i]);
+  if (leaving.class_index != 0)
+    lm_depot_age(cache->central, leaving.class_index, true, &effort);
 }
 
 static void begin_bulk(struct lm_cache *cache) {
   cache->bulk.underway = true;
-  cache->bulk.next_class = 1;
   memset(cache->frees_left, 0, sizeof cache->frees_left);
   memset(cache->middle_left, 0, sizeof cache->middle_left);
 }
@@ -106,8 +116,9 @@ static void put_in_bulk(struct lm_cache *cache, struct lm_block *block) {
   struct lm_bulk *bulk = &cache->bulk;
   bulk->blocks[bulk->count++] = block;
   if (LM_LIKELY(bulk->count < LM_BULK_BLOCKS)) return;
-  send_bulk(bulk);
-  for (int i = 0; i < CLASSES_PER_BATCH; i++) send_next_class(cache);
+  if (send_bulk(bulk)) end_bulk(bulk);
+  else
+    for (int i = 0; i < CLASSES_PER_BATCH; i++) send_next_class(cache);
   lm_tick_event(cache);
 }
 
@@ -179,10 +190,18 @@ void *lm_cache_refill_middle(struct lm_cache *cache, size_t class_index) {
 /* A list that the cache has no room for. */
 static void give_list(struct lm_cache *cache, size_t class_index, struct lm_block *first) {
   struct lm_bulk *bulk = &cache->bulk;
-  if (LM_LIKELY(lm_depot_give(cache->central, class_index, first))) return;
-  lm_depot_put_back(class_index, first);
-  bulk->refused_bytes += cache->caps[class_index] * lm_sizeclass_bytes(class_index);
-  if (bulk->refused_bytes >= BULK_BYTES) begin_bulk(cache);
+  bool wanted, given = lm_depot_give(cache->central, class_index, first, &wanted);
+  if (LM_LIKELY(given && wanted)) return;
+  if (!given) lm_depot_put_back(class_index, first);
+  bulk->unwanted_bytes += cache->caps[class_index] * lm_sizeclass_bytes(class_index);
+  if (bulk->unwanted_bytes >= BULK_BYTES) begin_bulk(cache);
+}
+
+/* The same by the clock, and at the thread's end; or none. */
+static void give_or_put_back(struct lm_cache *cache, size_t class_index, struct lm_block *first) {
+  bool wanted;
+  if (first != LM_NO_BLOCK && !lm_depot_give(cache->central, class_index, first, &wanted))
+    lm_depot_put_back(class_index, first);
 }
 
 static void begin_another(struct lm_cache *cache, size_t class_index) {
@@ -193,7 +212,6 @@ static void begin_another(struct lm_cache *cache, size_t class_index) {
   if (behind == LM_NO_BLOCK) return;
   learn_cap(cache, class_index);
   give_list(cache, class_index, behind);
-  lm_tick_event(cache);
 }
 
 void lm_cache_overflow(struct lm_cache *cache, size_t class_index, struct lm_block *block) {
@@ -209,6 +227,15 @@ void lm_cache_overflow(struct lm_cache *cache, size_t class_index, struct lm_blo
   lm_cache_push(cache, class_index, block);
   if (LM_LIKELY(!cache->bulk.underway))
     set_left(cache, class_index, cache->caps[class_index] - 1u);
+  lm_tick_event(cache); /* also of a thread that takes and frees the same block for ever */
+}
+
+void lm_cache_age(struct lm_cache *cache, uint64_t elapsed_ms) {
+  size_t count = (size_t)lm_min(elapsed_ms, LM_CACHE_AGE_MS) * LM_BIN_COUNT / LM_CACHE_AGE_MS + 1;
+  for (; count > 0; count--) {
+    struct leaving leaving = take_next_class(cache);
+    for (size_t i = 0; i < 2; i++) give_or_put_back(cache, leaving.class_index, leaving.lists[i]);
+  }
 }
 
 void lm_cache_flush(struct lm_cache *cache) {
@@ -284,9 +311,7 @@ void lm_cache_end(struct lm_cache *cache) {
     struct lm_block *lists[] = {cache->behind[i], cache->lists[i]};
     cache->lists[i] = cache->behind[i] = LM_NO_BLOCK;
     *lm_cache_left(cache, i) = 0;
-    for (size_t k = 0; k < 2; k++)
-      if (lists[k] != LM_NO_BLOCK && !lm_depot_give(cache->central, i, lists[k]))
-        lm_depot_put_back(i, lists[k]);
+    for (size_t k = 0; k < 2; k++) give_or_put_back(cache, i, lists[k]);
     if (cache->caps[i] != 0) set_cap(cache, i, 0);
   }
   lm_assert(cache->granted_bytes == 0);

@@ -42,8 +42,7 @@ struct lm_held {
 struct lm_bulk {
   bool underway;
   uint8_t count;
-  uint8_t next_class;   /* whose lists go home next, of the cache and of the depot */
-  size_t refused_bytes; /* of lists that the depot had no room for, since malloc asked a central */
+  size_t unwanted_bytes; /* of lists that were given, since malloc asked a central */
   struct lm_block *blocks[LM_BULK_BLOCKS];
 };
 
@@ -73,6 +72,7 @@ struct lm_cache {
   size_t granted_bytes;       /* what all lists may have by their caps */
   uint32_t event_count;       /* calls of slow paths that have asked a central */
   uint32_t close_looks;       /* so many frees more are looked at closely; thread/inspect.h */
+  uint32_t next_class;        /* whose lists leave the cache next, by the clock or in bulk */
   uint32_t looks_left;        /* so many calls more may look at the clock; thread/tick.h */
   uint64_t seen_ms;           /* when the thread saw it last */
   uint32_t thread_id;         /* as the system numbers it; 0: it has none. For reports */
@@ -132,6 +132,11 @@ LM_INLINE int16_t *lm_cache_left(struct lm_cache *cache, size_t class_index) {
   return class_index < LM_CLASS_COUNT ? &cache->frees_left[class_index]
                                       : &cache->middle_left[class_index - LM_CLASS_COUNT];
 }
+
+/* So much time has passed: the lists of some classes go to the depot, which keeps them for a while
+ * if they are wanted again; of all classes in LM_CACHE_AGE_MS. */
+void lm_cache_age(struct lm_cache *cache, uint64_t elapsed_ms);
+#define LM_CACHE_AGE_MS 500
 
 /* All lists go home now. */
 void lm_cache_flush(struct lm_cache *cache);

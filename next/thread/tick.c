@@ -104,7 +104,7 @@ static bool step(uint64_t now_ms) {
 
 /* ---- Who looks at the clock ---- */
 
-#define EVENTS_PER_LOOK 16
+#define EVENTS_PER_LOOK 8
 /* Each look costs some 20 nanoseconds. */
 #define LOOKS_PER_MS 4
 #define LOOKS_MAX 1024
@@ -139,9 +139,10 @@ void lm_tick(struct lm_cache *cache) {
   uint64_t now_ms = lm_os_clock_ms(), elapsed_ms = now_ms - cache->seen_ms;
   bool rises = lm_pressure_tick(now_ms);
   cache->seen_ms = now_ms;
-  cache->looks_left =
-      (uint32_t)lm_min(cache->looks_left + lm_min(elapsed_ms, LOOKS_MAX) * LOOKS_PER_MS, LOOKS_MAX);
+  size_t looks = cache->looks_left + (size_t)lm_min(elapsed_ms, LOOKS_MAX) * LOOKS_PER_MS;
+  cache->looks_left = (uint32_t)lm_max(lm_min(looks, LOOKS_MAX), 1);
   if (elapsed_ms != 0) {
+    lm_cache_age(cache, elapsed_ms);
     lm_inspect_cache(cache, now_ms % LM_CLASS_COUNT, INSPECTED_PER_TICK);
     if (LM_UNLIKELY(LM_OPTION(guard_ms) != 0)) plan_guard(cache, now_ms);
   }
