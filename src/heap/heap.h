@@ -62,6 +62,7 @@ struct lm_middle {
   size_t flush_index;
   size_t empty_chunk_count;
   size_t debt_count; /* purged early and used again since: limits early purges */
+  struct lm_refusals round_refusals, early_refusals; /* of rounds by the clock, of early purges */
   uint32_t tick_count;
   bool ages; /* a round is under way in which cached blocks go back and chunks are aged */
   uint8_t age_round;
@@ -151,6 +152,7 @@ struct lm_tick {
   uint64_t last_ms;      /* when the last one began that looks at all */
   uint64_t bins_aged_ms; /* when what is in bins became reserves last */
   size_t trim_class;     /* classes below have been looked at since then */
+  struct lm_refusals refusals; /* of what spans do not use; a round is from one to the next */
   uint32_t refill_count; /* of which one in some looks at the clock */
   bool underway;         /* what it brings about starts no other */
   /* It has left some of that to the next ones. */

@@ -138,6 +138,11 @@ static bool add_chunk(struct lm_heap *heap) {
 
 /* ---- Purging ---- */
 
+/* What there was to purge in a chunk, if it has taken any of the effort, was taken or refused. */
+static void note_purged(struct lm_refusals *refusals, size_t purged_count, size_t spent) {
+  if (spent != 0) lm_refusals_note(refusals, purged_count != 0);
+}
+
 /* Purges free dirty pages until about `keep` are left, the emptiest chunks first, as far as a call
  * may. */
 static void purge_down_to(struct lm_middle *middle, size_t keep) {
@@ -145,7 +150,10 @@ static void purge_down_to(struct lm_middle *middle, size_t keep) {
   for (size_t run = LM_CHUNK_RUN_MAX; run > 0; run--) {
     for (struct lm_span *span = middle->by_run[run].first; span != NULL; span = span->next) {
       if (middle->dirty_count <= keep || effort == 0) return;
-      middle->dirty_count -= lm_chunk_purge(span, middle->dirty_count - keep, &effort);
+      size_t effort_before = effort;
+      size_t purged = lm_chunk_purge(span, middle->dirty_count - keep, &effort);
+      middle->dirty_count -= purged;
+      note_purged(&middle->early_refusals, purged, effort_before - effort);
       effort -= effort != 0; /* a chunk without any costs, too */
     }
   }
@@ -158,8 +166,10 @@ static void purge_middle_early(struct lm_middle *middle) {
   size_t keep = pressed ? 0 : pages_in(KEEP_BYTES) + middle->used_count / KEEP_FRACTION;
   if (LM_LIKELY(middle->dirty_count <= keep) || LM_OPTION(purge_delay_ms) == 0) return;
   if (middle->debt_count >= pages_in(CREDIT_BYTES) && !pressed) return;
+  if (lm_refusals_last(&middle->early_refusals)) return;
   size_t lowest = middle->dirty_count - lm_min(middle->dirty_count, EARLY_PAGES);
   purge_down_to(middle, lm_max(keep / 2, lowest));
+  lm_refusals_end_round(&middle->early_refusals);
 }
 
 static void give_empty_chunk(struct lm_heap *heap, struct lm_span *span) {
@@ -418,10 +428,11 @@ static bool age(struct lm_heap *heap, struct lm_span *span, size_t *effort) {
   struct lm_middle *middle = &heap->middle;
   struct lm_chunk *chunk = lm_chunk_of_span(span);
   if (chunk->age_round == middle->age_round) return true;
-  size_t dirty_before = lm_load_relaxed(&chunk->dirty_count);
-  bool aged = lm_chunk_age(span, effort);
+  size_t dirty_before = lm_load_relaxed(&chunk->dirty_count), effort_before = *effort;
+  bool aged = lm_refusals_last(&middle->round_refusals) || lm_chunk_age(span, effort);
   size_t dirty_count = lm_load_relaxed(&chunk->dirty_count);
   middle->dirty_count -= dirty_before - dirty_count;
+  note_purged(&middle->round_refusals, dirty_before - dirty_count, effort_before - *effort);
   if (!aged) return false;
   chunk->age_round = middle->age_round;
   if (span->used_count == 0 && dirty_count == 0) give_empty_chunk(heap, span);
@@ -436,6 +447,7 @@ void lm_middle_go_on(struct lm_heap *heap, size_t *effort) {
     struct lm_span *span = chunk_to_age(middle);
     if (span == NULL) {
       middle->ages = false;
+      lm_refusals_end_round(&middle->round_refusals);
       return;
     }
     struct lm_span *next = span->next;
