@@ -21,6 +21,10 @@
 /* What one call may purge early, so that no call pays for all. */
 #define EARLY_PAGES 64
 #define EARLY_EFFORT (EARLY_PAGES + 8 * LM_PURGE_CALL_EFFORT)
+/* What it takes to release a cached block, beside what that purges; and to put back some that
+ * others have sent, about, with that. */
+#define RELEASE_EFFORT 4
+#define COLLECT_EFFORT 128
 /* Reading the clock costs as much as taking a block. */
 #define CALLS_PER_TICK 32
 
@@ -294,8 +298,28 @@ static void *take_transferred(struct lm_heap *heap, size_t page_count) {
   return block;
 }
 
+/* So that a block is found: takes some of what others have sent, releases a cached block, whose
+ * pages are not purged, since they are about to be used, or adds a chunk, also once one call has
+ * done as much as it may. False if out of memory. */
+static bool bring_room(struct lm_heap *heap, size_t *effort) {
+  if (*effort != 0 && lm_remote_collect_some(heap)) {
+    lm_spend_effort(effort, COLLECT_EFFORT);
+    return true;
+  }
+  if (*effort != 0 && heap->middle.lengths != 0) {
+    release_cached(heap);
+    lm_spend_effort(effort, RELEASE_EFFORT);
+    return true;
+  }
+  if (add_chunk(heap)) return true;
+  if (*effort != 0) return false;
+  *effort = SIZE_MAX; /* rather than none at all */
+  return true;
+}
+
 static void *take_entered(struct lm_heap *heap, size_t page_count, bool clear) {
   struct lm_middle *middle = &heap->middle;
+  size_t effort = lm_purge_effort();
   if (--middle->calls_to_tick == 0) tick(heap);
   lm_remote_collect_some(heap);
   middle->takes = true;
@@ -306,9 +330,7 @@ static void *take_entered(struct lm_heap *heap, size_t page_count, bool clear) {
     if (used != NULL) return clear ? memset(used, 0, page_count << lm_os.page_shift) : used;
     uint64_t fitting = middle->runs >> (page_count - 1);
     if (LM_UNLIKELY(fitting == 0)) {
-      if (lm_remote_collect_some(heap)) continue;
-      if (middle->lengths != 0) flush_one_cached(heap);
-      else if (!add_chunk(heap)) return NULL;
+      if (!bring_room(heap, &effort)) return NULL;
       continue;
     }
     size_t run = page_count + (size_t)__builtin_ctzll(fitting);
@@ -390,9 +412,6 @@ bool lm_middle_send(void *block) {
 }
 
 /* ---- Rounds, by the clock ---- */
-
-/* What it takes to release a cached block, beside what that purges. */
-#define RELEASE_EFFORT 4
 
 /* Every other tick, so that what is purged has been free for a half of the delay at least. */
 static bool begin_clearing(struct lm_middle *middle) {
