@@ -112,7 +112,7 @@ struct lm_holes {
   bool goes_on;  /* some have not been looked at */
   bool inherits; /* no round has passed all since the process was forked */
   uint8_t round;
-  uint32_t process_id; /* that has gone on with it last, or made the heap; 0: none has */
+  uint32_t copy_number; /* of the process that has gone on with it last, or made the heap */
   size_t class_index;  /* of which spans are looked at next */
   size_t credit;       /* what may be spent: grows with time, and with the heap */
   size_t sparse_count; /* spans looked at that may get holes in a later round */

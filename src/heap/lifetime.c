@@ -99,7 +99,7 @@ struct lm_heap *lm_heap_begin(void) {
   if (heap == NULL) {
     heap = make_heap();
     if (heap == NULL) return NULL;
-    heap->holes.process_id = lm_os_process_id();
+    heap->holes.copy_number = lm_os_copy_number();
     lm_lock_take(&lm_heaps_lock);
     add_live(1);
     lm_lock_free(&lm_heaps_lock);

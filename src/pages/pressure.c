@@ -3,7 +3,7 @@
 #include "os/os.h"
 #include "pages/pool.h"
 
-/* Most processes use less, and have no system call to pay for. */
+/* Most processes use less, and have no more files to read. */
 #define FIRST_LOOK_BYTES (4 * LM_MIB)
 /* The next look is due when a pool has taken so much of the room that is left; where there is no
  * limit, when it has taken as much again. */
@@ -12,7 +12,7 @@
 #define LOOK_MS 50
 
 _Atomic(uint32_t) lm_pressure;
-_Atomic(size_t) lm_pressure_asks_above = FIRST_LOOK_BYTES >> 12;
+_Atomic(size_t) lm_pressure_asks_above = SIZE_MAX;
 _Atomic(size_t) lm_pressure_asked;
 /* As the last look has found it. */
 static _Atomic(bool) is_limited;
@@ -34,6 +34,11 @@ static size_t step_of(const struct lm_os_group_memory *memory) {
     if (room / ROOM_FRACTION / lm_pool_count > step) step = room / ROOM_FRACTION / lm_pool_count;
   }
   return (size_t)(step >> lm_os.page_shift);
+}
+
+void lm_pressure_start(void) {
+  if (lm_os_has_group_limit())
+    lm_store_relaxed(&lm_pressure_asks_above, FIRST_LOOK_BYTES >> lm_os.page_shift);
 }
 
 bool lm_pressure_tick(uint64_t now_ms) {
