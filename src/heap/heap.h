@@ -258,7 +258,8 @@ struct lm_heap {
 #endif
   struct lm_guard_plan guard;
   struct lm_heap_profile profile;
-  uint32_t thread_id; /* as the system numbers the heap's thread; 0: it has none. For reports */
+  uint32_t thread_id; /* as the system numbers the heap's thread; 0: it has none, or its number
+                       * has not been asked for. For reports */
 
   /* Messages from other threads, newest first; LM_INBOX_CLOSED once the thread has ended.
    * Pushed by any thread with a releasing compare-and-swap, taken whole by the owner with an

@@ -1,5 +1,6 @@
 #include "pages/pressure.h"
 
+#include "config/options.h"
 #include "os/os.h"
 #include "pages/pool.h"
 
@@ -46,6 +47,7 @@ bool lm_pressure_tick(uint64_t now_ms) {
   bool is_time = lm_load_relaxed(&is_limited) &&
                  (uint32_t)now_ms - lm_load_relaxed(&looked_ms) >= LOOK_MS;
   if (LM_LIKELY(asked == 0 && !is_time)) return false;
+  if (LM_OPTION(system_calls) == LM_SYSTEM_CALLS_MEMORY) return false;
   /* First, so that others do not look as well. */
   lm_store_relaxed(&lm_pressure_asked, 0);
   lm_store_relaxed(&looked_ms, (uint32_t)now_ms);

@@ -4,8 +4,8 @@
  *
  * Nobody is told of the limit, so ticks look at it where there was one when the process started:
  * once the process has taken some memory, each time that it has taken more, the sooner the less is
- * left; and by the clock. A process that began without a limit reads no file later: it may be in a
- * sandbox that ends whoever does. */
+ * left; and by the clock. A process that began without a limit reads no file later, and nor does
+ * one with the option system_calls=memory: it may be in a sandbox that ends whoever does. */
 #ifndef LM_PAGES_PRESSURE_H
 #define LM_PAGES_PRESSURE_H
 

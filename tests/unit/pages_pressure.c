@@ -117,6 +117,18 @@ static void without_a_limit_at_start_nobody_looks(void) {
   end_group();
 }
 
+static void nobody_looks_where_system_calls_are_few(void) {
+  begin_group();
+  use(99);
+  ask();
+  CHECK_EQ(lm_options_control("system_calls", NULL, 0, "memory"), 0);
+  CHECK(!lm_pressure_tick(1000));
+  CHECK(!lm_pressed(LM_PRESSURE_SOME));
+  CHECK_EQ(lm_options_control("system_calls", NULL, 0, "all"), 0);
+  CHECK(lm_pressure_tick(1000));
+  end_group();
+}
+
 /* Takes and frees 8 MiB of blocks, twice, so that a heap has learnt to keep them. */
 static void take_and_free_much(void) {
   enum { COUNT = 8192 };
@@ -155,6 +167,7 @@ int main(void) {
   RUN(the_less_is_left_the_sooner_is_the_next_look);
   RUN(without_a_limit_looks_are_rare);
   RUN(without_a_limit_at_start_nobody_looks);
+  RUN(nobody_looks_where_system_calls_are_few);
   RUN(nothing_is_kept_while_memory_is_short);
   return UNIT_RESULT();
 }
