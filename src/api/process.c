@@ -25,6 +25,7 @@
 #include "pages/explicit.h"
 #include "pages/mappings.h"
 #include "pages/meta.h"
+#include "pages/pressure.h"
 #include "report/report.h"
 
 #if defined(__linux__)
@@ -87,6 +88,7 @@ void lm_process_start(void) {
 #endif
     lm_tags_start();
     lm_pool_start();
+    lm_pressure_start();
     lm_explicit_start();
     lm_orphan_start();
     lm_os_thread_end_start(lm_thread_end);

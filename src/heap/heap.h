@@ -62,6 +62,7 @@ struct lm_middle {
   size_t flush_index;
   size_t empty_chunk_count;
   size_t debt_count; /* purged early and used again since: limits early purges */
+  struct lm_refusals round_refusals, early_refusals; /* of rounds by the clock, of early purges */
   uint32_t tick_count;
   bool ages; /* a round is under way in which cached blocks go back and chunks are aged */
   uint8_t age_round;
@@ -111,7 +112,7 @@ struct lm_holes {
   bool goes_on;  /* some have not been looked at */
   bool inherits; /* no round has passed all since the process was forked */
   uint8_t round;
-  uint32_t process_id; /* that has gone on with it last, or made the heap; 0: none has */
+  uint32_t copy_number; /* of the process that has gone on with it last, or made the heap */
   size_t class_index;  /* of which spans are looked at next */
   size_t credit;       /* what may be spent: grows with time, and with the heap */
   size_t sparse_count; /* spans looked at that may get holes in a later round */
@@ -151,6 +152,7 @@ struct lm_tick {
   uint64_t last_ms;      /* when the last one began that looks at all */
   uint64_t bins_aged_ms; /* when what is in bins became reserves last */
   size_t trim_class;     /* classes below have been looked at since then */
+  struct lm_refusals refusals; /* of what spans do not use; a round is from one to the next */
   uint32_t refill_count; /* of which one in some looks at the clock */
   bool underway;         /* what it brings about starts no other */
   /* It has left some of that to the next ones. */
@@ -256,7 +258,8 @@ struct lm_heap {
 #endif
   struct lm_guard_plan guard;
   struct lm_heap_profile profile;
-  uint32_t thread_id; /* as the system numbers the heap's thread; 0: it has none. For reports */
+  uint32_t thread_id; /* as the system numbers the heap's thread; 0: it has none, or its number
+                       * has not been asked for. For reports */
 
   /* Messages from other threads, newest first; LM_INBOX_CLOSED once the thread has ended.
    * Pushed by any thread with a releasing compare-and-swap, taken whole by the owner with an

@@ -221,10 +221,10 @@ void lm_holes_earn(struct lm_holes *holes, uint64_t elapsed_ms) {
 
 /* In the child a round begins that passes by all there is. */
 static void notice_fork(struct lm_holes *holes) {
-  uint32_t process_id = lm_os_process_id();
-  if (LM_LIKELY(holes->process_id == process_id)) return;
-  holes->inherits = holes->process_id != 0;
-  holes->process_id = process_id;
+  uint32_t copy_number = lm_os_copy_number();
+  if (LM_LIKELY(holes->copy_number == copy_number)) return;
+  holes->inherits = holes->copy_number != 0;
+  holes->copy_number = copy_number;
   if (holes->inherits) lm_holes_begin_round(holes);
 }
 

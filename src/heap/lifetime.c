@@ -94,12 +94,17 @@ static struct lm_heap *reuse_heap(void) {
   return heap;
 }
 
+/* For reports; a filter of system calls may not allow it. */
+static uint32_t thread_id(void) {
+  return LM_OPTION(system_calls) == LM_SYSTEM_CALLS_ALL ? lm_os_thread_id() : 0;
+}
+
 struct lm_heap *lm_heap_begin(void) {
   struct lm_heap *heap = reuse_heap();
   if (heap == NULL) {
     heap = make_heap();
     if (heap == NULL) return NULL;
-    heap->holes.process_id = lm_os_process_id();
+    heap->holes.copy_number = lm_os_copy_number();
     lm_lock_take(&lm_heaps_lock);
     add_live(1);
     lm_lock_free(&lm_heaps_lock);
@@ -108,7 +113,7 @@ struct lm_heap *lm_heap_begin(void) {
   heap->tick.last_ms = heap->tick.bins_aged_ms = lm_os_clock_ms();
   lm_store_relaxed(&heap->free_tag, heap->tag);
   heap->watch = (struct lm_watch){.seen_ms = heap->tick.last_ms};
-  heap->thread_id = lm_os_thread_id();
+  heap->thread_id = thread_id();
   /* Opens the inbox, unless it has stayed open; pairs with the acquiring load of whoever sends
    * next. */
   if (heap->kept.bytes == 0) lm_store_release(&heap->inbox, NULL);
@@ -293,7 +298,7 @@ static void end_visit_of_parent(struct lm_visits *visits) {
 
 void lm_heap_after_fork(struct lm_heap *heap) {
   if (!lm_heap_is_empty(heap)) {
-    heap->thread_id = lm_os_thread_id();
+    heap->thread_id = thread_id();
     end_visit_of_parent(&heap->visits);
   }
   lm_store_relaxed(&lm_pool_thread_count, lm_heap_is_empty(heap) ? 0 : 1);

@@ -21,6 +21,10 @@
 /* What one call may purge early, so that no call pays for all. */
 #define EARLY_PAGES 64
 #define EARLY_EFFORT (EARLY_PAGES + 8 * LM_PURGE_CALL_EFFORT)
+/* What it takes to release a cached block, beside what that purges; and to put back some that
+ * others have sent, about, with that. */
+#define RELEASE_EFFORT 4
+#define COLLECT_EFFORT 128
 /* Reading the clock costs as much as taking a block. */
 #define CALLS_PER_TICK 32
 
@@ -138,6 +142,11 @@ static bool add_chunk(struct lm_heap *heap) {
 
 /* ---- Purging ---- */
 
+/* What there was to purge in a chunk, if it has taken any of the effort, was taken or refused. */
+static void note_purged(struct lm_refusals *refusals, size_t purged_count, size_t spent) {
+  if (spent != 0) lm_refusals_note(refusals, purged_count != 0);
+}
+
 /* Purges free dirty pages until about `keep` are left, the emptiest chunks first, as far as a call
  * may. */
 static void purge_down_to(struct lm_middle *middle, size_t keep) {
@@ -145,7 +154,10 @@ static void purge_down_to(struct lm_middle *middle, size_t keep) {
   for (size_t run = LM_CHUNK_RUN_MAX; run > 0; run--) {
     for (struct lm_span *span = middle->by_run[run].first; span != NULL; span = span->next) {
       if (middle->dirty_count <= keep || effort == 0) return;
-      middle->dirty_count -= lm_chunk_purge(span, middle->dirty_count - keep, &effort);
+      size_t effort_before = effort;
+      size_t purged = lm_chunk_purge(span, middle->dirty_count - keep, &effort);
+      middle->dirty_count -= purged;
+      note_purged(&middle->early_refusals, purged, effort_before - effort);
       effort -= effort != 0; /* a chunk without any costs, too */
     }
   }
@@ -158,8 +170,10 @@ static void purge_middle_early(struct lm_middle *middle) {
   size_t keep = pressed ? 0 : pages_in(KEEP_BYTES) + middle->used_count / KEEP_FRACTION;
   if (LM_LIKELY(middle->dirty_count <= keep) || LM_OPTION(purge_delay_ms) == 0) return;
   if (middle->debt_count >= pages_in(CREDIT_BYTES) && !pressed) return;
+  if (lm_refusals_last(&middle->early_refusals)) return;
   size_t lowest = middle->dirty_count - lm_min(middle->dirty_count, EARLY_PAGES);
   purge_down_to(middle, lm_max(keep / 2, lowest));
+  lm_refusals_end_round(&middle->early_refusals);
 }
 
 static void give_empty_chunk(struct lm_heap *heap, struct lm_span *span) {
@@ -284,8 +298,28 @@ static void *take_transferred(struct lm_heap *heap, size_t page_count) {
   return block;
 }
 
+/* So that a block is found: takes some of what others have sent, releases a cached block, whose
+ * pages are not purged, since they are about to be used, or adds a chunk, also once one call has
+ * done as much as it may. False if out of memory. */
+static bool bring_room(struct lm_heap *heap, size_t *effort) {
+  if (*effort != 0 && lm_remote_collect_some(heap)) {
+    lm_spend_effort(effort, COLLECT_EFFORT);
+    return true;
+  }
+  if (*effort != 0 && heap->middle.lengths != 0) {
+    release_cached(heap);
+    lm_spend_effort(effort, RELEASE_EFFORT);
+    return true;
+  }
+  if (add_chunk(heap)) return true;
+  if (*effort != 0) return false;
+  *effort = SIZE_MAX; /* rather than none at all */
+  return true;
+}
+
 static void *take_entered(struct lm_heap *heap, size_t page_count, bool clear) {
   struct lm_middle *middle = &heap->middle;
+  size_t effort = lm_purge_effort();
   if (--middle->calls_to_tick == 0) tick(heap);
   lm_remote_collect_some(heap);
   middle->takes = true;
@@ -296,9 +330,7 @@ static void *take_entered(struct lm_heap *heap, size_t page_count, bool clear) {
     if (used != NULL) return clear ? memset(used, 0, page_count << lm_os.page_shift) : used;
     uint64_t fitting = middle->runs >> (page_count - 1);
     if (LM_UNLIKELY(fitting == 0)) {
-      if (lm_remote_collect_some(heap)) continue;
-      if (middle->lengths != 0) flush_one_cached(heap);
-      else if (!add_chunk(heap)) return NULL;
+      if (!bring_room(heap, &effort)) return NULL;
       continue;
     }
     size_t run = page_count + (size_t)__builtin_ctzll(fitting);
@@ -381,9 +413,6 @@ bool lm_middle_send(void *block) {
 
 /* ---- Rounds, by the clock ---- */
 
-/* What it takes to release a cached block, beside what that purges. */
-#define RELEASE_EFFORT 4
-
 /* Every other tick, so that what is purged has been free for a half of the delay at least. */
 static bool begin_clearing(struct lm_middle *middle) {
   if (LM_OPTION(purge_delay_ms) == 0 || middle->ages || ++middle->tick_count % 2 != 0)
@@ -418,10 +447,11 @@ static bool age(struct lm_heap *heap, struct lm_span *span, size_t *effort) {
   struct lm_middle *middle = &heap->middle;
   struct lm_chunk *chunk = lm_chunk_of_span(span);
   if (chunk->age_round == middle->age_round) return true;
-  size_t dirty_before = lm_load_relaxed(&chunk->dirty_count);
-  bool aged = lm_chunk_age(span, effort);
+  size_t dirty_before = lm_load_relaxed(&chunk->dirty_count), effort_before = *effort;
+  bool aged = lm_refusals_last(&middle->round_refusals) || lm_chunk_age(span, effort);
   size_t dirty_count = lm_load_relaxed(&chunk->dirty_count);
   middle->dirty_count -= dirty_before - dirty_count;
+  note_purged(&middle->round_refusals, dirty_before - dirty_count, effort_before - *effort);
   if (!aged) return false;
   chunk->age_round = middle->age_round;
   if (span->used_count == 0 && dirty_count == 0) give_empty_chunk(heap, span);
@@ -436,6 +466,7 @@ void lm_middle_go_on(struct lm_heap *heap, size_t *effort) {
     struct lm_span *span = chunk_to_age(middle);
     if (span == NULL) {
       middle->ages = false;
+      lm_refusals_end_round(&middle->round_refusals);
       return;
     }
     struct lm_span *next = span->next;

@@ -19,16 +19,18 @@
 
 /* A span may have pages that were used before and that it does not need for long: they go back once
  * it has not grown for a while. */
-static void purge_unused(struct lm_span *span) {
+static void purge_unused(struct lm_heap *heap, struct lm_span *span) {
   bool grows = span->extended_count != span->extended_count_seen;
   span->extended_count_seen = span->extended_count;
-  if (grows || LM_OPTION(purge_delay_ms) == 0) return;
+  if (grows || LM_OPTION(purge_delay_ms) == 0 || lm_refusals_last(&heap->tick.refusals)) return;
   size_t used = span->extended_count * lm_classes[span->class_index].block_bytes;
   uint64_t used_pages = lm_bitmap_mask(0, 0, lm_pages_of(used));
   if ((span->dirty_pages & ~used_pages) == 0) return;
   if (lm_region_of(span)->decommits) span->carve_limit = span->extended_count;
   char *start = lm_span_start(span), *end = start + ((size_t)span->slice_count << LM_SLICE_SHIFT);
-  if (!lm_pool_purge_unused(start + used, end)) return;
+  bool taken = lm_pool_purge_unused(start + used, end);
+  lm_refusals_note(&heap->tick.refusals, taken);
+  if (!taken) return;
   span->dirty_pages &= used_pages;
   span->written_pages &= used_pages;
 }
@@ -38,7 +40,7 @@ static void trim_current(struct lm_heap *heap, size_t class_index) {
   struct lm_span *span = heap->current[class_index];
   if (span == NULL) return;
   if (span->used_count != 0) {
-    purge_unused(span);
+    purge_unused(heap, span);
     return;
   }
   heap->current[class_index] = NULL;
@@ -102,6 +104,7 @@ static LM_NOINLINE void tick_slow(struct lm_heap *heap, uint64_t now_ms) {
   lm_middle_tick(heap, now_ms - heap->tick.last_ms);
   lm_large_cache_tick(heap);
   heap->tick.last_ms = now_ms;
+  lm_refusals_end_round(&heap->tick.refusals);
   lm_store_relaxed(&heap->ticked_ms, (uint32_t)now_ms);
   if (heap->tick.trim_class >= LM_CLASS_COUNT) heap->tick.trim_class = 0;
   lm_spares_tick(heap);
@@ -249,6 +252,7 @@ void lm_heap_tick_often(struct lm_heap *heap) { tick_and_drain(heap, false); }
 static void begin_visit(struct lm_heap *heap, uint64_t now_ms, uint64_t elapsed_ms) {
   heap->visits.visited_ms = now_ms;
   heap->visits.left--;
+  lm_refusals_end_round(&heap->tick.refusals);
   lm_middle_tick(heap, elapsed_ms);
   lm_large_cache_tick(heap);
   lm_spares_tick(heap);

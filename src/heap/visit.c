@@ -30,9 +30,11 @@ LM_NOINLINE void lm_heap_take_back(struct lm_heap *heap) {
 }
 
 /* Not where pages come from the program's callbacks: these may allocate, and the lock of visits is
- * none that they may be called under. */
+ * none that they may be called under. To order all threads takes a system call that is for nothing
+ * else. */
 static bool can_visit(void) {
-  return lm_os_can_order_all() && lm_load_relaxed(&lm_pools[0].provider) == NULL;
+  return LM_OPTION(system_calls) == LM_SYSTEM_CALLS_ALL && lm_os_can_order_all() &&
+         lm_load_relaxed(&lm_pools[0].provider) == NULL;
 }
 
 /* ---- Parking ---- */

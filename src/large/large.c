@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "config/options.h"
 #include "heap/large_cache.h"
 #include "heap/middle.h"
 #include "heap/watch.h"
@@ -81,9 +82,11 @@ bool lm_large_is_free(const void *address) {
   return is_middle(address) ? lm_chunk_is_free(address) : lm_pool_is_free(address);
 }
 
-/* Pages neither come from a provider's memory nor go there. */
+/* Pages neither come from a provider's memory nor go there. How many mappings moves have made is
+ * read from a file. */
 static bool may_move_pages(const struct lm_heap *heap, const void *block) {
-  return lm_region_of(block)->provider == NULL && lm_load_acquire(&heap->pool->provider) == NULL;
+  return LM_OPTION(system_calls) == LM_SYSTEM_CALLS_ALL &&
+         lm_region_of(block)->provider == NULL && lm_load_acquire(&heap->pool->provider) == NULL;
 }
 
 /* Whether to copy so many bytes to a fresh block rather than move their pages there. A page that

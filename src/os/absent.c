@@ -32,6 +32,10 @@ bool lm_os_is_last_thread(void) { return false; }
 void lm_os_thread_begins(void) {}
 void lm_os_notice_copy(void) {}
 bool lm_os_is_bare_copy(void) { return false; }
+uint32_t lm_os_copy_number(void) { return lm_os_process_id(); }
+
+void lm_os_read_address_space_limit(void) {} /* it is read each time */
+void lm_os_look_for_address_space_limit(void) {}
 
 bool lm_os_parent_has_environment(const char *name, const char *value) {
   return name == NULL && value == NULL; /* it is not told */

@@ -30,26 +30,50 @@ static void call(void (*handler)(void)) {
 /* In a page of its own that is cleared in a copy of the process (Linux 4.14), but not in a child
  * that shares its memory, as vfork's does. */
 struct copy_mark {
-  _Atomic(uint32_t) intact; /* set as it is made and in the child of a fork, cleared by the kernel;
-                             * read by any thread, pairs with nothing */
+  _Atomic(uint32_t) intact; /* set as a second thread begins and in the child of a fork, cleared by
+                             * the kernel; read by any thread, pairs with nothing */
+  _Atomic(uint32_t) number; /* lm_os_copy_number; 0: not given yet. Written by any thread that asks
+                             * first, cleared by the kernel; pairs with nothing */
 };
-/* NULL: no such page, or no need of it. Written by one of the threads that begin; its release pairs
- * with the acquire of whoever begins later or waits for a lock. */
+/* NULL: none yet, or there cannot be one. Written by whoever needs it first; its release pairs with
+ * the acquire of others. */
+static _Atomic(struct copy_mark *) copy_page;
+/* The same, where `intact` is of use: there has been more than one thread. Written by one of the
+ * threads that begin; its release pairs with the acquire of whoever begins later or waits for a
+ * lock. */
 static _Atomic(struct copy_mark *) copy_mark;
 /* Of threads that have begun: each adds itself. Pairs with nothing. */
 static _Atomic(uint32_t) begun_count;
 
+/* NULL if there can be none. */
+static struct copy_mark *find_mark(void) {
+  struct copy_mark *page = lm_load_acquire(&copy_page);
+  void *made;
+  if (LM_LIKELY(page != NULL)) return page;
+  if (lm_os_map(lm_os.page_bytes, lm_os.page_bytes, &made) != 0) return NULL;
+  long size = (long)lm_os.page_bytes;
+  bool wiped = lm_syscall6(SYS_madvise, (long)made, size, MADV_WIPEONFORK, 0, 0, 0) == 0;
+  if (wiped && lm_cas_release(&copy_page, &page, made)) return made;
+  lm_os_release(made, lm_os.page_bytes);
+  return wiped ? lm_load_acquire(&copy_page) : NULL;
+}
+
 void lm_os_thread_begins(void) {
-  void *page;
-  struct copy_mark *none = NULL;
   if (lm_add_relaxed(&begun_count, 1) == 0 || lm_load_acquire(&copy_mark) != NULL) return;
-  if (lm_os_map(lm_os.page_bytes, lm_os.page_bytes, &page) != 0) return;
-  struct copy_mark *mark = page;
+  struct copy_mark *mark = find_mark();
+  if (mark == NULL) return;
   lm_store_relaxed(&mark->intact, 1);
-  long advice = MADV_WIPEONFORK;
-  if (lm_syscall6(SYS_madvise, (long)page, (long)lm_os.page_bytes, advice, 0, 0, 0) != 0 ||
-      !lm_cas_release(&copy_mark, &none, mark))
-    lm_os_release(page, lm_os.page_bytes);
+  lm_store_release(&copy_mark, mark);
+}
+
+uint32_t lm_os_copy_number(void) {
+  static _Atomic(uint32_t) given; /* by this process and those it is a copy of; as `number` */
+  struct copy_mark *page = find_mark();
+  if (LM_UNLIKELY(page == NULL)) return lm_os_process_id();
+  uint32_t number = lm_load_relaxed(&page->number);
+  if (LM_LIKELY(number != 0)) return number;
+  uint32_t next = lm_add_relaxed(&given, 1) + 1;
+  return lm_cas_acquire(&page->number, &number, next) ? next : number;
 }
 
 static void call_in_child(void) {

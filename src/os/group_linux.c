@@ -126,12 +126,18 @@ static const struct memory_files files_1 = {"memory.limit_in_bytes", NULL,
 
 #define NO_LIMIT ((uint64_t)1 << 60) /* version 1 says "none" as a large number */
 
-static bool read_memory(const struct group *group, const struct memory_files *files,
-                        struct lm_os_group_memory *memory) {
+/* False if there is none. */
+static bool read_limit(const struct group *group, const struct memory_files *files,
+                       struct lm_os_group_memory *memory) {
   memory->limit_bytes = read_number(group, files->limit, "");
   if (files->soft_limit != NULL)
     memory->limit_bytes = smaller(memory->limit_bytes, read_number(group, files->soft_limit, ""));
-  if (memory->limit_bytes >= NO_LIMIT || memory->limit_bytes == 0) return false;
+  return memory->limit_bytes < NO_LIMIT && memory->limit_bytes != 0;
+}
+
+static bool read_memory(const struct group *group, const struct memory_files *files,
+                        struct lm_os_group_memory *memory) {
+  if (!read_limit(group, files, memory)) return false;
   memory->used_bytes = read_number(group, files->used, "");
   if (memory->used_bytes >= NO_LIMIT) return false;
   /* Pages of files that are not in use go without a loss. */
@@ -145,13 +151,27 @@ static uint64_t fullness(const struct lm_os_group_memory *memory) {
   return memory->used_bytes / (memory->limit_bytes / 1000 + 1);
 }
 
+/* The process's, and the names of its files; NULL if there is none. */
+static const struct memory_files *find_memory_group(struct group *group) {
+  if (find_group(group, "memory", "/memory")) return &files_1;
+  return find_group(group, "", "") ? &files_2 : NULL;
+}
+
+bool lm_os_has_group_limit(void) {
+  struct group group;
+  struct lm_os_group_memory memory;
+  const struct memory_files *files = find_memory_group(&group);
+  bool found = false;
+  if (files == NULL) return false;
+  do found = read_limit(&group, files, &memory);
+  while (!found && go_up(&group));
+  return found;
+}
+
 bool lm_os_find_group_memory(struct lm_os_group_memory *tightest) {
   struct group group;
-  const struct memory_files *files = &files_1;
-  if (!find_group(&group, "memory", "/memory")) {
-    files = &files_2;
-    if (!find_group(&group, "", "")) return false;
-  }
+  const struct memory_files *files = find_memory_group(&group);
+  if (files == NULL) return false;
   bool found = false;
   do {
     struct lm_os_group_memory memory;

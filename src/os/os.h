@@ -131,9 +131,14 @@ struct lm_os_residency {
 };
 void lm_os_read_residency(struct lm_os_residency *residency);
 
-/* How much address space the process may have, in bytes; UINT64_MAX if as much as there is. May
- * change while the process runs. */
+/* How much address space the process may have, in bytes; UINT64_MAX if as much as there is. As it
+ * was at start, or when it was last read or looked for. */
 uint64_t lm_os_address_space_limit(void);
+/* Reads it: the program has changed it. */
+void lm_os_read_address_space_limit(void);
+/* The same where no address space is to be had: there may be a limit that nobody has told of. One
+ * that is lifted that way goes on to count. */
+void lm_os_look_for_address_space_limit(void);
 
 /* ---- Control groups ---- */
 
@@ -147,6 +152,8 @@ struct lm_os_group_memory {
 #define LM_OS_HAS_GROUPS 1
 /* False if no group has a limit, or none can be read. Reads files: some 20 microseconds. */
 bool lm_os_find_group_memory(struct lm_os_group_memory *memory);
+/* Whether any has a limit; reads a third of the files. */
+bool lm_os_has_group_limit(void);
 /* As many processors as the group's quota is worth, rounded up; UINT32_MAX if it has none. */
 unsigned lm_os_find_group_cpus(void);
 #else
@@ -155,6 +162,7 @@ LM_INLINE bool lm_os_find_group_memory(struct lm_os_group_memory *memory) {
   (void)memory;
   return false;
 }
+LM_INLINE bool lm_os_has_group_limit(void) { return false; }
 LM_INLINE unsigned lm_os_find_group_cpus(void) { return UINT32_MAX; }
 #endif
 
@@ -204,6 +212,10 @@ void lm_os_notice_copy(void);
 /* Whether this process is such a copy, of one that had several threads. What they wrote meanwhile
  * may be here in any part and in any order. */
 bool lm_os_is_bare_copy(void);
+
+/* A number, not 0, that is another one in a copy of the process, however that was made; without a
+ * system call where the system can do so. */
+uint32_t lm_os_copy_number(void);
 
 /* A file to write to at the end of the process, whatever becomes of descriptors meanwhile. */
 struct lm_os_output {

@@ -102,6 +102,36 @@ static uint64_t find_limit(int resource) {
   return limit.current;
 }
 
+/* UINTPTR_MAX: none. Written at start, after calls of the program's that change it, and by whoever
+ * finds that there is one; read by any thread, pairs with nothing. */
+static _Atomic(uintptr_t) address_space_limit = UINTPTR_MAX;
+
+uint64_t lm_os_address_space_limit(void) {
+  uintptr_t limit = lm_load_relaxed(&address_space_limit);
+  return limit == UINTPTR_MAX ? UINT64_MAX : limit;
+}
+
+void lm_os_read_address_space_limit(void) {
+  uint64_t limit = find_limit(RLIMIT_AS);
+  lm_store_relaxed(&address_space_limit, limit < UINTPTR_MAX ? (uintptr_t)limit : UINTPTR_MAX);
+}
+
+/* More than a limit is that matters, and less than there is without one. */
+#define PROBE_BYTES ((uint64_t)64 << 30)
+
+void lm_os_look_for_address_space_limit(void) {
+  if (lm_os_address_space_limit() != UINT64_MAX) return;
+#if LM_BITS_64
+  long flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  long probe = lm_syscall6(LM_SYS_MMAP, 0, (long)PROBE_BYTES, PROT_NONE, flags, -1, 0);
+  if (!is_error(probe)) {
+    lm_syscall6(SYS_munmap, probe, (long)PROBE_BYTES, 0, 0, 0, 0);
+    return;
+  }
+#endif
+  lm_os_read_address_space_limit();
+}
+
 /* False where memory counts against a limit as soon as it is writable: vm.overcommit_memory is 2,
  * or RLIMIT_DATA is set. */
 static bool find_overcommit(void) {
@@ -139,12 +169,18 @@ bool lm_os_order_all(void) {
 #endif
 }
 
+static void read_seed(void);
+static bool everybody_has_huge; /* constant after lm_os_start */
+
 void lm_os_start(void) {
   size_t page_bytes = getauxval(AT_PAGESZ);
   if (lm_is_power_of_two(page_bytes) && page_bytes >= 4096) lm_os.page_bytes = page_bytes;
   lm_os.page_shift = lm_log2_floor(lm_os.page_bytes);
   lm_os.cpu_count = find_cpu_count();
   lm_os.overcommit = find_overcommit();
+  lm_os_read_address_space_limit();
+  everybody_has_huge = read_setting("/sys/kernel/mm/transparent_hugepage/enabled") == '[';
+  read_seed();
   start_ordering();
 }
 
@@ -390,8 +426,7 @@ void lm_os_refuse_huge(void *address, size_t size) {
 /* No advice takes MADV_NOHUGEPAGE back, but MADV_HUGEPAGE, which is the same where the setting is
  * "[always] madvise never". */
 void lm_os_accept_huge(void *address, size_t size) {
-  if (read_setting("/sys/kernel/mm/transparent_hugepage/enabled") == '[')
-    lm_os_advise_huge(address, size);
+  if (everybody_has_huge) lm_os_advise_huge(address, size);
 }
 
 /* Since Linux 6.13; the C library's headers may be older. */
@@ -449,12 +484,13 @@ static bool move_leaves_zeros(void) {
 /* A move may split the mappings that it takes pages from and puts them into, and they never become
  * one again. The system has a limit for a process (vm.max_map_count, 65,530 by default), which the
  * program needs for other things: with more than so many, pages are copied. Counting takes a
- * millisecond, and is done again after as many moves as could have made so many, or after some
- * copies. Both are written and read by any thread, as a guess only. */
+ * millisecond, and is done after as many moves as could have made so many, or after some copies;
+ * not before the first ones, so that programs with few never need the file. Both are written and
+ * read by any thread, as a guess only. */
 #define MAPS_MOST 4096
 #define MAPS_PER_MOVE 4
 #define COPIES_PER_COUNT 256
-static _Atomic(uint32_t) moves_left, copies_left;
+static _Atomic(uint32_t) moves_left = MAPS_MOST / MAPS_PER_MOVE, copies_left;
 
 /* No more than `most`; `most` if it cannot be told. */
 static uint32_t count_maps(uint32_t most) {
@@ -530,8 +566,6 @@ bool lm_os_would_map(size_t size) {
   unmap_or_leave(address, size);
   return true;
 }
-
-uint64_t lm_os_address_space_limit(void) { return find_limit(RLIMIT_AS); }
 
 /* ---- Time ---- */
 
@@ -745,9 +779,47 @@ const char *lm_os_environment(const char *name) {
   return NULL;
 }
 
+/* ---- Random words: SipHash-2-4 of how many there have been, under a key that is fetched at start,
+ * so that no word says anything of another ---- */
+
+static uint64_t random_key[2]; /* constant after lm_os_start */
+
+static void read_seed(void) {
+  long flags = 1; /* do not wait */
+  long size = sizeof random_key;
+  if (lm_syscall6(SYS_getrandom, (long)random_key, size, flags, 0, 0, 0) == size) return;
+  const void *given = (const void *)getauxval(AT_RANDOM); /* 16 bytes, also the C library's */
+  if (given != NULL) memcpy(random_key, given, sizeof random_key);
+  random_key[0] ^= (uintptr_t)&flags ^ lm_os_clock_ms() << 20;
+}
+
+LM_INLINE uint64_t rotate(uint64_t word, unsigned bits) {
+  return word << bits | word >> (64 - bits);
+}
+
+static void mix(uint64_t v[4], int rounds) {
+  for (int i = 0; i < rounds; i++) {
+    v[0] += v[1], v[1] = rotate(v[1], 13) ^ v[0], v[0] = rotate(v[0], 32);
+    v[2] += v[3], v[3] = rotate(v[3], 16) ^ v[2];
+    v[0] += v[3], v[3] = rotate(v[3], 21) ^ v[0];
+    v[2] += v[1], v[1] = rotate(v[1], 17) ^ v[2], v[2] = rotate(v[2], 32);
+  }
+}
+
 uintptr_t lm_os_random(void) {
-  uintptr_t word = 0;
-  long count = lm_syscall6(SYS_getrandom, (long)&word, sizeof word, 1 /* do not wait */, 0, 0, 0);
-  if (count != (long)sizeof word) word = (uintptr_t)&word ^ (uintptr_t)lm_os_clock_ms() << 20;
-  return word;
+  static _Atomic(uint32_t) count; /* written and read by any thread, pairs with nothing */
+  uint64_t v[4] = {random_key[0] ^ UINT64_C(0x736f6d6570736575),
+                   random_key[1] ^ UINT64_C(0x646f72616e646f6d),
+                   random_key[0] ^ UINT64_C(0x6c7967656e657261),
+                   random_key[1] ^ UINT64_C(0x7465646279746573)};
+  /* With the time, which mostly differs where a process and the child of its fork count alike. */
+  uint64_t words[] = {lm_add_relaxed(&count, 1), lm_os_clock_ms(), (uint64_t)16 << 56};
+  for (int i = 0; i < 3; i++) {
+    v[3] ^= words[i];
+    mix(v, 2);
+    v[0] ^= words[i];
+  }
+  v[2] ^= 0xff;
+  mix(v, 4);
+  return (uintptr_t)(v[0] ^ v[1] ^ v[2] ^ v[3]);
 }

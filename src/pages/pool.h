@@ -62,6 +62,7 @@ struct lm_pool {
   uint64_t purge_count;
   int64_t credit_page_count; /* for early purges; see above */
   uint64_t credit_ms;        /* when it was last added to */
+  struct lm_refusals turn_refusals, early_refusals; /* of turns of the clock, of early purges */
   /* So many pages more may be purged early in this millisecond than are given, about: one call may
    * give often. */
   size_t early_count_left;

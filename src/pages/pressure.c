@@ -1,9 +1,10 @@
 #include "pages/pressure.h"
 
+#include "config/options.h"
 #include "os/os.h"
 #include "pages/pool.h"
 
-/* Most processes use less, and have no system call to pay for. */
+/* Most processes use less, and have no more files to read. */
 #define FIRST_LOOK_BYTES (4 * LM_MIB)
 /* The next look is due when a pool has taken so much of the room that is left; where there is no
  * limit, when it has taken as much again. */
@@ -12,7 +13,7 @@
 #define LOOK_MS 50
 
 _Atomic(uint32_t) lm_pressure;
-_Atomic(size_t) lm_pressure_asks_above = FIRST_LOOK_BYTES >> 12;
+_Atomic(size_t) lm_pressure_asks_above = SIZE_MAX;
 _Atomic(size_t) lm_pressure_asked;
 /* As the last look has found it. */
 static _Atomic(bool) is_limited;
@@ -36,11 +37,17 @@ static size_t step_of(const struct lm_os_group_memory *memory) {
   return (size_t)(step >> lm_os.page_shift);
 }
 
+void lm_pressure_start(void) {
+  if (lm_os_has_group_limit())
+    lm_store_relaxed(&lm_pressure_asks_above, FIRST_LOOK_BYTES >> lm_os.page_shift);
+}
+
 bool lm_pressure_tick(uint64_t now_ms) {
   size_t asked = lm_load_relaxed(&lm_pressure_asked);
   bool is_time = lm_load_relaxed(&is_limited) &&
                  (uint32_t)now_ms - lm_load_relaxed(&looked_ms) >= LOOK_MS;
   if (LM_LIKELY(asked == 0 && !is_time)) return false;
+  if (LM_OPTION(system_calls) == LM_SYSTEM_CALLS_MEMORY) return false;
   /* First, so that others do not look as well. */
   lm_store_relaxed(&lm_pressure_asked, 0);
   lm_store_relaxed(&looked_ms, (uint32_t)now_ms);

@@ -2,9 +2,10 @@
  * processes: from three quarters of it on free memory goes back at once, and from nine tenths the
  * pages between blocks, too.
  *
- * Nobody is told of the limit, so ticks look at it: once the process has taken some memory, each
- * time that it has taken more, the sooner the less is left; and where there is a limit, by the
- * clock. */
+ * Nobody is told of the limit, so ticks look at it where there was one when the process started:
+ * once the process has taken some memory, each time that it has taken more, the sooner the less is
+ * left; and by the clock. A process that began without a limit reads no file later, and nor does
+ * one with the option system_calls=memory: it may be in a sandbox that ends whoever does. */
 #ifndef LM_PAGES_PRESSURE_H
 #define LM_PAGES_PRESSURE_H
 
@@ -32,6 +33,9 @@ LM_INLINE void lm_pressure_note_used(size_t page_count) {
 LM_INLINE bool lm_pressed(enum lm_pressure at_least) {
   return LM_UNLIKELY(lm_load_relaxed(&lm_pressure) >= (uint32_t)at_least);
 }
+
+/* At the process's start. */
+void lm_pressure_start(void);
 
 /* Looks, if a pool has asked or it is time. Returns whether the pressure is higher than it was. No
  * lock is held. */

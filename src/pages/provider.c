@@ -105,6 +105,18 @@ size_t lm_provider_purge_end(const uint64_t *map, const uint64_t *dirty_pages, s
   }
 }
 
+#define REFUSALS_DOUBLED 6 /* times, at most */
+
+void lm_refusals_end_round(struct lm_refusals *refusals) {
+  if (refusals->taken) refusals->in_a_row = 0;
+  else if (refusals->refused) {
+    uint64_t wait_ms = (uint64_t)(LM_OPTION(purge_delay_ms) / 2 + 1) << refusals->in_a_row;
+    refusals->until_ms = lm_os_clock_ms() + wait_ms;
+    refusals->in_a_row = (uint32_t)lm_min(refusals->in_a_row + 1, REFUSALS_DOUBLED);
+  }
+  refusals->taken = refusals->refused = false;
+}
+
 void lm_provider_release(const struct loam_page_provider *provider, void *address, size_t size) {
   if (provider == NULL) {
     lm_os_release(address, size);

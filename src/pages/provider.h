@@ -63,6 +63,29 @@ LM_INLINE void lm_spend_effort(size_t *effort, size_t count) {
   *effort -= lm_min(*effort, count);
 }
 
+/* What the system or a provider does not take back counts as tried: it costs its effort, and is not
+ * tried again in the same round, which may be a turn of the clock through all there is, or one
+ * early purge. After a round in which something was refused and nothing taken there is no other for
+ * half the option purge_delay_ms, and for twice as long each time that this comes again in a row:
+ * then nothing can be purged (locked memory, a filter of system calls), and trying is not free. A
+ * round in which anything was taken puts nothing off: what is refused for good, as a page that the
+ * program has locked, keeps nothing else. Whoever the rounds belong to has one of these, zero at
+ * first, under the lock of what is purged. */
+struct lm_refusals {
+  uint64_t until_ms;    /* no round before; means something if in_a_row is not 0 */
+  uint32_t in_a_row;    /* rounds; no more than matter */
+  bool taken, refused;  /* something was, in the round under way */
+};
+
+LM_INLINE bool lm_refusals_last(const struct lm_refusals *refusals) {
+  return LM_UNLIKELY(refusals->in_a_row != 0) && lm_os_clock_ms() < refusals->until_ms;
+}
+LM_INLINE void lm_refusals_note(struct lm_refusals *refusals, bool taken) {
+  if (LM_LIKELY(taken)) refusals->taken = true;
+  else refusals->refused = true;
+}
+void lm_refusals_end_round(struct lm_refusals *refusals);
+
 /* As lm_os_release, but only for a whole reservation. */
 void lm_provider_release(const struct loam_page_provider *provider, void *address, size_t size);
 

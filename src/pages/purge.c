@@ -23,8 +23,8 @@ static size_t free_end(const struct lm_region *region, size_t from, size_t most)
 
 /* Purges free dirty pages by one call, from one to at most `most` behind it, without the lock: the
  * pages are marked as used meanwhile. The lock of a heap's own pool stays, or its regions might go.
- * Returns how many pages; 0 if none is left from `*from_page` on. The lock is held on entry and
- * exit. */
+ * Returns how many pages, also if they are refused; 0 if none is left from `*from_page` on. The
+ * lock is held on entry and exit. */
 LM_LOCKS_UNCHECKED
 static size_t purge_run(struct lm_region *region, enum purge what, size_t most,
                         size_t *from_page) {
@@ -57,6 +57,9 @@ static size_t purge_run(struct lm_region *region, enum purge what, size_t most,
     region->pool->purge_count++;
   }
   lm_runs_give(region, from, to - from, 0);
+  if (!purged) lm_bitmap_clear(region->aged_pages, from, to); /* tried once in a turn */
+  if (what == PURGE_AGED) lm_refusals_note(&region->pool->turn_refusals, purged);
+  if (what == PURGE_EARLY) lm_refusals_note(&region->pool->early_refusals, purged);
   return count;
 }
 
@@ -90,12 +93,12 @@ static bool end_if_empty(struct lm_pool *pool, struct lm_region *region) {
 }
 
 /* The region whose turn it is: what has aged is purged, up to `*left` pages, and what is free ages
- * once that is done. False if it is not, or if another thread has gone on while the lock was given
- * up. */
+ * once that is done; nothing of this while refusals last. False if it is not done, or if another
+ * thread has gone on while the lock was given up. */
 static bool turn_region(struct lm_region *region, size_t *left) {
   struct lm_pool *pool = region->pool;
   uint32_t turning_count = pool->turning_count;
-  if (region->dirty_page_count == 0) return true;
+  if (region->dirty_page_count == 0 || lm_refusals_last(&pool->turn_refusals)) return true;
   for (size_t from = 0; *left > 0;) {
     size_t count = purge_run(region, PURGE_AGED, *left, &from);
     if (pool->turning_count != turning_count) return false;
@@ -164,6 +167,7 @@ static bool turn_clock(struct lm_pool *pool, uint64_t now_ms, size_t *left) {
     pool->turning_count--;
     ended_count += end_if_empty(pool, region);
   }
+  if (pool->turning_count == 0) lm_refusals_end_round(&pool->turn_refusals);
   return pool->turning_count != 0;
 }
 
@@ -234,6 +238,7 @@ static bool purge_early_in(struct lm_region *region, size_t keep, size_t most, s
 void lm_purge_early(struct lm_pool *pool, size_t given_count) {
   size_t keep = kept_page_count(pool);
   if (lm_load_relaxed(&pool->dirty_page_count) <= keep || LM_OPTION(purge_delay_ms) == 0) return;
+  if (lm_refusals_last(&pool->early_refusals)) return;
   size_t calm = calm_page_count(pool);
   grow_credit(pool);
   size_t left = pool->early_count_left == 0 ? given_count * GIVEN_EFFORT
@@ -246,6 +251,7 @@ void lm_purge_early(struct lm_pool *pool, size_t given_count) {
     if (!purge_early_in(region, keep / 2, DIRTY_MAX_CALM * calm, &left)) break;
     pool->early_count = region->number;
   }
+  lm_refusals_end_round(&pool->early_refusals);
   if (lm_load_relaxed(&pool->dirty_page_count) > calm && left > 0)
     turn_clock(pool, pool->credit_ms, &left);
   size_t purged_count = (size_t)(pool->purged_page_count - purged_before);

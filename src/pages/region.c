@@ -49,6 +49,7 @@ static bool change_short(uintptr_t before, uintptr_t entry) {
 
 bool lm_region_make_room(void) {
   bool trimmed = lm_mappings_trim();
+  lm_os_look_for_address_space_limit();
   if (lm_os_address_space_limit() == UINT64_MAX) return trimmed;
   return lm_tags_give_up(lm_region_holds) || trimmed;
 }

@@ -1,10 +1,13 @@
 // builds: fast linked
-/* A limit on the address space that a program sets itself leaves it room for its own calls; and
- * memory that it locks is little more than what it uses. */
+/* A limit on the address space that a program sets itself leaves it room for its own calls; one
+ * that nobody tells malloc of, for those of malloc; and memory that it locks is little more than what
+ * it uses. */
+#include "children.h"
 #include "threads.h"
 
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 
 static void *nothing(void *unused) { return unused; }
 
@@ -23,6 +26,22 @@ static void set_limit(void) {
   errno = 0;
   CHECK_EQ(setrlimit(RLIMIT_AS, &wrong), -1);
   CHECK_EQ(errno, EINVAL);
+}
+
+/* By the bare system call. */
+static void set_limit_unseen(size_t unused) {
+  (void)unused;
+  struct {
+    uint64_t current, maximum;
+  } limit = {(uint64_t)2 << 30, (uint64_t)2 << 30};
+  free(opaque(malloc(100)));
+  CHECK_EQ(syscall(SYS_prlimit64, 0, RLIMIT_AS, &limit, NULL), 0);
+  for (int i = 0; i < 20; i++) {
+    CHECK(opaque(malloc(5 * MIB)) != NULL);
+    CHECK(opaque(malloc(40 * MIB)) != NULL);
+    CHECK(opaque(malloc(100000)) != NULL);
+  }
+  CHECK_EQ(opaque(malloc((size_t)3 << 30)), NULL);
 }
 
 static void lock_all(void) {
@@ -44,6 +63,7 @@ static void lock_all(void) {
 int main(void) {
   lock_all();
   munlockall();
+  run_one_by_one(set_limit_unseen, 1);
   set_limit();
   return 0;
 }

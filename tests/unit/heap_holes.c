@@ -216,7 +216,7 @@ static void what_a_forked_child_inherits_gets_none_until_it_is_used(void) {
   size_t class_index = lm_sizeclass_of(1024);
   begin(class_index, every_40th);
   lm_heap_flush_bin(heap, class_index);
-  heap->holes.process_id = lm_os_process_id() + 1; /* the parent's */
+  heap->holes.copy_number = lm_os_copy_number() + 1; /* the parent's */
   pass_rounds(4);
   CHECK_EQ(hole_count(class_index), 0);
   for (size_t i = 0; i < count; i += 80) {

@@ -32,6 +32,7 @@ static void begin_group(void) {
   use(10);
   group_list = list_path;
   group_root = folder;
+  lm_pressure_start();
 }
 
 static void end_group(void) {
@@ -93,12 +94,39 @@ static void the_less_is_left_the_sooner_is_the_next_look(void) {
 }
 
 static void without_a_limit_looks_are_rare(void) {
+  begin_group();
   group_list = "/nonexistent";
   ask();
   size_t asked = lm_load_relaxed(&lm_pressure_asked);
   CHECK(!lm_pressure_tick(1000));
   CHECK_EQ(lm_load_relaxed(&lm_pressure_asks_above), 2 * asked);
   CHECK(!lm_load_relaxed(&is_limited));
+  end_group();
+}
+
+static void without_a_limit_at_start_nobody_looks(void) {
+  begin_group();
+  lm_store_relaxed(&lm_pressure_asks_above, SIZE_MAX); /* as when the process starts */
+  group_list = "/nonexistent";
+  lm_pressure_start();
+  group_list = list_path;
+  use(99);
+  lm_pressure_note_used(SIZE_MAX / 2);
+  CHECK_EQ(lm_load_relaxed(&lm_pressure_asked), 0);
+  CHECK(!lm_pressure_tick(1000));
+  end_group();
+}
+
+static void nobody_looks_where_system_calls_are_few(void) {
+  begin_group();
+  use(99);
+  ask();
+  CHECK_EQ(lm_options_control("system_calls", NULL, 0, "memory"), 0);
+  CHECK(!lm_pressure_tick(1000));
+  CHECK(!lm_pressed(LM_PRESSURE_SOME));
+  CHECK_EQ(lm_options_control("system_calls", NULL, 0, "all"), 0);
+  CHECK(lm_pressure_tick(1000));
+  end_group();
 }
 
 /* Takes and frees 8 MiB of blocks, twice, so that a heap has learnt to keep them. */
@@ -138,6 +166,8 @@ int main(void) {
   RUN(the_pressure_follows_what_is_used);
   RUN(the_less_is_left_the_sooner_is_the_next_look);
   RUN(without_a_limit_looks_are_rare);
+  RUN(without_a_limit_at_start_nobody_looks);
+  RUN(nobody_looks_where_system_calls_are_few);
   RUN(nothing_is_kept_while_memory_is_short);
   return UNIT_RESULT();
 }

@@ -60,6 +60,7 @@ static void a_limit_on_address_space_at_start_means_no_table(void) {
   CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
   CHECK_EQ(getrlimit(RLIMIT_AS, &limit), 0);
   if (limit.rlim_cur == RLIM_INFINITY) return; /* an emulator ignores it */
+  lm_os_read_address_space_limit();
   CHECK(lm_os_address_space_limit() != UINT64_MAX);
   lm_tags_start();
   CHECK_EQ(lm_tags.multiplier, 0);
