@@ -12,6 +12,7 @@
 #include "central/shared.h"
 #include "central/span_life.h"
 #include "large/large.h"
+#include "large/owned.h"
 #include "os/misuse.h"
 #include "os/os.h"
 #include "thread/inspect.h"
@@ -231,8 +232,9 @@ LM_NOINLINE void *lm_malloc_slow(size_t size) {
       if (block != NULL) return block;
     }
   } else if (LM_LIKELY(size - 1 < LM_MIDDLE_MAX_BYTES)) {
-    void *block = lm_cache_pop(cache, lm_middle_class(size));
-    if (LM_LIKELY(block != NULL)) return lm_middle_begin(block);
+    size_t class_index = lm_middle_class(size);
+    void *block = lm_cache_pop(cache, class_index);
+    if (LM_LIKELY(block != NULL)) return lm_middle_begin(block, class_index);
   }
   return malloc_any(size);
 }
@@ -304,7 +306,7 @@ static void free_small(struct lm_cache *cache, struct lm_block *block, size_t cl
   if (LM_UNLIKELY(cache->close_looks != 0)) {
     lm_inspect_freed(cache, block, class_index, COMPARED_CLOSELY, caller);
     /* Lists take none, so that the next free is looked at, too. */
-    if (--cache->close_looks != 0 && cache->caps[class_index] != 0 && !cache->bulk.underway) {
+    if (--cache->close_looks != 0 && cache->caps[class_index] != 0 && !cache->in_bulk) {
       lm_cache_push(cache, class_index, block);
       return;
     }
@@ -325,10 +327,18 @@ static LM_NOINLINE void free_other(void *address, uint32_t tag, void *caller) {
   if (!lm_large_give(cache, address)) free_invalid(address, caller);
 }
 
+/* Whether a middle block that is freed may be anything but one of nobody's. */
+static bool looks_at_middle(const struct lm_cache *cache) {
+  return (lm_load_relaxed(&lm_profile_large_count) | lm_load_relaxed(&lm_owned_count)) != 0 ||
+         fills_freed() || lm_cache_is_empty(cache);
+}
+
 LM_NOINLINE void lm_free_slow(void *address, uint32_t tag, void *caller) {
   struct lm_cache *cache = LM_THREAD(lm_this_cache);
   struct lm_block *block = address;
   cache->frees_left[tag] = 0;
+  if (tag == LM_TAG_LARGE && LM_LIKELY(!looks_at_middle(cache)) && lm_middle_give(cache, address))
+    return;
   if (LM_UNLIKELY(tag == 0)) tag = lm_tag_of(address); /* there may be no table */
   if (LM_UNLIKELY(fills_freed())) fill_freed(address);
   if (LM_UNLIKELY(!lm_tag_is_small(tag) || lm_tag_is_shared(tag))) {
@@ -337,7 +347,7 @@ LM_NOINLINE void lm_free_slow(void *address, uint32_t tag, void *caller) {
   }
   if (LM_UNLIKELY(lm_cache_is_empty(cache))) cache = this_cache();
   if (LM_LIKELY(cache != NULL)) free_small(cache, block, tag, caller);
-  else lm_central_put(&block, 1, caller);
+  else lm_central_put(block, caller);
 }
 
 /* A compiler that sees that this never returns would have free call it, and not jump to it, and

@@ -33,20 +33,16 @@ LM_INLINE void *lm_raw_malloc(size_t size) {
 
 /* free: one load of a tag says in which list the block goes. Lists take so many, and those of tags
  * that are no small class's take none: what they begin with is of no list, or of a middle class's. */
-_Static_assert(offsetof(struct lm_cache, lists) + LM_TAG_LIMIT * sizeof(void *) <=
-                   sizeof(struct lm_cache),
-               "each tag's word can be read");
-_Static_assert(offsetof(struct lm_cache, lists) == 0, "a tag's word is found by its number");
 LM_INLINE void lm_free_tagged(void *address, uint32_t tag) {
   struct lm_cache *cache = LM_THREAD(lm_this_cache);
-  struct lm_block *block = address, *first = ((struct lm_block **)cache)[tag];
+  struct lm_block *block = address, *first = cache->lists[tag];
   __asm__("" : "+r"(first)); /* or compilers load it twice */
   if (LM_UNLIKELY(first == block)) lm_free_twice(block, tag, LM_CALLER());
   else if (LM_UNLIKELY(lm_decrease_below_0(&cache->frees_left[tag])))
     lm_free_slow(block, tag, LM_CALLER());
   else {
     lm_block_link(block, first);
-    ((struct lm_block **)cache)[tag] = block;
+    cache->lists[tag] = block;
   }
 }
 

@@ -44,9 +44,11 @@ LM_EXPORT int lm_setrlimit64(int resource, const struct limit *limit)
 
 int lm_prlimit(int process, int resource, const struct limit *limit, struct limit *before) {
   bool ours = process == 0 || process == lm_syscall6(SYS_getpid, 0, 0, 0, 0, 0, 0);
-  if (ours && resource == RESOURCE_ADDRESS_SPACE && limit != NULL && limit->current != LIMIT_NONE)
-    lm_region_give_up_tags();
-  return result_of(lm_syscall6(SYS_prlimit64, process, resource, (long)limit, (long)before, 0, 0));
+  bool matters = ours && resource == RESOURCE_ADDRESS_SPACE && limit != NULL;
+  if (matters && limit->current != LIMIT_NONE) lm_region_give_up_tags();
+  long result = lm_syscall6(SYS_prlimit64, process, resource, (long)limit, (long)before, 0, 0);
+  if (matters) lm_os_read_address_space_limit();
+  return result_of(result);
 }
 
 int lm_setrlimit(int resource, const struct limit *limit) {

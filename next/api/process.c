@@ -21,6 +21,7 @@
 #include "pages/huge.h"
 #include "pages/mappings.h"
 #include "pages/meta.h"
+#include "pages/pressure.h"
 #include "report/report.h"
 #include "thread/inspect.h"
 #include "thread/tick.h"
@@ -85,6 +86,7 @@ void lm_process_start(void) {
 #endif
     lm_tags_start();
     lm_pool_start();
+    lm_pressure_start();
     lm_explicit_start();
     lm_central_start();
     lm_os_thread_end_start(lm_thread_end);
@@ -165,7 +167,6 @@ static void after_fork_in_parent(void) { for_all_locks(free_quietly); }
 static void after_fork_in_child(void) {
   for_all_locks(lm_lock_reset);
   lm_cache_after_fork(LM_THREAD(lm_this_cache));
-  lm_tick_after_fork();
   lm_background_is_due = lm_background_is_wanted();
   /* So that the next call takes a slow path. */
   if (lm_background_is_due) LM_THREAD(lm_malloc_cache) = &lm_empty_cache;

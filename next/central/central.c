@@ -227,14 +227,24 @@ static void *take_of_others(struct lm_central *central, size_t class_index, size
 
 void *lm_central_take(struct lm_central *central, size_t class_index, size_t want,
                       struct lm_block **rest, size_t *count, bool *zero) {
+  struct lm_block *list = NULL;
   for (int turn = 0; turn < TAKE_TURNS; turn++) {
     lm_lock_take(&central->lock);
-    void *block = take_of_spans(central, class_index, want, rest, count, zero);
+    bool grows = turn == 0 && central->classes[class_index].usable.first == NULL;
+    void *block = grows ? NULL : take_of_spans(central, class_index, want, rest, count, zero);
     lm_lock_free(&central->lock);
     if (LM_LIKELY(block != NULL)) return block;
-    if (turn == 0) block = take_of_others(central, class_index, want, rest, count);
+    if (turn == 0 && lm_classes[class_index].block_bytes >= LM_ELSEWHERE_MIN_BYTES) {
+      list = lm_depot_take_elsewhere(central, class_index);
+      if (list != NULL) {
+        *count = want, *zero = false, *rest = lm_block_next(list);
+        return list;
+      }
+      block = take_of_others(central, class_index, want, rest, count);
+      *zero = false;
+    }
     if (block != NULL) return block;
-    if (!add_span(central, class_index)) return NULL;
+    if (turn != 0 && !add_span(central, class_index)) return NULL;
   }
   return NULL;
 }
@@ -253,62 +263,71 @@ void *lm_central_take_one(struct lm_central *central, size_t class_index, bool *
 
 /* ---- Putting back ---- */
 
-/* A block that is being freed: ends the program if it is none of the span's, or free already. */
-LM_INLINE void look_at_put(const struct lm_span *span, const struct lm_block *block, void *caller) {
-  if (LM_UNLIKELY(!lm_span_has_carved_at(span, block)))
-    lm_misuse_not_a_start(block, "free", caller);
-  if (LM_UNLIKELY(block == span->free_list || span->used_count == 0))
-    lm_misuse_double_free(block, caller);
-}
-
-/* The span's central's lock is held. */
-static void put_one(struct lm_central *central, struct lm_span *span, struct lm_block *block,
-                    void *caller, struct lm_span **ended, bool *asked) {
-  struct lm_central_class *class = &central->classes[span->class_index];
-  look_at_put(span, block, caller);
-  bool first = span->free_list == LM_NO_BLOCK;
-  lm_block_link(block, span->free_list);
-  span->free_list = block;
-  span->used_count--;
-  span->changed = LM_CHANGED;
-  class->returned_count++;
-  *asked |= class->asked;
-  class->asked = false;
-  if (++class->free_count == lm_list_blocks[span->class_index])
-    lm_central_note(&lm_central_words[span->class_index], central);
-  if (LM_LIKELY(!first && span->used_count != 0) || span->state == LM_SPAN_AWAY) return;
+/* What follows the first block that is free in a span, or the last that is used. */
+static LM_NOINLINE void list_after_put(struct lm_central *central, struct lm_span *span,
+                                       struct lm_span **ended) {
+  if (span->state == LM_SPAN_AWAY) return;
   lm_span_list_remove(lm_central_list_of(span), span);
   lm_central_list_span(central, span, ended);
 }
 
-/* Of the span that blocks come from the central cannot change while they are out. */
+/* The span's central's lock is held. A block that is none of the span's, or free already, ends the
+ * program. */
+LM_INLINE void put_one(struct lm_central *central, struct lm_span *span, struct lm_block *block,
+                       void *caller, struct lm_span **ended) {
+  struct lm_block *before = span->free_list;
+  if (LM_UNLIKELY(!lm_span_has_carved_at(span, block)))
+    lm_misuse_not_a_start(block, "free", caller);
+  if (LM_UNLIKELY(block == before || span->used_count == 0))
+    lm_misuse_double_free(block, caller);
+  lm_block_link(block, before);
+  span->free_list = block;
+  span->changed = LM_CHANGED;
+  if (LM_UNLIKELY(--span->used_count == 0 || before == LM_NO_BLOCK))
+    list_after_put(central, span, ended);
+}
+
+/* So many have been put into spans of the central. Returns whether such have been asked for. */
+static bool note_put(struct lm_central *central, size_t class_index, uint32_t count) {
+  struct lm_central_class *class = &central->classes[class_index];
+  bool asked = class->asked;
+  class->asked = false;
+  class->returned_count += count;
+  if (class->free_count >= lm_list_blocks[class_index])
+    lm_central_note(&lm_central_words[class_index], central);
+  return asked;
+}
+
+/* While blocks are out their span's central does not change. */
 static bool put_some(struct lm_block *const *blocks, size_t count, void *caller) {
-  struct lm_central *held = NULL;
-  bool asked = false;
   struct lm_span *ended = NULL;
-  for (size_t i = 0; i < count; i++) {
+  size_t class_index = lm_span_of(blocks[0])->class_index;
+  bool asked = false;
+  for (size_t i = 0; i < count;) {
     struct lm_span *span = lm_span_of(blocks[i]);
     struct lm_central *central = span->central;
-    if (central != held) {
-      if (held != NULL) lm_central_leave(held);
-      held = central;
-      lm_lock_take(&held->lock);
-    }
-    put_one(held, span, blocks[i], caller, &ended, &asked);
+    size_t first = i;
+    lm_lock_take(&central->lock);
+    do {
+      if (LM_UNLIKELY(span->class_index != class_index))
+        lm_misuse_broken_link(lm_classes[class_index].block_bytes);
+      central->classes[class_index].free_count++;
+      put_one(central, span, blocks[i], caller, &ended);
+    } while (++i < count && (span = lm_span_of(blocks[i]))->central == central);
+    asked |= note_put(central, class_index, (uint32_t)(i - first));
+    lm_lock_free(&central->lock);
   }
-  if (held != NULL) lm_central_leave(held);
   lm_central_end_all(ended);
   return asked;
 }
 
-bool lm_central_put(struct lm_block *const *blocks, size_t count, void *caller) {
-  return put_some(blocks, count, caller);
-}
+void lm_central_put(struct lm_block *block, void *caller) { put_some(&block, 1, caller); }
 
 #define PUT_AT_ONCE 32 /* blocks whose spans' records are fetched at the same time */
 
-void lm_central_put_list(struct lm_block *first) {
+bool lm_central_put_list(struct lm_block *first) {
   struct lm_block *blocks[PUT_AT_ONCE];
+  bool asked = false;
   while (lm_is_block(first)) {
     size_t count = 0;
     for (; count < PUT_AT_ONCE && lm_is_block(first); first = lm_block_next(first)) {
@@ -316,8 +335,9 @@ void lm_central_put_list(struct lm_block *first) {
       __builtin_prefetch(lm_span_record_of(first), 1);
       blocks[count++] = first;
     }
-    put_some(blocks, count, NULL);
+    asked |= put_some(blocks, count, NULL);
   }
+  return asked;
 }
 
 /* ---- Empty spans ---- */

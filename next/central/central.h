@@ -23,6 +23,10 @@
 /* Blocks that are put or taken under a lock at a time. A cold one takes up to 100 nanoseconds. */
 #define LM_CENTRAL_BLOCKS_AT_ONCE 256
 
+/* Smaller blocks stay with their central: those of another's share cache lines with what others have,
+ * and to write to them would take the line away each time. */
+#define LM_ELSEWHERE_MIN_BYTES (2 * LM_CACHE_LINE_BYTES)
+
 /* Under the central's lock, but for what others read to see whether there may be lists. */
 struct lm_central_class {
   struct lm_block *lists;      /* the depot: linked by lm_list_next; NULL ends it */
@@ -97,12 +101,12 @@ void *lm_central_take(struct lm_central *central, size_t class_index, size_t wan
 /* The same of a first-class heap, whose lock is held; one block. */
 void *lm_central_take_one(struct lm_central *central, size_t class_index, bool *zero);
 
-/* Puts blocks back into their spans, whosever these are: a list up to LM_NO_BLOCK, of one class or
- * of several, or the blocks of an array. Small ones. No lock is held. What was done to them
- * wrongly ends the program; `caller` is NULL if it is not known. */
-void lm_central_put_list(struct lm_block *first);
-/* Returns whether blocks of their classes have been asked for since any were put back. */
-bool lm_central_put(struct lm_block *const *blocks, size_t count, void *caller);
+/* Puts small blocks back into their spans, whosever these are: a list of one class, up to
+ * LM_NO_BLOCK, or one block. No lock is held. What was done to them wrongly ends the program;
+ * `caller` is NULL if it is not known. Returns whether such blocks have been asked for since any
+ * were put back. */
+bool lm_central_put_list(struct lm_block *first);
+void lm_central_put(struct lm_block *block, void *caller);
 
 /* Ends the empty spans of the class that are kept, if nothing has changed in them since this was
  * last asked for, or `now`. */

@@ -39,6 +39,12 @@ void lm_depot_learn(struct lm_central_class *class, size_t class_index) {
   if (class->list_limit < limit_most(class_index)) class->list_limit++;
 }
 
+void lm_depot_learn_middle(struct lm_central *central, size_t class_index) {
+  lm_lock_take(&central->lock);
+  lm_depot_learn(&central->classes[class_index], class_index);
+  lm_lock_free(&central->lock);
+}
+
 /* ---- Lists in and out. The lock is held ---- */
 
 static void push_list(struct lm_central *central, size_t class_index, struct lm_block *first) {
@@ -99,13 +105,17 @@ static struct lm_block *take_other_list(struct lm_central *central, size_t class
 }
 
 struct lm_block *lm_depot_take(struct lm_central *central, size_t class_index) {
-  struct lm_block *first = take_own_list(central, class_index);
-  return first != NULL ? first : take_other_list(central, class_index);
+  return take_own_list(central, class_index);
+}
+
+struct lm_block *lm_depot_take_elsewhere(struct lm_central *central, size_t class_index) {
+  return take_other_list(central, class_index);
 }
 
 bool lm_depot_give(struct lm_central *central, size_t class_index, struct lm_block *first,
                    bool *wanted) {
-  central = lm_central_enter(central);
+  if (lm_sizeclass_bytes(class_index) >= LM_ELSEWHERE_MIN_BYTES) central = lm_central_enter(central);
+  else lm_lock_take(&central->lock);
   bool room = has_room(central, class_index, wanted);
   if (room) push_list(central, class_index, first);
   lm_central_leave(central);
@@ -114,16 +124,28 @@ bool lm_depot_give(struct lm_central *central, size_t class_index, struct lm_blo
 
 /* ---- Back to where they came from ---- */
 
-void lm_depot_put_back(size_t class_index, struct lm_block *first) {
+/* Spans count their blocks themselves. */
+static bool note_returned(struct lm_central *central, size_t class_index, uint32_t count) {
+  struct lm_central_class *class = &central->classes[class_index];
+  lm_lock_take(&central->lock);
+  bool asked = class->asked;
+  class->asked = false;
+  class->returned_count += count;
+  lm_lock_free(&central->lock);
+  return asked;
+}
+
+bool lm_depot_put_back(struct lm_central *central, size_t class_index, struct lm_block *first) {
   if (lm_class_is_small(class_index)) {
-    lm_central_put_list(first);
-    return;
+    return lm_central_put_list(first);
   }
-  for (struct lm_block *block = first, *next; lm_is_block(block); block = next) {
+  uint32_t count = 0;
+  for (struct lm_block *block = first, *next; lm_is_block(block); block = next, count++) {
     next = lm_block_next(block);
     lm_region_set_block_pages(block, lm_region_block_pages(block));
     lm_pool_give_large(block);
   }
+  return note_returned(central, class_index, count);
 }
 
 /* What it takes to put a list back, in pages of lm_purge_effort: some eight blocks take as long as
@@ -153,7 +175,7 @@ bool lm_depot_age(struct lm_central *central, size_t class_index, bool all, size
   for (struct lm_block *first; *effort != 0;) {
     first = take_aged(central, class_index, all, keep_count);
     if (first == NULL) return false;
-    lm_depot_put_back(class_index, first);
+    lm_depot_put_back(central, class_index, first);
     lm_spend_effort(effort, lm_list_blocks[class_index] / BLOCKS_PER_EFFORT + 1);
   }
   return true;

@@ -13,9 +13,10 @@
 #define LM_DEPOT_LISTS_FIRST 1
 #define LM_DEPOT_BYTES (2 * LM_MIB) /* of a class */
 
-/* A whole list of the class, out of this central's depot, or else of another's, near ones first;
- * NULL if there is none. */
+/* A whole list of the class, out of this central's depot; NULL if it has none. */
 struct lm_block *lm_depot_take(struct lm_central *central, size_t class_index);
+/* The same of another central's, near ones first. */
+struct lm_block *lm_depot_take_elsewhere(struct lm_central *central, size_t class_index);
 
 /* Gives a list. False if the depot has no room: then it goes back to where it came from.
  * `*wanted`: there is room since lists of the class were taken, or would have been. */
@@ -25,13 +26,17 @@ bool lm_depot_give(struct lm_central *central, size_t class_index, struct lm_blo
 /* A list of the class is asked for in vain. As many of its blocks have been put back into spans, so
  * that the depot would have had one: it shall have room for it the next time. The lock is held. */
 void lm_depot_learn(struct lm_central_class *class, size_t class_index);
+/* The same of a middle class. No lock is held. */
+void lm_depot_learn_middle(struct lm_central *central, size_t class_index);
 
 /* Puts back half of the lists of the class that nobody has needed since this was last called, or
  * all there are, as far as `*effort` does (lm_purge_effort). Returns whether there are more. */
 bool lm_depot_age(struct lm_central *central, size_t class_index, bool all, size_t *effort);
 
-/* Puts a list of the class, which is in none of the lists of anybody, back into spans or pages. */
-void lm_depot_put_back(size_t class_index, struct lm_block *first);
+/* Puts the blocks of a list back where they come from. The central, whose lock is not held, is the
+ * one that shall have room for such a list if it is asked for middle blocks. Returns whether such have been
+ * asked for since any were put back. */
+bool lm_depot_put_back(struct lm_central *central, size_t class_index, struct lm_block *first);
 
 /* About what a whole list of the class has. */
 LM_INLINE size_t lm_depot_list_bytes(size_t class_index) {

@@ -83,8 +83,7 @@ struct loam_heap *lm_shared_of(const void *block) {
 }
 
 void lm_shared_free(void *address, void *caller) {
-  struct lm_block *block = address;
-  lm_central_put(&block, 1, caller);
+  lm_central_put(address, caller);
 }
 
 /* ---- All blocks ---- */

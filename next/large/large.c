@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "config/options.h"
 #include "large/owned.h"
 #include "pages/huge.h"
 #include "thread/tick.h"
@@ -44,7 +45,7 @@ void *lm_middle_take(struct lm_cache *cache, size_t size, bool clear) {
   if (block == NULL)
     return lm_large_take(cache->central->pool, lm_sizeclass_bytes(class_index), lm_os.page_bytes,
                          clear);
-  lm_middle_begin(block);
+  lm_middle_begin(block, class_index);
   return clear ? memset(block, 0, size) : block;
 }
 
@@ -54,30 +55,12 @@ size_t lm_large_usable_bytes(const void *address) {
   return lm_huge_usable_bytes(address);
 }
 
-/* Lets the cache have a block of a region, if it is a middle one as long as its class's are. */
-static bool cache_block(struct lm_cache *cache, void *address) {
-  struct lm_block *block = address;
-  size_t page_count = lm_region_live_pages(block), bytes = page_count << lm_os.page_shift;
-  if (page_count == 0 || !lm_is_middle(bytes)) return false;
-  size_t class_index = lm_sizeclass_of(bytes);
-  if (LM_UNLIKELY(lm_sizeclass_bytes(class_index) != bytes)) return false;
-  lm_region_set_block_pages(block, page_count | LM_BLOCK_CACHED);
-  int16_t *left = lm_cache_left(cache, class_index);
-  if (LM_UNLIKELY(*left == 0)) {
-    lm_cache_overflow(cache, class_index, block);
-  } else {
-    *left -= 1;
-    lm_cache_push(cache, class_index, block);
-  }
-  return true;
-}
-
 bool lm_large_give(struct lm_cache *cache, void *address) {
   struct lm_owned *owned = lm_owned_remove(address); /* before others may be given the address */
   if (LM_UNLIKELY(owned != NULL)) lm_owned_end(owned);
   if (!lm_region_holds((uintptr_t)address)) return lm_huge_give(address);
   bool may_cache = owned == NULL && !lm_cache_is_empty(cache);
-  if (LM_LIKELY(may_cache) && cache_block(cache, address)) return true;
+  if (LM_LIKELY(may_cache) && lm_middle_give(cache, address)) return true;
   if (!lm_pool_give_large(address)) return false;
   if (!lm_cache_is_empty(cache)) lm_tick_event(cache);
   return true;
@@ -89,9 +72,11 @@ bool lm_large_is_free(const void *address) {
   return lm_pool_is_free(address);
 }
 
-/* Pages neither come from a provider's memory nor go there. */
+/* Pages neither come from a provider's memory nor go there. How many mappings moves have made is
+ * read from a file. */
 static bool may_move_pages(struct lm_pool *pool, const void *block) {
-  return lm_region_of(block)->provider == NULL && lm_load_acquire(&pool->provider) == NULL;
+  return LM_OPTION(system_calls) == LM_SYSTEM_CALLS_ALL &&
+         lm_region_of(block)->provider == NULL && lm_load_acquire(&pool->provider) == NULL;
 }
 
 /* Whether to copy so many bytes to a fresh block rather than move their pages there. A page that

@@ -18,19 +18,24 @@ void *lm_large_take(struct lm_pool *pool, size_t size, size_t alignment, bool cl
 
 /* The same of the thread's cache, of a size up to LM_MIDDLE_MAX_BYTES. */
 void *lm_middle_take(struct lm_cache *cache, size_t size, bool clear);
-/* The class in whose list a block of so many bytes would be. */
+/* The class in whose list a block of so many bytes, a middle one, would be. */
 LM_INLINE size_t lm_middle_class(size_t size) {
-  return lm_sizeclass_of(lm_align_up(size, lm_os.page_bytes));
+  return lm_middle_classes[((size - 1) >> lm_os.page_shift) + 1];
 }
 /* Whether a size is a middle block's. */
 LM_INLINE bool lm_is_middle(size_t size) {
   return size > lm_classed_max_bytes && size <= LM_MIDDLE_MAX_BYTES;
 }
 /* A free middle block that has been taken off a list is the program's from here on. */
-LM_INLINE void *lm_middle_begin(void *block) {
-  lm_region_set_block_pages(block, lm_region_block_pages(block));
+LM_INLINE void *lm_middle_begin(void *block, size_t class_index) {
+  lm_region_set_block_pages(block, lm_middle_pages[class_index]);
   return block;
 }
+
+/* Frees the block that begins at `address`, which is in a slice where large blocks begin, if it is a
+ * middle one, as long as its class's are, and nobody wants to be told. False, with nothing done, if
+ * not. The cache is a thread's. */
+LM_INLINE bool lm_middle_give(struct lm_cache *cache, void *address);
 
 /* Usable bytes of the block that begins at `address`, which may be any address whose tag is not a
  * span's; 0 if no block begins there. */
@@ -48,5 +53,24 @@ bool lm_large_is_free(const void *address);
  * is not possible and the contents would have to be copied. What it becomes is the pool's. A
  * first-class heap's block stays with that if it is resized `by_heap`, and else leaves it. */
 void *lm_large_resize(struct lm_pool *pool, void *block, size_t size, bool by_heap);
+
+LM_INLINE bool lm_middle_give(struct lm_cache *cache, void *address) {
+  struct lm_block *block = address;
+  if (LM_UNLIKELY(((uintptr_t)address & (lm_os.page_bytes - 1)) != 0)) return false;
+  _Atomic(uint32_t) *entry = lm_region_block_entry(block);
+  uint32_t page_count = lm_load_relaxed(entry);
+  if (page_count > LM_MIDDLE_MAX_PAGES) return false; /* or it is not live */
+  size_t class_index = lm_middle_classes[page_count];
+  if (lm_middle_pages[class_index] != page_count || class_index == 0) return false;
+  lm_store_relaxed(entry, page_count | LM_BLOCK_CACHED);
+  int16_t *left = lm_cache_left(cache, class_index);
+  if (LM_UNLIKELY(*left == 0)) {
+    lm_cache_overflow(cache, class_index, block);
+  } else {
+    *left -= 1;
+    lm_cache_push(cache, class_index, block);
+  }
+  return true;
+}
 
 #endif

@@ -60,11 +60,11 @@ struct lm_pool {
   uint64_t purge_count;
   int64_t credit_page_count; /* for early purges; see above */
   uint64_t credit_ms;        /* when it was last added to */
+  struct lm_refusals turn_refusals, early_refusals; /* of turns of the clock, of early purges */
   /* So many pages more may be purged early in this millisecond than are given, about: one call may
    * give often. */
   size_t early_count_left;
   uint64_t turned_ms; /* when the purge clock turned last */
-  bool refuses, refused_before; /* pages could not be purged since then, or in the turn before */
   /* So many regions, those with the lowest numbers, have not had their turn yet; 0: no turn is
    * under way. The same for early purges, which begin again then. */
   uint32_t turning_count, early_count;

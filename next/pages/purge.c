@@ -23,9 +23,8 @@ static size_t free_end(const struct lm_region *region, size_t from, size_t most)
 
 /* Purges free dirty pages by one call, from one to at most `most` behind it, without the lock: the
  * pages are marked as used meanwhile. The lock of a heap's own pool stays, or its regions might go.
- * Returns how many pages it has tried; 0 if none is left from `*from_page` on. What cannot be purged
- * is not aged any more, so that it is tried once in a turn of the clock. The lock is held on entry
- * and exit. */
+ * Returns how many pages, also if they are refused, which are not aged any more: they are tried once
+ * in a turn. 0 if none is left from `*from_page` on. The lock is held on entry and exit. */
 LM_LOCKS_UNCHECKED
 static size_t purge_run(struct lm_region *region, enum purge what, size_t most,
                         size_t *from_page) {
@@ -51,15 +50,15 @@ static size_t purge_run(struct lm_region *region, enum purge what, size_t most,
   size_t bytes = (to - from) << lm_os.page_shift;
   bool purged = lm_provider_purge(region->provider, lm_page_address(region, from), bytes) == 0;
   if (!own) lm_lock_take(&region->pool->lock);
-  if (!purged) {
-    region->pool->refuses = true;
-  } else {
+  if (purged) {
     if (what == PURGE_EARLY) lm_bitmap_add(region->early_pages, region->dirty_pages, from, to);
     lm_bitmap_clear(region->dirty_pages, from, to);
     region->pool->purged_page_count += count;
     region->pool->purge_count++;
   }
   lm_runs_give(region, from, to - from);
+  if (what == PURGE_AGED) lm_refusals_note(&region->pool->turn_refusals, purged);
+  if (what == PURGE_EARLY) lm_refusals_note(&region->pool->early_refusals, purged);
   return count;
 }
 
@@ -93,12 +92,12 @@ static bool end_if_empty(struct lm_pool *pool, struct lm_region *region) {
 }
 
 /* The region whose turn it is: what has aged is purged, up to `*left` pages, and what is free ages
- * once that is done. False if it is not, or if another thread has gone on while the lock was given
- * up. */
+ * once that is done; nothing of this while refusals last. False if it is not done, or if another
+ * thread has gone on while the lock was given up. */
 static bool turn_region(struct lm_region *region, size_t *left) {
   struct lm_pool *pool = region->pool;
   uint32_t turning_count = pool->turning_count;
-  if (region->dirty_page_count == 0) return true;
+  if (region->dirty_page_count == 0 || lm_refusals_last(&pool->turn_refusals)) return true;
   for (size_t from = 0; *left > 0;) {
     size_t count = purge_run(region, PURGE_AGED, *left, &from);
     if (pool->turning_count != turning_count) return false;
@@ -144,17 +143,11 @@ static uint64_t hurry(void) {
   return hurry == 0 ? 1 : hurry;
 }
 
-/* Whether the system, or a provider, has refused to purge some pages in this turn or the last:
- * locked ones, or all of them behind a filter of system calls. Then only the clock goes on to try,
- * at its usual pace, and each page once in a turn. */
-static bool refuses(const struct lm_pool *pool) { return pool->refuses || pool->refused_before; }
-
 /* From one turn to the next. */
 static uint64_t turn_ms(const struct lm_pool *pool) {
   size_t calm_count = calm_page_count(pool);
   size_t dirty_count = lm_load_relaxed(&pool->dirty_page_count);
   uint64_t ms = LM_OPTION(purge_delay_ms) / 2;
-  if (refuses(pool)) return ms;
   if (lm_pressed(LM_PRESSURE_SOME)) return 0;
   if (dirty_count <= calm_count || option_bounds()) return ms;
   return ms * calm_count / dirty_count / hurry();
@@ -164,8 +157,6 @@ static uint64_t turn_ms(const struct lm_pool *pool) {
 static bool turn_clock(struct lm_pool *pool, uint64_t now_ms, size_t *left) {
   if (pool->turning_count == 0 && now_ms >= pool->turned_ms + turn_ms(pool)) {
     pool->turned_ms = now_ms;
-    pool->refused_before = pool->refuses;
-    pool->refuses = false;
     pool->turning_count = lm_load_relaxed(&pool->region_count);
   }
   size_t ended_count = 0;
@@ -175,6 +166,7 @@ static bool turn_clock(struct lm_pool *pool, uint64_t now_ms, size_t *left) {
     pool->turning_count--;
     ended_count += end_if_empty(pool, region);
   }
+  if (pool->turning_count == 0) lm_refusals_end_round(&pool->turn_refusals);
   return pool->turning_count != 0;
 }
 
@@ -245,7 +237,7 @@ static bool purge_early_in(struct lm_region *region, size_t keep, size_t most, s
 void lm_purge_early(struct lm_pool *pool, size_t given_count) {
   size_t keep = kept_page_count(pool);
   if (lm_load_relaxed(&pool->dirty_page_count) <= keep || LM_OPTION(purge_delay_ms) == 0) return;
-  if (LM_UNLIKELY(refuses(pool))) return;
+  if (lm_refusals_last(&pool->early_refusals)) return;
   size_t calm = calm_page_count(pool);
   grow_credit(pool);
   size_t left = pool->early_count_left == 0 ? given_count * GIVEN_EFFORT
@@ -258,6 +250,7 @@ void lm_purge_early(struct lm_pool *pool, size_t given_count) {
     if (!purge_early_in(region, keep / 2, DIRTY_MAX_CALM * calm, &left)) break;
     pool->early_count = region->number;
   }
+  lm_refusals_end_round(&pool->early_refusals);
   if (lm_load_relaxed(&pool->dirty_page_count) > calm && left > 0)
     turn_clock(pool, pool->credit_ms, &left);
   size_t purged_count = (size_t)(pool->purged_page_count - purged_before);

@@ -74,6 +74,7 @@ bool lm_region_give_up_tags(void) { return lm_tags_give_up(keeps_tags); }
 
 bool lm_region_make_room(void) {
   bool trimmed = lm_mappings_trim();
+  lm_os_look_for_address_space_limit();
   if (lm_os_address_space_limit() == UINT64_MAX) return trimmed;
   return lm_region_give_up_tags() || trimmed;
 }

@@ -37,12 +37,6 @@ void lm_lists_add_cache(const struct lm_cache *cache, bool own, struct lm_class_
   for (size_t i = 1; i < LM_CLASS_COUNT; i++)
     classes[i].cache_count += count_list(read_link(&cache->lists[i]), i, own) +
                               count_list(read_link(&cache->behind[i]), i, own);
-  for (size_t i = 0; i < LM_BULK_BLOCKS && i < cache->bulk.count; i++) {
-    const struct lm_block *block = read_link(&cache->bulk.blocks[i]);
-    if (!lm_region_holds((uintptr_t)block)) continue;
-    uint32_t tag = lm_load_relaxed(&lm_span_record_of(block)->tag);
-    if (tag < LM_CLASS_COUNT) classes[tag].cache_count++;
-  }
   lm_lock_free(&lm_tags_lock);
 }
 

@@ -3,6 +3,7 @@
 struct lm_class lm_classes[LM_CLASS_LIMIT];
 
 uint16_t lm_list_blocks[LM_BIN_COUNT];
+uint8_t lm_middle_classes[LM_MIDDLE_MAX_PAGES + 1], lm_middle_pages[LM_BIN_COUNT];
 
 size_t lm_classed_max_bytes = LM_CLASSED_MAX_BYTES;
 size_t lm_small_class_limit = LM_CLASS_COUNT;
@@ -24,7 +25,7 @@ static uint32_t inverse_of(uint32_t odd) {
 #define LIST_BYTES_MOST (64 * LM_KIB)
 #define LIST_BLOCKS_ENOUGH 16
 #define LIST_BLOCKS_LEAST 8
-#define LIST_BYTES_MIDDLE (256 * LM_KIB)
+#define LIST_BYTES_MIDDLE (512 * LM_KIB)
 #define LIST_BLOCKS_LEAST_MIDDLE 2
 
 static uint16_t list_blocks_of(size_t class_index) {
@@ -35,9 +36,19 @@ static uint16_t list_blocks_of(size_t class_index) {
   return (uint16_t)lm_min(lm_max(count, LIST_BLOCKS_LEAST), LIST_BLOCKS_MOST);
 }
 
+static void fill_middle(size_t page_bytes) {
+  for (size_t bytes = page_bytes; bytes <= LM_MIDDLE_MAX_BYTES; bytes += page_bytes) {
+    size_t class_index = lm_sizeclass_of(bytes);
+    if (lm_class_is_small(class_index)) continue;
+    lm_middle_classes[bytes / page_bytes] = (uint8_t)class_index;
+    lm_middle_pages[class_index] = (uint8_t)(lm_sizeclass_bytes(class_index) / page_bytes);
+  }
+}
+
 void lm_sizeclass_start(size_t page_bytes) {
   lm_classed_max_bytes = lm_min(LM_CLASSED_MAX_BYTES, RUN_MIN_PAGES * page_bytes);
   lm_small_class_limit = lm_sizeclass_of(lm_classed_max_bytes) + 1;
+  fill_middle(page_bytes);
   for (size_t i = 1; i < LM_BIN_COUNT; i++) lm_list_blocks[i] = list_blocks_of(i);
   for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
     struct lm_class *class = &lm_classes[i];

@@ -59,6 +59,12 @@ LM_INLINE bool lm_class_is_small(size_t class_index) { return class_index < lm_s
 /* By class, middle ones too: so many blocks has a whole list, at most. */
 extern uint16_t lm_list_blocks[LM_BIN_COUNT];
 
+/* By OS pages: the class of middle blocks that hold so many, 0 if that is a small one; and how many
+ * pages blocks of a middle class have. */
+#define LM_MIDDLE_MAX_PAGES (LM_MIDDLE_MAX_BYTES >> 12)
+extern uint8_t lm_middle_classes[LM_MIDDLE_MAX_PAGES + 1];
+extern uint8_t lm_middle_pages[LM_BIN_COUNT];
+
 /* Fills the tables; call once. */
 void lm_sizeclass_start(size_t page_bytes);
 

@@ -13,7 +13,7 @@
 #include "thread/tick.h"
 
 struct lm_cache lm_empty_cache = {
-    .lists = {[0 ... LM_BIN_COUNT - 1] = LM_NO_BLOCK},
+    .lists = {[0 ... LM_TAG_LIMIT - 1] = LM_NO_BLOCK},
     .behind = {[0 ... LM_BIN_COUNT - 1] = LM_NO_BLOCK}};
 LM_THREAD_LOCAL struct lm_cache *lm_this_cache = &lm_empty_cache;
 LM_THREAD_LOCAL struct lm_cache *lm_malloc_cache = &lm_empty_cache;
@@ -60,22 +60,23 @@ static void learn_cap(struct lm_cache *cache, size_t class_index) {
 
 /* ---- Memory that is freed in bulk ---- */
 
-/* Lists that the depot refuses, or takes though nobody wants them, are a sign of it. */
+/* Lists that nobody wants are a sign of it. */
 #define BULK_BYTES (128 * LM_KIB)
+/* So many blocks of a class all threads keep together while they free in bulk: each block may be
+ * the last one that keeps a page. */
+#define BULK_BLOCKS 64
+#define BULK_LIST_BLOCKS 32
 
-/* Returns whether somebody asks for such blocks. */
-static bool send_bulk(struct lm_bulk *bulk) {
-  size_t count = bulk->count;
-  bulk->count = 0;
-  return lm_central_put(bulk->blocks, count, NULL);
+static size_t bulk_cap(const struct lm_cache *cache, size_t class_index) {
+  size_t thread_count = lm_max(lm_load_relaxed(&lm_pool_thread_count), 1);
+  size_t blocks = lm_min(BULK_BLOCKS / thread_count, BULK_LIST_BLOCKS);
+  return lm_max(lm_min(blocks, cache->caps[class_index]), 1);
 }
 
 /* Malloc asks a central, or others do for what is freed here. */
-static void end_bulk(struct lm_bulk *bulk) {
-  bulk->unwanted_bytes = 0;
-  if (LM_LIKELY(!bulk->underway)) return;
-  bulk->underway = false;
-  send_bulk(bulk);
+static void end_bulk(struct lm_cache *cache) {
+  cache->unwanted_bytes = 0;
+  cache->in_bulk = false;
 }
 
 /* The lists of the next class, which leave the cache. */
@@ -98,28 +99,15 @@ static void send_next_class(struct lm_cache *cache) {
   size_t effort = 1;
   for (size_t i = 0; i < 2; i++)
     if (leaving.lists[i] != LM_NO_BLOCK)
-      lm_depot_put_back(leaving.class_index, leaving.lists[i]);
+      lm_depot_put_back(cache->central, leaving.class_index, leaving.lists[i]);
   if (leaving.class_index != 0)
     lm_depot_age(cache->central, leaving.class_index, true, &effort);
 }
 
 static void begin_bulk(struct lm_cache *cache) {
-  cache->bulk.underway = true;
+  cache->in_bulk = true;
   memset(cache->frees_left, 0, sizeof cache->frees_left);
   memset(cache->middle_left, 0, sizeof cache->middle_left);
-}
-
-/* Classes that are looked through with each batch of blocks. */
-#define CLASSES_PER_BATCH 4
-
-static void put_in_bulk(struct lm_cache *cache, struct lm_block *block) {
-  struct lm_bulk *bulk = &cache->bulk;
-  bulk->blocks[bulk->count++] = block;
-  if (LM_LIKELY(bulk->count < LM_BULK_BLOCKS)) return;
-  if (send_bulk(bulk)) end_bulk(bulk);
-  else
-    for (int i = 0; i < CLASSES_PER_BATCH; i++) send_next_class(cache);
-  lm_tick_event(cache);
 }
 
 /* ---- Refill ---- */
@@ -147,7 +135,7 @@ static void *take_behind(struct lm_cache *cache, size_t class_index) {
 }
 
 static void *take_from_depot(struct lm_cache *cache, size_t class_index) {
-  end_bulk(&cache->bulk);
+  end_bulk(cache);
   learn_cap(cache, class_index);
   struct lm_block *first = lm_depot_take(cache->central, class_index);
   return first != NULL ? begin_list(cache, class_index, first) : NULL;
@@ -179,7 +167,14 @@ void *lm_cache_refill_middle(struct lm_cache *cache, size_t class_index) {
   void *block = take_behind(cache, class_index);
   if (block == NULL) {
     block = take_from_depot(cache, class_index);
-    if (block == NULL) set_left(cache, class_index, cache->caps[class_index]);
+    if (block == NULL) {
+      struct lm_block *first = lm_depot_take_elsewhere(cache->central, class_index);
+      if (first != NULL) block = begin_list(cache, class_index, first);
+    }
+    if (block == NULL) {
+      lm_depot_learn_middle(cache->central, class_index);
+      set_left(cache, class_index, cache->caps[class_index]);
+    }
     lm_tick_event(cache);
   }
   return block;
@@ -187,21 +182,43 @@ void *lm_cache_refill_middle(struct lm_cache *cache, size_t class_index) {
 
 /* ---- Overflow ---- */
 
+/* A list goes to the depot of the central that its first block comes from: there it is asked for,
+ * if one thread takes what another frees, and blocks that share cache lines stay together. */
+static bool give_to_depot(struct lm_cache *cache, size_t class_index, struct lm_block *first,
+                          bool *wanted) {
+  bool small = lm_class_is_small(class_index);
+  struct lm_central *central = small ? lm_span_of(first)->central : cache->central;
+  return lm_depot_give(central, class_index, first, wanted);
+}
+
 /* A list that the cache has no room for. */
 static void give_list(struct lm_cache *cache, size_t class_index, struct lm_block *first) {
-  struct lm_bulk *bulk = &cache->bulk;
-  bool wanted, given = lm_depot_give(cache->central, class_index, first, &wanted);
+  bool wanted, given = give_to_depot(cache, class_index, first, &wanted);
   if (LM_LIKELY(given && wanted)) return;
-  if (!given) lm_depot_put_back(class_index, first);
-  bulk->unwanted_bytes += cache->caps[class_index] * lm_sizeclass_bytes(class_index);
-  if (bulk->unwanted_bytes >= BULK_BYTES) begin_bulk(cache);
+  if (!given) lm_depot_put_back(cache->central, class_index, first);
+  cache->unwanted_bytes += cache->caps[class_index] * lm_sizeclass_bytes(class_index);
+  if (cache->unwanted_bytes >= BULK_BYTES) begin_bulk(cache);
+}
+
+/* Classes that are looked through with each list that goes home. */
+#define CLASSES_PER_LIST 4
+
+/* The list that is full goes home, in bulk. */
+static void send_list(struct lm_cache *cache, size_t class_index) {
+  struct lm_block *first = cache->lists[class_index];
+  cache->lists[class_index] = LM_NO_BLOCK;
+  if (first != LM_NO_BLOCK && lm_depot_put_back(cache->central, class_index, first)) {
+    end_bulk(cache);
+    return;
+  }
+  for (int i = 0; i < CLASSES_PER_LIST; i++) send_next_class(cache);
 }
 
 /* The same by the clock, and at the thread's end; or none. */
 static void give_or_put_back(struct lm_cache *cache, size_t class_index, struct lm_block *first) {
   bool wanted;
-  if (first != LM_NO_BLOCK && !lm_depot_give(cache->central, class_index, first, &wanted))
-    lm_depot_put_back(class_index, first);
+  if (first != LM_NO_BLOCK && !give_to_depot(cache, class_index, first, &wanted))
+    lm_depot_put_back(cache->central, class_index, first);
 }
 
 static void begin_another(struct lm_cache *cache, size_t class_index) {
@@ -215,18 +232,13 @@ static void begin_another(struct lm_cache *cache, size_t class_index) {
 }
 
 void lm_cache_overflow(struct lm_cache *cache, size_t class_index, struct lm_block *block) {
-  bool small = lm_class_is_small(class_index);
   *lm_cache_left(cache, class_index) = 0;
-  if (LM_UNLIKELY(cache->bulk.underway)) {
-    if (small) put_in_bulk(cache, block);
-    else lm_depot_put_back(class_index, (lm_block_link(block, LM_NO_BLOCK), block));
-    return;
-  }
-  if (cache->caps[class_index] == 0) learn_cap(cache, class_index);
-  begin_another(cache, class_index);
+  if (LM_UNLIKELY(cache->caps[class_index] == 0)) learn_cap(cache, class_index);
+  if (LM_UNLIKELY(cache->in_bulk)) send_list(cache, class_index);
+  else begin_another(cache, class_index);
   lm_cache_push(cache, class_index, block);
-  if (LM_LIKELY(!cache->bulk.underway))
-    set_left(cache, class_index, cache->caps[class_index] - 1u);
+  size_t cap = cache->in_bulk ? bulk_cap(cache, class_index) : cache->caps[class_index];
+  set_left(cache, class_index, cap - 1);
   lm_tick_event(cache); /* also of a thread that takes and frees the same block for ever */
 }
 
@@ -239,13 +251,13 @@ void lm_cache_age(struct lm_cache *cache, uint64_t elapsed_ms) {
 }
 
 void lm_cache_flush(struct lm_cache *cache) {
-  end_bulk(&cache->bulk);
+  end_bulk(cache);
   for (size_t i = 1; i < LM_BIN_COUNT; i++) {
     struct lm_block *first = cache->lists[i], *behind = cache->behind[i];
     cache->lists[i] = cache->behind[i] = LM_NO_BLOCK;
     *lm_cache_left(cache, i) = 0;
-    if (first != LM_NO_BLOCK) lm_depot_put_back(i, first);
-    if (behind != LM_NO_BLOCK) lm_depot_put_back(i, behind);
+    if (first != LM_NO_BLOCK) lm_depot_put_back(cache->central, i, first);
+    if (behind != LM_NO_BLOCK) lm_depot_put_back(cache->central, i, behind);
   }
 }
 
@@ -306,7 +318,7 @@ struct lm_cache *lm_cache_begin(void) {
 
 void lm_cache_end(struct lm_cache *cache) {
   cache->thread_id = 0;
-  end_bulk(&cache->bulk);
+  end_bulk(cache);
   for (size_t i = 1; i < LM_BIN_COUNT; i++) {
     struct lm_block *lists[] = {cache->behind[i], cache->lists[i]};
     cache->lists[i] = cache->behind[i] = LM_NO_BLOCK;

@@ -10,10 +10,10 @@
  * central, as long as all caches together keep no more than the option heap_cache_bytes; shared out
  * by the number of threads.
  *
- * Where the depot has no room for what a thread gives, and malloc does not ask, memory is being
- * freed in bulk: the thread's lists go home a part with each call, and what it frees goes straight
- * into its spans, until malloc asks a central again. So a thread that frees all it has and falls
- * asleep keeps next to nothing.
+ * Where a thread gives lists that nobody wants, and malloc does not ask for any, memory is being
+ * freed in bulk: its lists are short from then on, and go straight home, and so do the others that
+ * it has and those of the depots, a few with each, until malloc asks a central again. So threads
+ * that free all they have and fall asleep keep next to nothing.
  *
  * (Rejected: arrays of pointers in place of lists. They cost a line more for each call.) */
 #ifndef LM_THREAD_CACHE_H
@@ -36,16 +36,6 @@ struct lm_held {
 };
 #endif
 
-/* Blocks of any class that are freed in bulk, and go into their spans together. */
-#define LM_BULK_BLOCKS 32
-
-struct lm_bulk {
-  bool underway;
-  uint8_t count;
-  size_t unwanted_bytes; /* of lists that were given, since malloc asked a central */
-  struct lm_block *blocks[LM_BULK_BLOCKS];
-};
-
 /* When blocks are guarded, by the option guard_ms; api/sampled.h */
 struct lm_guard_plan {
   uint64_t last_ms; /* when the last one was */
@@ -59,9 +49,8 @@ struct lm_cache_profile {
 };
 
 struct lm_cache {
-  /* Up to the last member that each call touches: malloc pops, free pushes. Only the thread's own,
-   * but that reports read it. */
-  struct lm_block *lists[LM_BIN_COUNT];
+  /* By class: malloc pops, free pushes, by tag. Only the thread's own, but that reports read them. */
+  struct lm_block *lists[LM_TAG_LIMIT];
   /* By tag: how many frees the list takes until its slow path is asked. Always 0 for tags that are
    * no small class's, and those of the middle classes stand behind LM_TAG_LIMIT. */
   int16_t frees_left[LM_TAG_LIMIT];
@@ -73,10 +62,12 @@ struct lm_cache {
   uint32_t event_count;       /* calls of slow paths that have asked a central */
   uint32_t close_looks;       /* so many frees more are looked at closely; thread/inspect.h */
   uint32_t next_class;        /* whose lists leave the cache next, by the clock or in bulk */
+  uint64_t inspected_ms;
   uint32_t looks_left;        /* so many calls more may look at the clock; thread/tick.h */
   uint64_t seen_ms;           /* when the thread saw it last */
   uint32_t thread_id;         /* as the system numbers it; 0: it has none. For reports */
-  struct lm_bulk bulk;
+  size_t unwanted_bytes;      /* of lists that were given, since malloc asked a central */
+  bool in_bulk;
   struct lm_guard_plan guard;
   struct lm_cache_profile profile;
   struct lm_cache *next_made; /* of all ever made; never changes */

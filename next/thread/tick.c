@@ -17,11 +17,11 @@ static struct turn {
   uint32_t central, class_index; /* whose turn it is */
   uint8_t number;
   bool inherits;        /* what it finds is shared with the process's parent */
+  uint32_t copy_number; /* of the process that has gone on with it last; 0: none has */
 } turn LM_GUARDED_BY(lm_tick_lock) = {.central = LM_CENTRAL_MAX};
 /* Whether a round is under way or may be due: written under the lock, read by who may look. */
 static _Atomic(uint32_t) began_ms; /* the clock's lower half */
 static _Atomic(bool) underway;
-static _Atomic(bool) forked; /* set in the child of a fork, until a round has begun there */
 
 #define PRESSED_TICK_MS 8
 uint64_t lm_tick_interval_ms(void) {
@@ -42,13 +42,12 @@ LM_REQUIRES(lm_tick_lock) static void earn(uint64_t now_ms) {
                         (size_t)CREDIT_MAX_MS * CREDIT_PER_MS);
 }
 
-LM_REQUIRES(lm_tick_lock) static void begin_turn(uint64_t now_ms) {
+LM_REQUIRES(lm_tick_lock) static void begin_turn(uint64_t now_ms, bool inherits) {
   turn.began_ms = now_ms;
   turn.central = 0;
   turn.class_index = 1;
   turn.number++;
-  turn.inherits = lm_load_relaxed(&forked);
-  lm_store_relaxed(&forked, false);
+  turn.inherits = inherits;
   lm_store_relaxed(&began_ms, (uint32_t)now_ms);
   lm_store_relaxed(&underway, true);
 }
@@ -57,7 +56,8 @@ LM_REQUIRES(lm_tick_lock) static void begin_turn(uint64_t now_ms) {
 static bool turn_class(struct lm_central *central, size_t class_index, uint8_t number,
                        bool inherits, size_t *effort) {
   size_t page_count = 0;
-  if (lm_depot_age(central, class_index, lm_pressed(LM_PRESSURE_SOME), effort)) return true;
+  if (!inherits && lm_depot_age(central, class_index, lm_pressed(LM_PRESSURE_SOME), effort))
+    return true;
   if (!lm_class_is_small(class_index)) return false;
   struct lm_central_class *class = &central->classes[class_index];
   if (class->kept != NULL)
@@ -85,6 +85,13 @@ LM_REQUIRES(lm_tick_lock) static void go_on(size_t *effort) {
   if (turn.central >= lm_central_count) lm_store_relaxed(&underway, false);
 }
 
+/* Whether this process is a child in which no round has begun: the first passes by all it finds. */
+LM_REQUIRES(lm_tick_lock) static bool notice_fork(void) {
+  uint32_t copy_number = lm_os_copy_number(), before = turn.copy_number;
+  turn.copy_number = copy_number;
+  return before != 0 && copy_number != before;
+}
+
 /* Does what is due, as far as one call may. Returns whether there is more. */
 static bool step(uint64_t now_ms) {
   size_t effort = lm_purge_effort();
@@ -93,7 +100,8 @@ static bool step(uint64_t now_ms) {
   if ((!due && !lm_load_relaxed(&underway)) || LM_OPTION(purge_delay_ms) == 0) return more;
   if (!lm_lock_try(&lm_tick_lock)) return false; /* somebody else does it */
   earn(now_ms);
-  if (!lm_load_relaxed(&underway) && due) begin_turn(now_ms);
+  if (notice_fork()) begin_turn(now_ms, true);
+  else if (!lm_load_relaxed(&underway) && due) begin_turn(now_ms, false);
   size_t most = lm_pressed(LM_PRESSURE_MUCH) ? effort : lm_min(effort, turn.credit), left = most;
   go_on(&left);
   turn.credit -= lm_min(turn.credit, most - left);
@@ -132,8 +140,9 @@ static LM_COLD void plan_guard(struct lm_cache *cache, uint64_t now_ms) {
   cache->guard.soon = true;
 }
 
-/* Each may cost a cache miss. */
-#define INSPECTED_PER_TICK 32
+/* Each block may cost a cache miss. */
+#define INSPECTED_AT_ONCE 32
+#define INSPECTION_MS 100
 
 void lm_tick(struct lm_cache *cache) {
   uint64_t now_ms = lm_os_clock_ms(), elapsed_ms = now_ms - cache->seen_ms;
@@ -143,11 +152,14 @@ void lm_tick(struct lm_cache *cache) {
   cache->looks_left = (uint32_t)lm_max(lm_min(looks, LOOKS_MAX), 1);
   if (elapsed_ms != 0) {
     lm_cache_age(cache, elapsed_ms);
-    lm_inspect_cache(cache, now_ms % LM_CLASS_COUNT, INSPECTED_PER_TICK);
+    if (now_ms - cache->inspected_ms >= INSPECTION_MS) {
+      cache->inspected_ms = now_ms;
+      lm_inspect_cache(cache, now_ms % LM_CLASS_COUNT, INSPECTED_AT_ONCE);
+    }
     if (LM_UNLIKELY(LM_OPTION(guard_ms) != 0)) plan_guard(cache, now_ms);
   }
   if (rises) lm_cache_flush(cache);
-  step(now_ms);
+  if (elapsed_ms != 0 || lm_load_relaxed(&underway)) step(now_ms);
   look_again(cache);
 }
 
@@ -192,5 +204,3 @@ bool lm_tick_trim(size_t keep_bytes) {
   }
   return lm_pool_trim(keep_bytes) || any;
 }
-
-void lm_tick_after_fork(void) { lm_store_relaxed(&forked, true); }

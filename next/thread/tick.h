@@ -27,9 +27,6 @@ uint64_t lm_tick_interval_ms(void);
  * `keep_bytes` of a pool. Returns whether anything went to the system. */
 bool lm_tick_trim(size_t keep_bytes);
 
-/* In the child of a fork. */
-void lm_tick_after_fork(void);
-
 extern struct lm_lock lm_tick_lock;
 
 #endif
