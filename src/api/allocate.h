@@ -3,55 +3,46 @@
 #ifndef LM_API_ALLOCATE_H
 #define LM_API_ALLOCATE_H
 
-#include "heap/heap.h"
-
-/* The calling thread's heap; never NULL. Reading it takes no call unless LM_TLS_DYNAMIC. */
-extern LM_THREAD_LOCAL struct lm_heap *lm_this_heap LM_TLS_MODEL;
-/* The heap whose bins malloc looks into: the same, or for one call the empty heap, so that it takes
- * the slow path, which looks at the clock. */
-extern LM_THREAD_LOCAL struct lm_heap *lm_malloc_heap LM_TLS_MODEL;
+#include "thread/cache.h"
 
 /* Sets errno if it returns NULL. */
 void *lm_malloc_slow(size_t size);
 /* `caller` is named if the address is no block. */
-void lm_free_slow(void *block, uint32_t difference, void *caller);
+void lm_free_slow(void *block, uint32_t tag, void *caller);
 /* Ends the program if no block of that size can be at `address`. */
 void lm_compare_size(const void *address, size_t size, bool aligned, void *caller);
 /* That, and free. */
 void lm_free_sized_slow(void *address, size_t size, bool aligned, void *caller);
-/* The block that was freed last of its class is freed again: ends the program. */
-void lm_free_twice(void *block, void *caller);
+/* The block that the list of its tag begins with is freed again, as it seems. */
+void lm_free_twice(void *block, uint32_t tag, void *caller);
 
-/* malloc, from the first instruction to the last for all but the first call of a batch. */
+/* malloc, from the first instruction to the last for all but the first call of a list. */
 LM_INLINE void *lm_raw_malloc(size_t size) {
-  struct lm_heap *heap = LM_THREAD(lm_malloc_heap);
+  struct lm_cache *cache = LM_THREAD(lm_malloc_cache);
   if (LM_LIKELY(size <= LM_SMALL_MAX_BYTES)) {
-    struct lm_block **bin = &heap->bins[(size + LM_GRANULE_BYTES - 1) / LM_GRANULE_BYTES];
-    struct lm_block *block = *bin;
+    struct lm_block **list = &cache->lists[(size + LM_GRANULE_BYTES - 1) / LM_GRANULE_BYTES];
+    struct lm_block *block = *list;
     LM_IN_RESULT_REGISTER(block);
     if (LM_LIKELY(lm_is_block(block))) {
-      *bin = lm_block_next(block);
+      *list = lm_block_next(block);
       return block;
     }
   }
   return lm_malloc_slow(size);
 }
 
-/* free: one load of a tag and one comparison decide that the block belongs to this thread's heap;
- * its bin takes so many. */
+/* free: one load of a tag says in which list the block goes. Lists take so many, and those of tags
+ * that are no small class's take none: what they begin with is of no list, or of a middle class's. */
 LM_INLINE void lm_free_tagged(void *address, uint32_t tag) {
-  struct lm_heap *heap = LM_THREAD(lm_this_heap);
-  struct lm_block *block = address;
-  uint32_t difference = tag ^ lm_load_word(&heap->free_tag);
-  if (LM_LIKELY(difference < LM_TAG_BIN_LIMIT)) {
-    struct lm_block *first = heap->bins[difference];
-    __asm__("" : "+r"(first)); /* or compilers load it twice */
-    if (LM_UNLIKELY(first == block)) lm_free_twice(block, LM_CALLER());
-    else if (LM_UNLIKELY(lm_decrease_below_0(&heap->frees_left[difference])))
-      lm_heap_free_beyond(heap, difference, block);
-    else lm_heap_push_before(heap, difference, block, first);
-  } else {
-    lm_free_slow(address, difference, LM_CALLER());
+  struct lm_cache *cache = LM_THREAD(lm_this_cache);
+  struct lm_block *block = address, *first = cache->lists[tag];
+  __asm__("" : "+r"(first)); /* or compilers load it twice */
+  if (LM_UNLIKELY(first == block)) lm_free_twice(block, tag, LM_CALLER());
+  else if (LM_UNLIKELY(lm_decrease_below_0(&cache->frees_left[tag])))
+    lm_free_slow(block, tag, LM_CALLER());
+  else {
+    lm_block_link(block, first);
+    cache->lists[tag] = block;
   }
 }
 
@@ -68,9 +59,9 @@ LM_INLINE void lm_raw_free_sized(void *address, size_t size, bool aligned) {
   else lm_free_tagged(address, tag);
 }
 
-/* A block from this heap, which is the caller's to use; NULL if out of memory. `size` is at most
+/* A block of this cache, which is the calling thread's; NULL if out of memory. `size` is at most
  * LM_REQUEST_MAX_BYTES. */
-void *lm_take(struct lm_heap *heap, size_t size, bool clear);
+void *lm_take(struct lm_cache *cache, size_t size, bool clear);
 #define LM_REQUEST_MAX_BYTES (PTRDIFF_MAX - LM_REGION_BYTES)
 
 /* Zero memory. */
@@ -88,8 +79,8 @@ size_t lm_raw_usable_bytes(const void *address);
 /* The tag of any address, with or without a table of tags. */
 uint32_t lm_tag_of(const void *address);
 
-/* The calling thread ends, and its heap with it. */
-void lm_thread_end(void *heap);
+/* The calling thread ends, and has no cache from here on. */
+void lm_thread_end(void *cache);
 
 /* Lets the calling thread take the slow path with each call, if the option fill asks for it. */
 void lm_fill_watch(void);

@@ -1,5 +1,5 @@
 /* The option background=on: a thread of loam's own that does what ticks do, for processes whose
- * threads make no calls. With guard_ms it also has those look at the clock that make no slow ones.
+ * threads make no calls.
  * It takes no signals, allocates nothing, and ends when the process does. */
 #ifndef LM_API_BACKGROUND_H
 #define LM_API_BACKGROUND_H

@@ -8,13 +8,13 @@
 #include "api/live.h"
 #include "base/bits.h"
 #include "config/options.h"
-#include "heap/span_life.h"
-#include "large/huge.h"
+#include "central/span_life.h"
 #include "large/large.h"
 #include "large/owned.h"
 #include "os/lock.h"
 #include "os/misuse.h"
 #include "os/os.h"
+#include "pages/huge.h"
 
 /* In front of the program's block stand a pad, as long as its alignment, of which the last bytes
  * say what the block is, and behind the requested bytes END_PATTERN up to the end. */
@@ -107,11 +107,8 @@ static bool is_held(const void *block) {
 static bool was_block(const void *block) {
   if (!lm_region_holds((uintptr_t)block)) return false;
   if (is_held(block)) return true;
-  uint32_t tag = lm_tag_of(block);
-  if (tag >> LM_TAG_OWNER_SHIFT <= LM_OWNER_LARGE) return lm_large_is_free(block);
-  struct lm_span *span = lm_span_of(block);
-  if (span->class_index == LM_CLASS_MIDDLE) return lm_large_is_free(block);
-  return lm_span_has_block_at(span, header_of(block));
+  if (!lm_tag_is_small(lm_tag_of(block))) return lm_large_is_free(block);
+  return lm_span_has_block_at(lm_span_of(block), header_of(block));
 }
 
 static void check_start(const void *block, bool live, const char *call, void *caller) {

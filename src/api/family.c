@@ -8,10 +8,10 @@
 #include "api/checking.h"
 #include "api/override.h"
 #include "base/bits.h"
-#include "heap/visit.h"
 #include "loam/loam.h"
 #include "os/os.h"
 #include "report/report.h"
+#include "thread/tick.h"
 
 LM_INLINE void *or_enomem(void *block) {
   if (LM_UNLIKELY(block == NULL)) errno = ENOMEM;
@@ -126,13 +126,10 @@ LM_EXPORT size_t loam_malloc_usable_size(void *block) {
 }
 
 LM_EXPORT int loam_malloc_trim(size_t keep) {
-  struct lm_heap *heap = LM_THREAD(lm_this_heap);
+  struct lm_cache *cache = LM_THREAD(lm_this_cache);
   lm_process_start();
-  bool has_heap = !lm_heap_is_empty(heap);
-  if (has_heap) lm_heap_send_all(heap);
-  bool holes = lm_visit_all_to_trim();
-  if (has_heap && lm_heap_trim(heap)) holes = true; /* of what others have sent, too */
-  return lm_pool_trim(keep) || holes;
+  if (!lm_cache_is_empty(cache)) lm_cache_flush(cache);
+  return lm_tick_trim(keep);
 }
 
 static void write_to_standard_error(void *context, const char *bytes, size_t length) {
@@ -142,7 +139,7 @@ static void write_to_standard_error(void *context, const char *bytes, size_t len
 
 LM_EXPORT void loam_malloc_stats(void) {
   lm_process_start();
-  lm_report_write(lm_report_print_text, LM_THREAD(lm_this_heap), write_to_standard_error, NULL);
+  lm_report_write(lm_report_print_text, LM_THREAD(lm_this_cache), write_to_standard_error, NULL);
 }
 
 struct stream {
@@ -162,7 +159,7 @@ LM_EXPORT int loam_malloc_info(int options, FILE *stream) {
   }
   lm_process_start();
   struct stream output = {stream, false};
-  lm_report_write(lm_report_print_xml, LM_THREAD(lm_this_heap), write_to_stream, &output);
+  lm_report_write(lm_report_print_xml, LM_THREAD(lm_this_cache), write_to_stream, &output);
   return output.complete ? 0 : -1;
 }
 
@@ -175,7 +172,7 @@ LM_EXPORT int loam_mallopt(int parameter, int value) {
 LM_EXPORT struct loam_mallinfo2 loam_mallinfo2(void) {
   struct lm_figures figures;
   lm_process_start();
-  lm_figures_gather(&figures, LM_FIGURES_SUMS, LM_THREAD(lm_this_heap));
+  lm_figures_gather(&figures, LM_FIGURES_SUMS, LM_THREAD(lm_this_cache));
   size_t used_bytes = lm_figures_used_bytes(&figures) - figures.huge.bytes;
   size_t free_bytes = lm_figures_free_bytes(&figures);
   struct loam_mallinfo2 info = {
@@ -185,7 +182,7 @@ LM_EXPORT struct loam_mallinfo2 loam_mallinfo2(void) {
       .hblkhd = figures.huge.bytes,
       .uordblks = used_bytes,
       .fordblks = free_bytes,
-      .keepcost = figures.dirty_bytes + figures.spare_bytes,
+      .keepcost = figures.dirty_bytes,
   };
   return info;
 }

@@ -96,11 +96,9 @@ static bool starts_block(const void *address) {
 #else
   if (lm_guarded_is_in_arena(address)) return lm_guarded_starts(address);
   uint32_t tag = lm_tag_of(address);
-  size_t class_index = tag & LM_TAG_CLASS_MASK;
-  if (tag >> LM_TAG_OWNER_SHIFT < LM_OWNER_ORPHAN || class_index == LM_CLASS_MIDDLE)
-    return lm_raw_usable_bytes(address) != 0;
-  struct lm_span *span = lm_span_of(address);
-  return lm_span_offset_of(span, address) % lm_classes[class_index].block_bytes == 0;
+  if (!lm_tag_is_small(tag)) return lm_raw_usable_bytes(address) != 0;
+  size_t offset = lm_span_offset_of(lm_span_of(address), address);
+  return offset % lm_classes[tag & LM_TAG_CLASS_MASK].block_bytes == 0;
 #endif
 }
 

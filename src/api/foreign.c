@@ -5,7 +5,7 @@
 #include "api/checking.h"
 #include "base/bits.h"
 #include "config/options.h"
-#include "large/huge.h"
+#include "pages/huge.h"
 #include "os/misuse.h"
 
 typedef void free_function(void *block);

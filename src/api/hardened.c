@@ -7,7 +7,7 @@
 #include "api/guarded.h"
 #include "api/live.h"
 #include "base/bits.h"
-#include "heap/span_life.h"
+#include "central/span_life.h"
 #include "large/large.h"
 #include "os/misuse.h"
 
@@ -24,9 +24,7 @@ void *lm_hardened_begin(void *block) {
 /* The bytes of a block with a class, which is in a region; 0: it has none. */
 static size_t bytes_by_class(const void *block) {
   uint32_t tag = lm_tag_of(block);
-  size_t class_index = tag & LM_TAG_CLASS_MASK;
-  bool has_class = tag >> LM_TAG_OWNER_SHIFT >= LM_OWNER_ORPHAN && class_index != LM_CLASS_MIDDLE;
-  return has_class ? lm_classes[class_index].block_bytes : 0;
+  return lm_tag_is_small(tag) ? lm_classes[tag & LM_TAG_CLASS_MASK].block_bytes : 0;
 }
 
 static LM_COLD LM_NORETURN void not_live(const void *block, const char *call, void *caller) {
@@ -81,18 +79,28 @@ static void let_go(void *block) {
   lm_raw_free(block);
 }
 
-void lm_hardened_let_go(struct lm_heap *heap) {
+void lm_hardened_let_go(struct lm_cache *cache) {
   for (size_t i = 0; i < LM_HELD_COUNT; i++) {
-    void *block = heap->held.blocks[i];
-    heap->held.blocks[i] = NULL;
+    void *block = cache->held.blocks[i];
+    cache->held.blocks[i] = NULL;
     let_go(block);
   }
+}
+
+/* A number that nobody foresees who does not know the cache. */
+static uint64_t random_of(struct lm_cache *cache) {
+  uint64_t *random = &cache->held.random;
+  if (LM_UNLIKELY(*random == 0)) *random = lm_os_random() | 1;
+  *random ^= *random << 13;
+  *random ^= *random >> 7;
+  *random ^= *random << 17;
+  return *random >> 16;
 }
 
 /* ---- The calls ---- */
 
 void lm_hardened_free(void *block, void *caller) {
-  struct lm_heap *heap = LM_THREAD(lm_this_heap);
+  struct lm_cache *cache = LM_THREAD(lm_this_cache);
   if (!lm_region_holds((uintptr_t)block)) {
     lm_raw_free(block);
     return;
@@ -100,11 +108,11 @@ void lm_hardened_free(void *block, void *caller) {
   end_life(block, "free", caller);
   size_t bytes = bytes_by_class(block);
   memset(block, 0, bytes);
-  if (LM_UNLIKELY(lm_heap_is_empty(heap)) || !may_be_held(block, bytes)) {
+  if (LM_UNLIKELY(lm_cache_is_empty(cache)) || !may_be_held(block, bytes)) {
     lm_raw_free(block);
     return;
   }
-  void **place = &heap->held.blocks[lm_heap_random(heap) % LM_HELD_COUNT], *held = *place;
+  void **place = &cache->held.blocks[random_of(cache) % LM_HELD_COUNT], *held = *place;
   *place = block;
   let_go(held);
 }

@@ -19,8 +19,8 @@ void *lm_hardened_retire(void *block, const char *call, void *caller);
 void lm_hardened_free(void *block, void *caller);
 /* As lm_raw_realloc. */
 void *lm_hardened_realloc(void *block, size_t size, void *caller);
-/* Frees what the heap's thread holds back. */
-void lm_hardened_let_go(struct lm_heap *heap);
+/* Frees what the cache's thread holds back. */
+void lm_hardened_let_go(struct lm_cache *cache);
 
 #else
 
@@ -46,7 +46,7 @@ LM_INLINE void lm_hardened_free(void *block, void *caller) {
 LM_INLINE void *lm_hardened_realloc(void *block, size_t size, void *caller) {
   return lm_raw_realloc(block, size, caller);
 }
-LM_INLINE void lm_hardened_let_go(struct lm_heap *heap) { (void)heap; }
+LM_INLINE void lm_hardened_let_go(struct lm_cache *cache) { (void)cache; }
 
 #endif
 #endif

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "api/checking.h"
-#include "heap/shared.h"
+#include "central/shared.h"
 #include "large/large.h"
 #include "large/owned.h"
 #include "loam/loam.h"
@@ -11,13 +11,13 @@
 
 /* Takes the lock of a heap that has not been destroyed. */
 LM_LOCKS_UNCHECKED static void enter_heap(struct loam_heap *heap, const char *call, void *caller) {
-  lm_lock_take(&heap->lock);
+  lm_lock_take(&heap->central.lock);
   if (LM_LIKELY(heap->live)) return;
-  lm_lock_free(&heap->lock);
+  lm_lock_free(&heap->central.lock);
   lm_misuse_heap(heap, call, caller);
 }
 
-LM_LOCKS_UNCHECKED static void leave_heap(struct loam_heap *heap) { lm_lock_free(&heap->lock); }
+LM_LOCKS_UNCHECKED static void leave_heap(struct loam_heap *heap) { lm_lock_free(&heap->central.lock); }
 
 static bool is_of(struct loam_heap *heap, const void *block) {
   uint32_t tag = lm_tag_of(block);
@@ -36,19 +36,23 @@ static void check_owner(struct loam_heap *heap, void *block, const char *call, v
 /* ---- Taking ---- */
 
 /* The lock is held. */
-static void *take_in_heap(struct lm_heap *heap, size_t alignment, size_t size, bool clear) {
-  if (alignment <= LM_GRANULE_BYTES) return lm_take(heap, size, clear);
-  size_t class_index = lm_sizeclass_of_aligned(alignment, size);
-  if (class_index != 0) return lm_take(heap, lm_classes[class_index].block_bytes, clear);
-  return lm_large_take(heap, size, lm_max(alignment, lm_os.page_bytes), clear);
+static void *take_in_heap(struct loam_heap *heap, size_t alignment, size_t size, bool clear) {
+  size_t class_index = 0;
+  if (alignment > LM_GRANULE_BYTES) class_index = lm_sizeclass_of_aligned(alignment, size);
+  else if (size <= lm_classed_max_bytes) class_index = lm_sizeclass_of(lm_max(size, 1));
+  if (class_index == 0)
+    return lm_large_take(heap->central.pool, size, lm_max(alignment, lm_os.page_bytes), clear);
+  bool zero;
+  void *block = lm_central_take_one(&heap->central, class_index, &zero);
+  return block != NULL && clear && !zero ? memset(block, 0, size) : block;
 }
 
-/* The lock is held. What is neither in a span nor in a chunk of the heap's must be remembered. */
+/* The lock is held. What is in no span of the heap's must be remembered. */
 static void *take_owned(struct loam_heap *heap, size_t alignment, size_t size, bool clear) {
-  void *block = take_in_heap(&heap->heap, alignment, size, clear);
+  void *block = take_in_heap(heap, alignment, size, clear);
   if (block == NULL || lm_tag_is_shared(lm_tag_of(block)) || lm_owned_add(heap, block))
     return block;
-  lm_large_give(&lm_empty_heap, block);
+  lm_large_give(&lm_empty_cache, block);
   return NULL;
 }
 
@@ -115,9 +119,8 @@ LM_EXPORT void *loam_heap_memalign(struct loam_heap *heap, size_t alignment, siz
 
 static void give_one(void *block, const char *call, void *caller) {
   void *raw = lm_checked_retire(block, call, caller);
-  bool shared = lm_tag_is_shared(lm_tag_of(raw));
-  bool done = shared ? lm_shared_free(raw, caller) : lm_large_give(&lm_empty_heap, raw);
-  if (!done) lm_misuse_double_free(block, caller);
+  if (lm_tag_is_shared(lm_tag_of(raw))) lm_shared_free(raw, caller);
+  else if (!lm_large_give(&lm_empty_cache, raw)) lm_misuse_double_free(block, caller);
 }
 
 LM_EXPORT void loam_heap_free(struct loam_heap *heap, void *block) {
@@ -144,7 +147,7 @@ static void give_all(struct loam_heap *heap) {
   lm_shared_give_all(heap);
   while ((block = lm_owned_first(heap)) != NULL) {
     retire_block_in(block);
-    lm_large_give(&lm_empty_heap, block);
+    lm_large_give(&lm_empty_cache, block);
   }
 }
 
@@ -171,9 +174,9 @@ static void *resize_in_place(struct loam_heap *heap, void *block, size_t old_byt
   if (LM_CHECKING || LM_HARDENED_FREES || size > LM_REQUEST_MAX_BYTES / 2) return NULL;
   if (size <= old_bytes && size > old_bytes / 2) return block;
   if (old_bytes <= lm_classed_max_bytes || size <= lm_classed_max_bytes) return NULL;
-  lm_lock_take(&heap->lock);
-  void *moved = lm_large_resize(&heap->heap, block, size);
-  lm_lock_free(&heap->lock);
+  lm_lock_take(&heap->central.lock);
+  void *moved = lm_large_resize(heap->central.pool, block, size, true);
+  lm_lock_free(&heap->central.lock);
   return moved;
 }
 

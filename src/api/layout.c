@@ -3,12 +3,12 @@
  * program headers, and a table of names and numbers. `loam explain` reads both; it knows the names
  * and no number, so that it reads every version that has the names it needs. */
 #include "api/profile.h"
-#include "heap/remote.h"
-#include "heap/shared.h"
-#include "large/huge.h"
+#include "central/shared.h"
+#include "pages/huge.h"
 #include "pages/mappings.h"
 #include "pages/meta.h"
 #include "pages/region.h"
+#include "thread/cache.h"
 
 /* Where a build has notes. Unit tests have none: they are compiled as whole programs, without what
  * only the note names. */
@@ -31,13 +31,10 @@ const struct lm_layout_entry lm_layout[] = {
     VALUE("region.shift", LM_REGION_SHIFT),
     VALUE("region.address_bits", LM_REGION_ADDRESS_BITS),
     VALUE("slice.shift", LM_SLICE_SHIFT),
-    VALUE("chunk.shift", LM_CHUNK_SHIFT),
     VALUE("class.count", LM_CLASS_COUNT),
-    VALUE("class.middle", LM_CLASS_MIDDLE),
+    VALUE("bin.count", LM_BIN_COUNT),
     VALUE("span.none", LM_SPAN_NONE),
-    VALUE("span.spare", LM_SPAN_SPARE),
-    VALUE("span.orphan", LM_SPAN_ORPHAN),
-    VALUE("block.on_its_way", LM_BLOCK_ON_ITS_WAY),
+    VALUE("block.cached", LM_BLOCK_CACHED),
     VALUE("block.guarded", LM_BLOCK_GUARDED),
     VALUE("block.none", (uintptr_t)LM_NO_BLOCK),
     FIELD("os", struct lm_os_facts, page_bytes),
@@ -53,52 +50,26 @@ const struct lm_layout_entry lm_layout[] = {
     FIELD("region", struct lm_region, used_pages),
     FIELD("region", struct lm_region, dirty_pages),
     FIELD("region", struct lm_region, spans),
-    FIELD("region", struct lm_region, chunks),
     FIELD("region", struct lm_region, block_pages),
     SIZE("span", struct lm_span),
     FIELD("span", struct lm_span, free_list),
     FIELD("span", struct lm_span, used_count),
     FIELD("span", struct lm_span, extended_count),
     FIELD("span", struct lm_span, state),
-    FIELD("span", struct lm_span, owner),
+    FIELD("span", struct lm_span, central),
     FIELD("span", struct lm_span, class_index),
     FIELD("span", struct lm_span, slice_count),
     FIELD("span", struct lm_span, hole_pages),
-    SIZE("chunk", struct lm_chunk),
-    FIELD("chunk", struct lm_chunk, used_pages),
-    FIELD("chunk", struct lm_chunk, dirty_pages),
-    SIZE("heap", struct lm_heap),
-    FIELD("heap", struct lm_heap, tag),
-    FIELD("heap", struct lm_heap, bins),
-    FIELD("heap", struct lm_heap, reserves),
-    FIELD("heap", struct lm_heap, chains),
-    FIELD("heap", struct lm_heap, parcels),
-    FIELD("heap", struct lm_heap, received),
-    FIELD("heap", struct lm_heap, inbox),
-    FIELD("heap", struct lm_heap, next_made),
-    FIELD("heap", struct lm_heap, thread_id),
-    VALUE("heap.inbox_closed", (uintptr_t)LM_INBOX_CLOSED),
-    VALUE("heap.cached", offsetof(struct lm_heap, middle.cached)),
-    VALUE("cached.count", LM_CHUNK_RUN_MAX),
-    FIELD("cached", struct lm_cached, next),
-    VALUE("heap.large_blocks", offsetof(struct lm_heap, large_cache.blocks)),
-    VALUE("large_blocks.count", LM_LARGE_CACHE_ENTRIES),
-    SIZE("chain", struct lm_chain),
-    VALUE("chain.count", LM_CHAIN_COUNT),
-    FIELD("chain", struct lm_chain, slice),
-    FIELD("chain", struct lm_chain, newest),
-    FIELD("chain", struct lm_chain, handle),
-    SIZE("parcel", struct lm_parcel),
-    VALUE("parcel.count", LM_PARCEL_COUNT),
-    FIELD("parcel", struct lm_parcel, first),
-    FIELD("message", struct lm_message, newest),
-#if LM_BITS_64
-    VALUE("message.next", offsetof(struct lm_message, next_and_count)),
-    VALUE("message.address_bits", 48),
-#else
-    FIELD("message", struct lm_message, next),
-    VALUE("message.address_bits", 32),
-#endif
+    SIZE("cache", struct lm_cache),
+    FIELD("cache", struct lm_cache, lists),
+    FIELD("cache", struct lm_cache, behind),
+    FIELD("cache", struct lm_cache, next_made),
+    FIELD("cache", struct lm_cache, thread_id),
+    VALUE("central.count", LM_CENTRAL_MAX),
+    FIELD("central", struct lm_central, classes),
+    SIZE("central_class", struct lm_central_class),
+    FIELD("central_class", struct lm_central_class, lists),
+    FIELD("list", struct lm_list, next_list),
     FIELD("shared", struct loam_heap, next),
     FIELD("shared", struct loam_heap, live),
     VALUE("huge.bucket_count", LM_HUGE_BUCKET_COUNT),
@@ -161,11 +132,11 @@ __asm__(".pushsection .note.loam.layout,\"a\",%note\n"
         ".long 2f - 1f, 4f - 3f, 1\n"
         "1: .asciz \"loam-layout\"\n"
         "2: .balign 4\n"
-        "3: .long 1\n" /* the number */
+        "3: .long 2\n" /* the number */
         TO(lm_layout)
         TO(lm_tags)
         TO(lm_region_map)
-        TO(lm_heaps_made)
+        TO(lm_caches_made)
         TO(lm_shared_heaps)
         TO(lm_huge_buckets)
         TO(lm_meta_batches)
@@ -179,6 +150,7 @@ __asm__(".pushsection .note.loam.layout,\"a\",%note\n"
         TO(lm_profile_bytes)
         TO(lm_profile_last_bytes)
         TO(lm_guarded_calls_left)
+        TO(lm_centrals)
         "4:\n"
         ".popsection\n");
 

@@ -12,21 +12,19 @@
 #include "api/sampled.h"
 #include "api/statistics.h"
 #include "config/options.h"
-#include "heap/inspect.h"
-#include "heap/orphan.h"
-#include "heap/remote.h"
-#include "heap/shared.h"
-#include "heap/visit.h"
-#include "large/huge.h"
+#include "central/shared.h"
 #include "large/owned.h"
 #include "loam/loam.h"
 #include "os/os.h"
 #include "os/panic.h"
 #include "pages/explicit.h"
+#include "pages/huge.h"
 #include "pages/mappings.h"
 #include "pages/meta.h"
 #include "pages/pressure.h"
 #include "report/report.h"
+#include "thread/inspect.h"
+#include "thread/tick.h"
 
 #if defined(__linux__)
 #pragma weak loam_options
@@ -90,7 +88,7 @@ void lm_process_start(void) {
     lm_pool_start();
     lm_pressure_start();
     lm_explicit_start();
-    lm_orphan_start();
+    lm_central_start();
     lm_os_thread_end_start(lm_thread_end);
     lm_store_release(&started, true);
   }
@@ -117,17 +115,18 @@ LM_EXPORT int loam_set_page_provider(const struct loam_page_provider *provider) 
 }
 
 /* ---- Fork: all locks are held across it, taken by rank, so that the child finds every structure
- * whole. The heaps of threads that the child does not have stay as they are: their blocks can be
- * used and freed, and their free memory is the child's loss. ---- */
+ * whole. What is in caches of threads that the child does not have is its loss. ---- */
 
 static void for_each_lock(void (*visit)(struct lm_lock *lock)) {
   visit(&start_lock);
 #if LM_CHECKING
   visit(&lm_quarantine_lock);
 #endif
-  visit(&lm_visits_round.lock);
-  for (size_t i = 0; i < LM_ORPHAN_CLASSES; i++) visit(&lm_orphan_locks[i]);
-  visit(&lm_heaps_lock);
+  visit(&lm_tick_lock);
+  visit(&lm_caches_lock);
+  visit(&lm_centrals_lock); /* no central is made from here on */
+  for (uint32_t i = 0; i < lm_central_count; i++)
+    if (lm_central_if_made(i) != NULL) visit(&lm_central_if_made(i)->lock);
   visit(&lm_owned_lock);
   visit(&lm_huge_lock);
   for (size_t i = 0; i < LM_POOL_MAX; i++) visit(&lm_pools[i].lock);
@@ -167,10 +166,10 @@ static void for_all_locks(void (*visit)(struct lm_lock *lock)) {
 static void after_fork_in_parent(void) { for_all_locks(free_quietly); }
 static void after_fork_in_child(void) {
   for_all_locks(lm_lock_reset);
-  lm_heap_after_fork(LM_THREAD(lm_this_heap));
+  lm_cache_after_fork(LM_THREAD(lm_this_cache));
   lm_background_is_due = lm_background_is_wanted();
   /* So that the next call takes a slow path. */
-  if (lm_background_is_due) LM_THREAD(lm_malloc_heap) = &lm_empty_heap;
+  if (lm_background_is_due) LM_THREAD(lm_malloc_cache) = &lm_empty_cache;
 }
 
 /* ---- Locks that an interrupted thread may hold ---- */
@@ -209,24 +208,21 @@ __attribute__((constructor(101))) static void construct(void) {
   lm_background_start();
 }
 
-/* Free blocks, and messages; as many as take some tens of microseconds. */
+/* Free blocks; as many as take some tens of microseconds. */
 #define INSPECTED_AT_END 512
 
-static void inspect_this_heap(void) {
-  struct lm_heap *heap = LM_THREAD(lm_this_heap);
-  if (lm_heap_is_empty(heap)) return;
-  lm_hardened_let_go(heap);
-  lm_heap_enter(heap);
-  lm_remote_collect_up_to(heap, INSPECTED_AT_END);
-  lm_inspect_heap(heap, 0, INSPECTED_AT_END);
-  lm_heap_leave(heap);
+static void inspect_this_cache(void) {
+  struct lm_cache *cache = LM_THREAD(lm_this_cache);
+  if (lm_cache_is_empty(cache)) return;
+  lm_hardened_let_go(cache);
+  lm_inspect_cache(cache, 0, INSPECTED_AT_END);
   lm_guarded_inspect();
 }
 
 __attribute__((destructor(101))) static void destruct(void) {
   lm_background_end();
   lm_checked_end();
-  inspect_this_heap();
+  inspect_this_cache();
   lm_statistics_end();
   lm_profile_end();
 }

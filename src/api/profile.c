@@ -6,9 +6,7 @@
 #include "api/allocate.h"
 #include "api/guarded.h"
 #include "config/options.h"
-#include "heap/bins.h"
-#include "heap/middle.h"
-#include "heap/shared.h"
+#include "central/shared.h"
 #include "large/large.h"
 #include "loam/loam.h"
 #include "os/os.h"
@@ -34,10 +32,10 @@ _Atomic(uint32_t) lm_profile_last_bytes;
  * thread that begins to take part. */
 static _Atomic(uint32_t) round_number;
 
-/* Of one heap, and used by its thread. Only the bins of `heap` ever have anything. */
+/* Of one cache, and used by its thread. Only the lists of `cache` ever have anything. */
 struct lm_profile_window {
-  struct lm_heap heap; /* first: what malloc looks into */
-  struct lm_heap *owner;
+  struct lm_cache cache; /* first: what malloc looks into */
+  struct lm_cache *owner;
   uint64_t random;
   bool entered;         /* by the thread's malloc, and not left since */
   uint32_t round;       /* the profile that what follows is for */
@@ -45,26 +43,23 @@ struct lm_profile_window {
   double distance;      /* to the next sample of blocks without a class, in bytes */
   uint32_t left[LM_CLASS_COUNT]; /* calls to the next sample, with it; 0: not known yet */
   uint32_t batch_counts[LM_CLASS_COUNT]; /* how many blocks the window takes at a time */
-  uint16_t bin_sums[LM_CLASS_COUNT]; /* the heap's; not known where malloc has taken from its bin */
   struct lm_walked_stacks walked;
   struct lm_profile_site *site; /* of the stack that was walked last */
 };
 
 /* ---- The window ---- */
 
-static struct lm_profile_window *make_window(struct lm_heap *heap) {
+static struct lm_profile_window *make_window(struct lm_cache *cache) {
   struct lm_profile_window *window = lm_meta_take(sizeof *window);
   if (window == NULL) return NULL;
-  lm_heap_empty_bins(&window->heap);
-  window->heap.tag = LM_TAG_NO_HEAP;
-  window->owner = heap;
+  lm_cache_empty_lists(&window->cache);
+  window->owner = cache;
   for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
     size_t count = BATCH_BYTES / lm_classes[i].block_bytes + 1;
     window->batch_counts[i] = (uint32_t)lm_min(count, BATCH_COUNT);
   }
-  window->random = (lm_os_random() ^ heap->tag) | 1;
-  heap->profile.window = window;
-  heap->profile.bin_sums = window->bin_sums;
+  window->random = (lm_os_random() ^ (uintptr_t)cache) | 1;
+  cache->profile.window = window;
   return window;
 }
 
@@ -75,26 +70,25 @@ static void begin_round(struct lm_profile_window *window, uint32_t round) {
   memset(window->left, 0, sizeof window->left);
 }
 
-/* The heap's window, where its thread's malloc looks from here on; NULL if out of memory. */
-static struct lm_profile_window *enter_window(struct lm_heap *heap) {
-  struct lm_profile_window *window = heap->profile.window;
+/* The cache's window, where its thread's malloc looks from here on; NULL if out of memory. */
+static struct lm_profile_window *enter_window(struct lm_cache *cache) {
+  struct lm_profile_window *window = cache->profile.window;
   uint32_t round = lm_load_acquire(&round_number);
-  if (LM_UNLIKELY(window == NULL)) window = make_window(heap);
+  if (LM_UNLIKELY(window == NULL)) window = make_window(cache);
   if (LM_UNLIKELY(window == NULL)) return NULL;
-  LM_THREAD(lm_malloc_heap) = &window->heap;
+  LM_THREAD(lm_malloc_cache) = &window->cache;
   window->entered = true;
   if (LM_UNLIKELY(window->round != round)) begin_round(window, round);
   return window;
 }
 
-void lm_profile_leave(struct lm_heap *heap) {
-  struct lm_profile_window *window = heap->profile.window;
+void lm_profile_leave(struct lm_cache *cache) {
+  struct lm_profile_window *window = cache->profile.window;
   if (window == NULL || !window->entered) return;
-  LM_THREAD(lm_malloc_heap) = heap;
+  LM_THREAD(lm_malloc_cache) = cache;
   window->entered = false;
   for (size_t i = 1; i < LM_CLASS_COUNT; i++)
-    for (void *block; (block = lm_heap_pop(&window->heap, i)) != NULL;) lm_raw_free(block);
-  memset(window->bin_sums, 0, sizeof window->bin_sums); /* malloc takes from the heap's bins */
+    for (void *block; (block = lm_cache_pop(&window->cache, i)) != NULL;) lm_raw_free(block);
 }
 
 /* ---- Samples ---- */
@@ -109,16 +103,15 @@ static struct loam_heap *profile_heap(void) {
   return lm_load_acquire(&lm_profile_heap);
 }
 
-/* A block in the profile's heap; NULL if there is none to be had there. */
-static void *take_in_profile(size_t size, bool clear) {
+/* A small block in the profile's heap; NULL if there is none to be had there. */
+static void *take_in_profile(size_t size) {
   struct loam_heap *profile = profile_heap();
+  bool zero;
   if (profile == NULL) return NULL;
-  lm_lock_take(&profile->lock);
-  void *block = lm_take(&profile->heap, size, clear);
-  lm_lock_free(&profile->lock);
-  if (block == NULL || lm_tag_is_shared(lm_tag_of(block))) return block;
-  lm_large_give(&lm_empty_heap, block); /* the pool's, since no chunk has room */
-  return NULL;
+  lm_lock_take(&profile->central.lock);
+  void *block = lm_central_take_one(&profile->central, lm_sizeclass_of(size), &zero);
+  lm_lock_free(&profile->central.lock);
+  return block;
 }
 
 /* Where the thread is. NULL if that is lost. */
@@ -143,19 +136,13 @@ static LM_NOINLINE struct lm_profile_sample *begin_sample(struct lm_profile_wind
   return sample;
 }
 
-/* A block with a class, whose bin has one less then. */
-static void *take_of_heap(struct lm_profile_window *window, size_t size, bool clear) {
-  lm_heap_forget_sum(window->owner, lm_sizeclass_of(size == 0 ? 1 : size));
-  return lm_take(window->owner, size, clear);
-}
-
 /* What an ordinary block would have been keeps its place, so that one sees on which page that
  * is: the sample itself stands somewhere else. */
 static void *sample_small(struct lm_profile_window *window, size_t size, size_t bytes,
                           bool clear) {
   struct lm_profile_sample *sample = begin_sample(window, bytes);
-  void *shadow = take_of_heap(window, bytes, clear);
-  void *block = sample != NULL && shadow != NULL ? take_in_profile(bytes, false) : NULL;
+  void *shadow = lm_take(window->owner, bytes, clear);
+  void *block = sample != NULL && shadow != NULL ? take_in_profile(bytes) : NULL;
   if (block == NULL) {
     if (sample != NULL) lm_profile_drop_sample(sample);
     return shadow;
@@ -166,37 +153,27 @@ static void *sample_small(struct lm_profile_window *window, size_t size, size_t 
   return clear ? memset(block, 0, size) : block;
 }
 
-static void *sample_large(struct lm_profile_window *window, struct lm_heap *heap, size_t size,
-                          size_t alignment, bool clear) {
-  size_t bytes = lm_align_up(lm_max(size, 1), lm_os.page_bytes);
-  struct lm_profile_sample *sample = begin_sample(window, bytes);
-  bool middle = bytes <= LM_MIDDLE_MAX_BYTES && alignment <= lm_os.page_bytes;
-  void *block = middle && sample != NULL ? take_in_profile(bytes, clear) : NULL;
-  bool in_profile = block != NULL;
-  if (!in_profile) block = lm_large_take(heap, size, alignment, clear);
-  /* In a chunk of the thread's own it would not be found when it is freed. */
-  bool found = block != NULL && (in_profile || (lm_tag_of(block) & ~LM_TAG_LARGE) == 0);
-  if (sample == NULL) return block;
-  if (!found) {
-    lm_profile_drop_sample(sample);
-    return block;
-  }
-  sample->large = !in_profile;
+/* The block, which has no class or a middle one, is a sample from here on. */
+static void insert_large(struct lm_profile_window *window, void *block, size_t size) {
+  if (block == NULL) return;
+  struct lm_profile_sample *sample =
+      begin_sample(window, lm_align_up(lm_max(size, 1), lm_os.page_bytes));
+  if (sample == NULL) return;
   sample->block = block;
+  sample->large = true;
   lm_profile_insert(sample);
-  return block;
 }
 
 /* ---- Taking ---- */
 
-/* One block more than the heap's bin had, so that the window is filled with more the next time:
- * what is freed meanwhile goes to the heap. */
+/* One block more than the cache's list had, so that the window is filled with more the next time:
+ * what is freed meanwhile goes to the cache. */
 static LM_NOINLINE void *add_one(struct lm_profile_window *window, size_t class_index,
                                  void *block) {
-  struct lm_block *more = take_of_heap(window, lm_classes[class_index].block_bytes, false);
+  struct lm_block *more = lm_take(window->owner, lm_classes[class_index].block_bytes, false);
   if (more == NULL) return block;
   window->left[class_index]--;
-  lm_heap_push(&window->heap, class_index, more);
+  lm_cache_push(&window->cache, class_index, more);
   return block;
 }
 
@@ -219,78 +196,43 @@ LM_INLINE struct lm_block *last_of(struct lm_block *first, uint32_t most, uint32
   return next;
 }
 
-/* The heap's bin is empty, and has as much room as if malloc had found it so. From here on what
- * comes into it is counted. */
-static void note_empty_bin(struct lm_profile_window *window, size_t class_index) {
-  struct lm_heap *heap = window->owner;
-  uint16_t room = lm_classes[class_index].bin_frees;
-  if (heap->frees_left[class_index] < 0) return;
-  heap->frees_left[class_index] = (int16_t)room;
-  heap->room_steps[class_index] = LM_ROOM_STEPS;
-  window->bin_sums[class_index] = room + heap->guests_left[class_index];
-}
-
-/* How many blocks are in the heap's bin; 0 if that is not known. */
-LM_INLINE uint32_t known_count(const struct lm_profile_window *window, size_t class_index) {
-  int sum = window->bin_sums[class_index], left = window->owner->frees_left[class_index];
-  if (sum == 0 || left < 0) return 0;
-  return (uint32_t)(sum - left - window->owner->guests_left[class_index]);
-}
-
-/* Some blocks of the heap's bin, which begins with `first`. */
-static LM_NOINLINE void *refill_by_walk(struct lm_profile_window *window, size_t class_index,
-                                        struct lm_block *first) {
-  struct lm_heap *heap = window->owner;
-  uint32_t left = window->left[class_index], most = window->batch_counts[class_index], count;
-  bool bounded = lm_bin_is_bounded(heap, class_index);
-  if (bounded) most = lm_classes[class_index].bin_frees;
-  most = (uint32_t)lm_min(left - 1, most);
-  struct lm_block *last = last_of(first, most, &count);
-  heap->bins[class_index] = lm_block_next(last);
-  lm_heap_forget_sum(heap, class_index);
-  if (heap->bins[class_index] == LM_NO_BLOCK) note_empty_bin(window, class_index);
-  lm_block_link(last, LM_NO_BLOCK);
-  window->heap.bins[class_index] = lm_block_next(first);
-  window->left[class_index] = left - count;
-  bool few = count < most && (count < FEW_BLOCKS || !bounded);
-  return LM_UNLIKELY(few) ? add_one(window, class_index, first) : first;
-}
-
-void *lm_profile_refill(struct lm_heap *bins, size_t class_index) {
-  struct lm_profile_window *window = (struct lm_profile_window *)bins;
-  struct lm_heap *heap = window->owner;
-  struct lm_block *first = heap->bins[class_index];
-  uint32_t left = window->left[class_index], count = known_count(window, class_index);
+/* A block, and others in the window's list, out of the cache's, whatever has come into that. */
+void *lm_profile_refill(struct lm_cache *lists, size_t class_index) {
+  struct lm_profile_window *window = (struct lm_profile_window *)lists;
+  struct lm_cache *cache = window->owner;
+  struct lm_block *first = cache->lists[class_index];
+  uint32_t left = window->left[class_index], count;
   if (left <= 1 || !lm_is_block(first)) return NULL;
   if (window->round != lm_load_relaxed(&round_number)) return NULL;
-  if (LM_UNLIKELY(count == 0 || count >= left)) return refill_by_walk(window, class_index, first);
-  heap->bins[class_index] = LM_NO_BLOCK;
-  window->heap.bins[class_index] = lm_block_next(first);
+  uint32_t most = (uint32_t)lm_min(left - 1, window->batch_counts[class_index]);
+  struct lm_block *last = last_of(first, most, &count);
+  cache->lists[class_index] = lm_block_next(last);
+  lm_block_link(last, LM_NO_BLOCK);
+  window->cache.lists[class_index] = lm_block_next(first);
   window->left[class_index] = left - count;
-  note_empty_bin(window, class_index);
-  bool few = count < FEW_BLOCKS && left - count > 1;
+  bool few = count < most && count < FEW_BLOCKS;
   return LM_UNLIKELY(few) ? add_one(window, class_index, first) : first;
 }
 
 /* A block with a class that is no sample. */
 static void *take_unsampled(struct lm_profile_window *window, size_t size, size_t class_index,
                             bool clear) {
-  void *block = take_of_heap(window, size, clear);
+  void *block = lm_take(window->owner, size, clear);
   if (block == NULL || --window->left[class_index] <= 1) return block;
   return add_one(window, class_index, block);
 }
 
-void *lm_profile_take(struct lm_heap *heap, size_t size, bool clear) {
+void *lm_profile_take(struct lm_cache *cache, size_t size, bool clear) {
   if (size > lm_classed_max_bytes)
-    return lm_profile_take_large(heap, size, lm_os.page_bytes, clear);
-  struct lm_profile_window *window = enter_window(heap);
-  if (LM_UNLIKELY(window == NULL)) return lm_take(heap, size, clear);
+    return lm_profile_take_large(cache, size, lm_os.page_bytes, clear);
+  struct lm_profile_window *window = enter_window(cache);
+  if (LM_UNLIKELY(window == NULL)) return lm_take(cache, size, clear);
   size_t class_index = lm_sizeclass_of(size == 0 ? 1 : size);
   size_t bytes = lm_classes[class_index].block_bytes;
-  void *block = lm_heap_pop(&window->heap, class_index);
-  /* Mostly malloc has just found both bins empty. */
-  if (block == NULL && lm_is_block(heap->bins[class_index]))
-    block = lm_profile_refill(&window->heap, class_index);
+  void *block = lm_cache_pop(&window->cache, class_index);
+  /* Mostly malloc has just found both lists empty. */
+  if (block == NULL && lm_is_block(cache->lists[class_index]))
+    block = lm_profile_refill(&window->cache, class_index);
   if (block != NULL) return clear ? memset(block, 0, size) : block; /* counted already */
   uint32_t *left = &window->left[class_index];
   if (*left == 0) *left = lm_chance_count(&window->random, (double)bytes / window->bytes);
@@ -310,32 +252,19 @@ static bool has_point(struct lm_profile_window *window, size_t size) {
   return true;
 }
 
-void *lm_profile_take_large(struct lm_heap *heap, size_t size, size_t alignment, bool clear) {
-  struct lm_profile_window *window = lm_heap_is_empty(heap) ? NULL : enter_window(heap);
-  if (window == NULL || LM_LIKELY(!has_point(window, size)))
-    return lm_large_take(heap, size, alignment, clear);
-  return sample_large(window, heap, size, alignment, clear);
+void *lm_profile_take_large(struct lm_cache *cache, size_t size, size_t alignment, bool clear) {
+  struct lm_profile_window *window = enter_window(cache);
+  bool sampled = window != NULL && has_point(window, size);
+  void *block = alignment <= lm_os.page_bytes
+                    ? lm_take(cache, size, clear)
+                    : lm_large_take(cache->central->pool, size, alignment, clear);
+  if (LM_UNLIKELY(sampled)) insert_large(window, block, size);
+  return block;
 }
 
-/* Free finds samples of middle blocks in the profile's heap only. */
-static void *move_to_sample(struct lm_profile_window *window, void *block, size_t size) {
-  void *sample = sample_large(window, window->owner, size, lm_os.page_bytes, false);
-  if (sample == NULL) return block;
-  memcpy(sample, block, size);
-  lm_raw_free(block);
-  return sample;
-}
-
-void *lm_profile_resized(struct lm_heap *heap, void *block, size_t size) {
-  struct lm_profile_window *window = lm_heap_is_empty(heap) ? NULL : enter_window(heap);
-  if (window == NULL || LM_LIKELY(!has_point(window, size))) return block;
-  if ((lm_tag_of(block) & ~LM_TAG_LARGE) != 0) return move_to_sample(window, block, size);
-  size_t bytes = lm_align_up(size, lm_os.page_bytes);
-  struct lm_profile_sample *sample = begin_sample(window, bytes);
-  if (sample == NULL) return block;
-  sample->block = block;
-  sample->large = true;
-  lm_profile_insert(sample);
+void *lm_profile_resized(struct lm_cache *cache, void *block, size_t size) {
+  struct lm_profile_window *window = enter_window(cache);
+  if (window != NULL && has_point(window, size)) insert_large(window, block, size);
   return block;
 }
 
@@ -424,21 +353,21 @@ LM_EXPORT int loam_profile_write(const char *path) {
 struct lm_lock lm_profile_lock = LM_LOCK_INIT(LM_RANK_PROFILE);
 _Atomic(size_t) lm_profile_large_count;
 
-void *lm_profile_refill(struct lm_heap *bins, size_t class_index) {
-  (void)bins, (void)class_index;
+void *lm_profile_refill(struct lm_cache *lists, size_t class_index) {
+  (void)lists, (void)class_index;
   return NULL;
 }
-void *lm_profile_take(struct lm_heap *heap, size_t size, bool clear) {
-  return lm_take(heap, size, clear);
+void *lm_profile_take(struct lm_cache *cache, size_t size, bool clear) {
+  return lm_take(cache, size, clear);
 }
-void *lm_profile_take_large(struct lm_heap *heap, size_t size, size_t alignment, bool clear) {
-  return lm_large_take(heap, size, alignment, clear);
+void *lm_profile_take_large(struct lm_cache *cache, size_t size, size_t alignment, bool clear) {
+  return lm_large_take(cache->central->pool, size, alignment, clear);
 }
-void lm_profile_leave(struct lm_heap *heap) { (void)heap; }
+void lm_profile_leave(struct lm_cache *cache) { (void)cache; }
 void lm_profile_freed_slow(void *block) { (void)block; }
 void lm_profile_freed_shared(void *block) { (void)block; }
-void *lm_profile_resized(struct lm_heap *heap, void *block, size_t size) {
-  (void)heap, (void)size;
+void *lm_profile_resized(struct lm_cache *cache, void *block, size_t size) {
+  (void)cache, (void)size;
   return block;
 }
 void lm_profile_obey_slow(uint32_t order) { (void)order; }

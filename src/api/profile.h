@@ -1,17 +1,17 @@
 /* Heap profiles: which calls of malloc are sampled, and how their frees are noticed.
  *
- * While a profile is taken, malloc finds blocks in a window: bins that are filled with a few of the
- * heap's blocks at a time, and that frees do not come back to. So each call takes one of a number
+ * While a profile is taken, malloc finds blocks in a window: lists that are filled with a few of the
+ * cache's blocks at a time, and that frees do not come back to. So each call takes one of a number
  * that is known, and the next sampled one finds the window empty: it is chosen without counting any
  * on the fast path. Such a call gets a block of a heap of the profile's own, whose blocks free
- * tells from others by their tags; a large one is looked up when it is freed. Without a profile
- * there is no window, and none of this costs anything. */
+ * tells from others by their tags; a middle or large one is looked up when it is freed. Without a
+ * profile there is no window, and none of this costs anything. */
 #ifndef LM_API_PROFILE_H
 #define LM_API_PROFILE_H
 
 #include "api/guarded.h"
-#include "heap/heap.h"
 #include "profile/samples.h"
+#include "thread/cache.h"
 
 /* The mean distance of samples, in bytes; 0: no profile is taken. Written by any thread. */
 extern _Atomic(uint32_t) lm_profile_bytes;
@@ -32,17 +32,17 @@ LM_INLINE void lm_profile_obey(void) {
   if (LM_UNLIKELY(word - LM_PROFILE_ORDER <= LM_PROFILE_MAX_BYTES)) lm_profile_obey_slow(word);
 }
 
-/* A block of the class that is no sample, and others in the window's bin, which malloc has found
+/* A block of the class that is no sample, and others in the window's list, which malloc has found
  * empty; NULL if it takes more than that. */
-void *lm_profile_refill(struct lm_heap *bins, size_t class_index);
+void *lm_profile_refill(struct lm_cache *lists, size_t class_index);
 
-/* While a profile is taken: a block for the thread that has the heap, sampled or not. */
-void *lm_profile_take(struct lm_heap *heap, size_t size, bool clear);
+/* While a profile is taken: a block for the thread that has the cache, sampled or not. */
+void *lm_profile_take(struct lm_cache *cache, size_t size, bool clear);
 /* The same of one that has no class, by its alignment. */
-void *lm_profile_take_large(struct lm_heap *heap, size_t size, size_t alignment, bool clear);
+void *lm_profile_take_large(struct lm_cache *cache, size_t size, size_t alignment, bool clear);
 
-/* What is left in the thread's window is freed, and malloc takes from the heap again. */
-void lm_profile_leave(struct lm_heap *heap);
+/* What is left in the thread's window is freed, and malloc takes from the cache again. */
+void lm_profile_leave(struct lm_cache *cache);
 
 /* The program frees a block of a first-class heap, or a large one. */
 void lm_profile_freed_slow(void *block);
@@ -53,9 +53,8 @@ LM_INLINE void lm_profile_freed_large(void *block) {
 extern _Atomic(struct loam_heap *) lm_profile_heap;
 void lm_profile_freed_shared(void *block);
 
-/* A middle or a large block has been resized, and counts as a new one. Returns where it is: a
- * middle one that becomes a sample has moved. */
-void *lm_profile_resized(struct lm_heap *heap, void *block, size_t size);
+/* A middle or a large block has been resized, and counts as a new one. Returns it. */
+void *lm_profile_resized(struct lm_cache *cache, void *block, size_t size);
 
 /* At the process's start, and at its end; when a signal has asked for it. */
 void lm_profile_start_by_options(void);

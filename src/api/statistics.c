@@ -25,7 +25,7 @@ static void print_to_file(lm_report_print *print) {
   lm_text_path(&path, lm_options.stats_file, lm_os_process_id());
   int fd = lm_os_open_to_append(path.bytes);
   if (fd < 0) return;
-  lm_report_write(print, LM_THREAD(lm_this_heap), write_to_fd, &fd);
+  lm_report_write(print, LM_THREAD(lm_this_cache), write_to_fd, &fd);
   lm_os_close(fd);
 }
 
@@ -35,7 +35,7 @@ static void print_statistics(lm_report_print *print) {
     return;
   }
   int fd = lm_os_kept_fd(&stats_output);
-  if (fd >= 0) lm_report_write(print, LM_THREAD(lm_this_heap), write_to_fd, &fd);
+  if (fd >= 0) lm_report_write(print, LM_THREAD(lm_this_cache), write_to_fd, &fd);
 }
 
 /* ---- When ---- */
@@ -87,7 +87,7 @@ void lm_statistics_end(void) {
 
 static void gather(struct lm_figures *figures) {
   lm_process_start();
-  lm_figures_gather(figures, LM_FIGURES_ALL, LM_THREAD(lm_this_heap));
+  lm_figures_gather(figures, LM_FIGURES_ALL, LM_THREAD(lm_this_cache));
 }
 
 LM_EXPORT void loam_stats(struct loam_stats *stats, size_t size) {

@@ -5,11 +5,9 @@
 #include <errno.h>
 
 #include "config/options.h"
-#include "heap/large_cache.h"
-#include "heap/middle.h"
-#include "heap/watch.h"
-#include "large/huge.h"
 #include "large/owned.h"
+#include "pages/huge.h"
+#include "thread/tick.h"
 
 /* From this on a block that cannot grow in place may move by page tables and not by copying. */
 #define MOVE_MIN_BYTES (512 * LM_KIB)
@@ -20,32 +18,35 @@
 /* Whether a mapping is better for a block than a place in a region, if there is one or the block
  * grows. Up to 32 MiB not if the pool has pages for it: those of a mapping are all fresh, and cost
  * a fault each. */
-static bool is_for_mapping(const struct lm_heap *heap, size_t size) {
+static bool is_for_mapping(struct lm_pool *pool, size_t size) {
   if (size < MAPPING_MIN_BYTES) return false;
   return size > LM_LARGE_MAX_BYTES ||
-         lm_load_relaxed(&heap->pool->dirty_page_count) < lm_pages_of(size) / 2;
+         lm_load_relaxed(&pool->dirty_page_count) < lm_pages_of(size) / 2;
 }
 
-void *lm_large_take(struct lm_heap *heap, size_t size, size_t alignment, bool clear) {
+void *lm_large_take(struct lm_pool *pool, size_t size, size_t alignment, bool clear) {
   if (size > LM_LARGE_MAX_BYTES || alignment > LM_LARGE_MAX_BYTES)
-    return lm_huge_take(heap->pool, size, alignment, clear);
+    return lm_huge_take(pool, size, alignment, clear);
   bool zero;
   size_t page_count = lm_pages_of(lm_max(size, 1));
-  bool has_heap = !lm_heap_is_empty(heap);
-  if (size <= LM_MIDDLE_MAX_BYTES && alignment <= lm_os.page_bytes && has_heap) {
-    void *block = lm_middle_take(heap, page_count, clear);
-    if (LM_LIKELY(block != NULL)) return block;
-  } else if (has_heap) {
-    void *block = lm_large_cache_take(heap, page_count, alignment);
-    if (block != NULL) return clear ? memset(block, 0, page_count << lm_os.page_shift) : block;
-  }
   void *block = NULL;
-  if (is_for_mapping(heap, size) && !clear) block = lm_huge_take_kept(heap->pool, size, alignment);
-  if (block == NULL) block = lm_pool_take_large(heap->pool, page_count, alignment, &zero);
+  if (is_for_mapping(pool, size) && !clear) block = lm_huge_take_kept(pool, size, alignment);
+  if (block == NULL) block = lm_pool_take_large(pool, page_count, alignment, &zero);
   /* Where no whole region is to be had any more, there may be room for one block. */
-  if (block == NULL) return lm_huge_take(heap->pool, lm_max(size, 1), alignment, clear);
+  if (block == NULL) return lm_huge_take(pool, lm_max(size, 1), alignment, clear);
   if (clear && !zero) lm_pool_clear_large(block, page_count);
   return block;
+}
+
+void *lm_middle_take(struct lm_cache *cache, size_t size, bool clear) {
+  size_t class_index = lm_middle_class(size);
+  void *block = lm_cache_pop(cache, class_index);
+  if (block == NULL) block = lm_cache_refill_middle(cache, class_index);
+  if (block == NULL)
+    return lm_large_take(cache->central->pool, lm_sizeclass_bytes(class_index), lm_os.page_bytes,
+                         clear);
+  lm_middle_begin(block, class_index);
+  return clear ? memset(block, 0, size) : block;
 }
 
 size_t lm_large_usable_bytes(const void *address) {
@@ -54,39 +55,28 @@ size_t lm_large_usable_bytes(const void *address) {
   return lm_huge_usable_bytes(address);
 }
 
-bool lm_large_give(struct lm_heap *heap, void *address) {
+bool lm_large_give(struct lm_cache *cache, void *address) {
   struct lm_owned *owned = lm_owned_remove(address); /* before others may be given the address */
   if (LM_UNLIKELY(owned != NULL)) lm_owned_end(owned);
   if (!lm_region_holds((uintptr_t)address)) return lm_huge_give(address);
-  if (lm_heap_is_empty(heap)) return lm_pool_give_large(address);
-  if (owned == NULL && lm_large_cache_give(heap, address)) return true;
+  bool may_cache = owned == NULL && !lm_cache_is_empty(cache);
+  if (LM_LIKELY(may_cache) && lm_middle_give(cache, address)) return true;
   if (!lm_pool_give_large(address)) return false;
-  lm_watch_large(heap);
+  if (!lm_cache_is_empty(cache)) lm_tick_event(cache);
   return true;
 }
 
-/* The tag of a block in a region, table or not. */
-static uint32_t tag_of_block(const void *block) {
-  return lm_load_relaxed(&lm_span_record_of(block)->tag);
-}
-
-static bool is_middle(const void *block) {
-  uint32_t tag = tag_of_block(block);
-  return tag >> LM_TAG_OWNER_SHIFT >= LM_OWNER_ORPHAN &&
-         (tag & LM_TAG_CLASS_MASK) == LM_CLASS_MIDDLE;
-}
-
 bool lm_large_is_free(const void *address) {
-  if (tag_of_block(address) == LM_TAG_SPARE) return true;
-  if (lm_load_relaxed(lm_region_block_entry(address)) & LM_BLOCK_ON_ITS_WAY) return true;
-  return is_middle(address) ? lm_chunk_is_free(address) : lm_pool_is_free(address);
+  if (lm_tag_is_small(lm_load_relaxed(&lm_span_record_of(address)->tag))) return false;
+  if (lm_load_relaxed(lm_region_block_entry(address)) & LM_BLOCK_CACHED) return true;
+  return lm_pool_is_free(address);
 }
 
 /* Pages neither come from a provider's memory nor go there. How many mappings moves have made is
  * read from a file. */
-static bool may_move_pages(const struct lm_heap *heap, const void *block) {
+static bool may_move_pages(struct lm_pool *pool, const void *block) {
   return LM_OPTION(system_calls) == LM_SYSTEM_CALLS_ALL &&
-         lm_region_of(block)->provider == NULL && lm_load_acquire(&heap->pool->provider) == NULL;
+         lm_region_of(block)->provider == NULL && lm_load_acquire(&pool->provider) == NULL;
 }
 
 /* Whether to copy so many bytes to a fresh block rather than move their pages there. A page that
@@ -99,15 +89,15 @@ static bool is_copied(const void *fresh, size_t bytes) {
 }
 
 /* A mapping instead of a block in a region, with its pages or a copy of them. */
-static void *move_to_mapping(struct lm_heap *heap, void *block, size_t old_bytes, size_t size) {
+static void *move_to_mapping(struct lm_pool *pool, void *block, size_t old_bytes, size_t size) {
   if (old_bytes >= MOVE_MIN_BYTES) {
-    void *moved = lm_huge_take_pages(heap->pool, block, old_bytes, size);
+    void *moved = lm_huge_take_pages(pool, block, old_bytes, size);
     if (moved != NULL) {
       lm_pool_forget_large(block);
       return moved;
     }
   }
-  void *moved = lm_huge_take(heap->pool, size, lm_os.page_bytes, false);
+  void *moved = lm_huge_take(pool, size, lm_os.page_bytes, false);
   if (moved == NULL) return NULL;
   memcpy(moved, block, old_bytes);
   lm_pool_give_large(block);
@@ -116,25 +106,24 @@ static void *move_to_mapping(struct lm_heap *heap, void *block, size_t old_bytes
 
 /* A place for a block that grows. One that grows by up to a half is likely to do so again, and does
  * it in place if there is a gap above it. */
-static void *take_grown(struct lm_heap *heap, size_t old_bytes, size_t size) {
+static void *take_grown(struct lm_pool *pool, size_t old_bytes, size_t size) {
   size_t page_count = lm_pages_of(size), growth = page_count - lm_pages_of(old_bytes);
   if (size <= LM_LARGE_MAX_BYTES && growth <= lm_pages_of(old_bytes) / 2 + 1) {
-    if (!lm_heap_is_empty(heap)) lm_heap_tick_often(heap);
-    void *block = lm_pool_take_growing(heap->pool, page_count, page_count / 2);
+    void *block = lm_pool_take_growing(pool, page_count, page_count / 2);
     if (block != NULL) return block;
   }
-  return lm_large_take(heap, size, lm_os.page_bytes, false);
+  return lm_large_take(pool, size, lm_os.page_bytes, false);
 }
 
 /* A block in a region becomes a larger one; NULL if its pages cannot move. */
-static void *move_block(struct lm_heap *heap, void *block, size_t old_bytes, size_t size) {
-  if (!may_move_pages(heap, block)) return NULL;
-  if (is_for_mapping(heap, size)) return move_to_mapping(heap, block, old_bytes, size);
-  void *moved = take_grown(heap, old_bytes, size);
+static void *move_block(struct lm_pool *pool, void *block, size_t old_bytes, size_t size) {
+  if (!may_move_pages(pool, block)) return NULL;
+  if (is_for_mapping(pool, size)) return move_to_mapping(pool, block, old_bytes, size);
+  void *moved = take_grown(pool, old_bytes, size);
   if (moved == NULL) return NULL;
   if (!is_copied(moved, old_bytes)) {
     /* If there is no provider now, there was none for that, either: none is taken away. */
-    bool may_move = may_move_pages(heap, block);
+    bool may_move = may_move_pages(pool, block);
     int error = may_move ? lm_os_move_pages(block, moved, old_bytes) : ENOSYS;
     if (error == 0) {
       lm_pool_forget_large(block);
@@ -147,39 +136,23 @@ static void *move_block(struct lm_heap *heap, void *block, size_t old_bytes, siz
   return moved;
 }
 
-/* A middle block; NULL if its contents would have to be copied. */
-static void *resize_middle(struct lm_heap *heap, void *block, size_t size) {
-  bool own = (tag_of_block(block) ^ heap->tag) < LM_TAG_OWN_LIMIT;
-  if (own && size <= LM_MIDDLE_MAX_BYTES && lm_middle_resize(heap, block, lm_pages_of(size)))
-    return block;
-  size_t old_bytes = lm_large_usable_bytes(block);
-  return size <= old_bytes && size > old_bytes / 2 ? block : NULL;
-}
-
-static void *resize_or_move(struct lm_heap *heap, void *block, size_t size) {
+static void *resize_or_move(struct lm_pool *pool, void *block, size_t size) {
   if (!lm_region_holds((uintptr_t)block)) {
     bool stays = size > lm_min(LM_LARGE_MAX_BYTES, lm_huge_usable_bytes(block)) / 2;
     return stays ? lm_huge_resize(block, size) : NULL;
   }
-  if (is_middle(block)) return resize_middle(heap, block, size);
   size_t old_bytes = lm_large_usable_bytes(block);
-  if (size <= LM_LARGE_MAX_BYTES && lm_pool_resize_large(block, lm_pages_of(size))) return block;
-  if (size < old_bytes || size <= LM_MIDDLE_MAX_BYTES) return NULL;
-  return move_block(heap, block, old_bytes, size);
+  size_t bytes = lm_is_middle(size) ? lm_sizeclass_bytes(lm_middle_class(size)) : size;
+  if (size <= LM_LARGE_MAX_BYTES && lm_pool_resize_large(block, lm_pages_of(bytes))) return block;
+  if (size < old_bytes || old_bytes <= LM_MIDDLE_MAX_BYTES) return NULL;
+  return move_block(pool, block, old_bytes, size);
 }
 
-/* A first-class heap's block that realloc moves leaves it, whether it is copied or its pages move;
- * one that its heap moves stays. */
-static bool leaves_owner(const struct lm_heap *heap, const void *block, const void *moved) {
-  bool by_its_heap = lm_tag_is_shared(heap->tag) && !lm_heap_is_empty(heap);
-  return moved != NULL && moved != block && !by_its_heap;
-}
-
-void *lm_large_resize(struct lm_heap *heap, void *block, size_t size) {
+void *lm_large_resize(struct lm_pool *pool, void *block, size_t size, bool by_heap) {
   struct lm_owned *owned = lm_owned_remove(block); /* as for huge blocks: the address may change */
-  void *moved = resize_or_move(heap, block, size);
+  void *moved = resize_or_move(pool, block, size);
   if (LM_LIKELY(owned == NULL)) return moved;
-  if (leaves_owner(heap, block, moved)) lm_owned_end(owned);
+  if (moved != NULL && moved != block && !by_heap) lm_owned_end(owned);
   else lm_owned_insert(owned, moved != NULL ? moved : block);
   return moved;
 }

@@ -1,10 +1,10 @@
-/* Which large and huge blocks belong to a first-class heap: a table by address, and a list for each
- * heap. Other large blocks are not in it, and pay for it with one load when they are freed or
+/* Which middle, large and huge blocks belong to a first-class heap: a table by address, and a list
+ * for each heap. Other such blocks are not in it, and pay for it with one load when they are freed or
  * resized. */
 #ifndef LM_LARGE_OWNED_H
 #define LM_LARGE_OWNED_H
 
-#include "heap/shared.h"
+#include "central/shared.h"
 
 struct lm_owned {
   struct lm_owned *next;                              /* in its bucket, or unused */

@@ -15,9 +15,10 @@ enum lm_lock_rank {
   LM_RANK_OWN_POOL,    /* the regions of a first-class heap with a page provider */
   LM_RANK_START,       /* process start */
   LM_RANK_QUARANTINE,
-  LM_RANK_VISITS,    /* who visits the heaps of threads that sleep */
-  LM_RANK_ORPHANS,   /* the orphan spans of one class */
-  LM_RANK_HEAPS,     /* the list of heaps without a thread */
+  LM_RANK_TICK,      /* who does what the clock asks for */
+  LM_RANK_CACHES,    /* the list of threads' caches */
+  LM_RANK_CENTRALS,  /* while a central is made */
+  LM_RANK_CENTRAL,   /* the central of one processor */
   LM_RANK_OWNED,     /* the table of first-class heaps' large blocks */
   LM_RANK_HUGE,      /* the table of huge blocks */
   LM_RANK_POOL,      /* the regions of one pool */

@@ -59,4 +59,20 @@ LM_INLINE void lm_block_link(struct lm_block *block, struct lm_block *next) {
   block->next = lm_link_of(block, next);
 }
 
+/* The first block of a whole list in a depot: its second word leads to the next list. The smallest
+ * block has room for it. */
+struct lm_list {
+  struct lm_block first;
+  struct lm_block *next_list; /* encoded as links are */
+};
+_Static_assert(sizeof(struct lm_list) <= LM_GRANULE_BYTES, "the smallest block");
+
+LM_INLINE struct lm_block *lm_list_next(struct lm_block *first) {
+  return lm_link_of(first, ((struct lm_list *)first)->next_list);
+}
+
+LM_INLINE void lm_list_link(struct lm_block *first, struct lm_block *next_list) {
+  ((struct lm_list *)first)->next_list = lm_link_of(first, next_list);
+}
+
 #endif

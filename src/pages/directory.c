@@ -17,22 +17,22 @@ static bool grow_directory(struct lm_pool *pool) {
   size_t group_count = room / LM_DIRECTORY_GROUP + 1;
   size_t groups_before = count / LM_DIRECTORY_GROUP + 1;
   uint16_t *group_run_limits = lm_meta_take(group_count * sizeof *group_run_limits);
-  uint8_t *free_kinds = lm_meta_take(room), *group_free_kinds = lm_meta_take(group_count);
-  if (directory == NULL || run_limits == NULL || group_run_limits == NULL || free_kinds == NULL ||
-      group_free_kinds == NULL)
+  bool *has_slice = lm_meta_take(room), *group_has_slice = lm_meta_take(group_count);
+  if (directory == NULL || run_limits == NULL || group_run_limits == NULL || has_slice == NULL ||
+      group_has_slice == NULL)
     return false;
   if (count != 0) {
     memcpy(directory, pool->directory, count * sizeof *directory);
     memcpy(run_limits, pool->run_limits, count * sizeof *run_limits);
     memcpy(group_run_limits, pool->group_run_limits, groups_before * sizeof *group_run_limits);
-    memcpy(free_kinds, pool->free_kinds, count);
-    memcpy(group_free_kinds, pool->group_free_kinds, groups_before);
+    memcpy(has_slice, pool->has_slice, count);
+    memcpy(group_has_slice, pool->group_has_slice, groups_before);
   }
   pool->directory = directory;
   pool->run_limits = run_limits;
   pool->group_run_limits = group_run_limits;
-  pool->free_kinds = free_kinds;
-  pool->group_free_kinds = group_free_kinds;
+  pool->has_slice = has_slice;
+  pool->group_has_slice = group_has_slice;
   pool->directory_room = room;
   return true;
 }
@@ -73,35 +73,33 @@ void lm_directory_clear(struct lm_pool *pool) {
 /* What a search has found out of the regions of a group. */
 struct found {
   size_t run_limit;
-  unsigned kinds;
+  bool slice;
 };
 
 /* The first of the regions [from, to); `to` if there is none. */
 static size_t find_among(const struct lm_pool *pool, size_t from, size_t to, size_t page_count,
-                         unsigned kind, struct found *all) {
-  *all = (struct found){0, 0};
+                         bool slice, struct found *all) {
+  *all = (struct found){0, false};
   for (; from < to; from++) {
-    if (pool->run_limits[from] >= page_count && (pool->free_kinds[from] & kind) == kind)
-      return from;
+    if (pool->run_limits[from] >= page_count && pool->has_slice[from] >= slice) return from;
     all->run_limit = lm_max(all->run_limit, pool->run_limits[from]);
-    all->kinds |= pool->free_kinds[from];
+    all->slice |= pool->has_slice[from];
   }
   return to;
 }
 
-size_t lm_directory_find(struct lm_pool *pool, size_t number, size_t page_count, unsigned kind) {
+size_t lm_directory_find(struct lm_pool *pool, size_t number, size_t page_count, bool slice) {
   size_t count = lm_load_relaxed(&pool->region_count);
   while (number < count) {
     size_t group = number / LM_DIRECTORY_GROUP, start = group * LM_DIRECTORY_GROUP;
     size_t end = lm_min(start + LM_DIRECTORY_GROUP, count);
-    if (pool->group_run_limits[group] >= page_count &&
-        (pool->group_free_kinds[group] & kind) == kind) {
+    if (pool->group_run_limits[group] >= page_count && pool->group_has_slice[group] >= slice) {
       struct found all;
-      size_t found = find_among(pool, number, end, page_count, kind, &all);
+      size_t found = find_among(pool, number, end, page_count, slice, &all);
       if (found < end) return found;
       if (number == start) {
         pool->group_run_limits[group] = (uint16_t)all.run_limit;
-        pool->group_free_kinds[group] = (uint8_t)all.kinds;
+        pool->group_has_slice[group] = all.slice;
       }
     }
     number = end;

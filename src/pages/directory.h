@@ -27,18 +27,9 @@ LM_INLINE struct lm_region *lm_directory_below(const struct lm_pool *pool, size_
 /* Takes all regions out. */
 void lm_directory_clear(struct lm_pool *pool);
 
-/* What else a region may have, that a run of pages does not tell; a search that has found that it
- * has not says so. */
-enum lm_region_free {
-  LM_FREE_SLICE = 1, /* for a span of one, in whatever group */
-  LM_FREE_GROUP = 2, /* the same in a group of nobody's */
-  LM_FREE_CHUNK = 4, /* slices for a chunk */
-};
-#define LM_FREE_ANY (LM_FREE_SLICE | LM_FREE_GROUP | LM_FREE_CHUNK)
-
-/* The number of the first region from `number` on that may have a run of so many pages and, if
- * `kind` is not 0, what that says; region_count if none may. */
-size_t lm_directory_find(struct lm_pool *pool, size_t number, size_t page_count, unsigned kind);
+/* The number of the first region from `number` on that may have a run of so many pages and, with
+ * `slice`, a free slice; region_count if none may. */
+size_t lm_directory_find(struct lm_pool *pool, size_t number, size_t page_count, bool slice);
 
 /* A search passes over so many at a time. */
 #define LM_DIRECTORY_GROUP 32
@@ -55,13 +46,13 @@ LM_INLINE void lm_directory_limit_runs(struct lm_region *region, size_t page_cou
 /* Slices of the region's have become free. */
 LM_INLINE void lm_directory_add_free(struct lm_region *region) {
   struct lm_pool *pool = region->pool;
-  pool->free_kinds[region->number] = LM_FREE_ANY;
-  pool->group_free_kinds[region->number / LM_DIRECTORY_GROUP] = LM_FREE_ANY;
+  pool->has_slice[region->number] = true;
+  pool->group_has_slice[region->number / LM_DIRECTORY_GROUP] = true;
 }
 
-/* The region has nothing free of these kinds. */
-LM_INLINE void lm_directory_remove_free(struct lm_region *region, unsigned kinds) {
-  region->pool->free_kinds[region->number] &= (uint8_t)~kinds;
+/* The region has no free slice, as a search has found. */
+LM_INLINE void lm_directory_remove_free(struct lm_region *region) {
+  region->pool->has_slice[region->number] = false;
 }
 
 #endif

@@ -1,7 +1,7 @@
 /* A pool: regions with one lock, and the runs of OS pages in them.
  *
- * Spans take whole slices from the low end of a region, large blocks take pages from the high
- * end; spans prefer slices with dirty pages (the process has them already) to fresh ones.
+ * Spans take whole slices from the low end of a region, middle and large blocks take pages from the
+ * high end; spans prefer slices with dirty pages (the process has them already) to fresh ones.
  *
  * When free dirty pages go back to the system:
  *   1. The purge clock, turned by any thread's slow path, gives back what has been free for
@@ -18,7 +18,7 @@
  *   3. The more is free, the faster the clock turns, and calls that free much turn it, too; far too
  *      much goes at once (purge.c): a process that stops calling keeps no more than that.
  *
- * Heaps are spread over the pools. A run goes back to the pool that it came from, whoever frees
+ * Centrals are spread over the pools. A run goes back to the pool that it came from, whoever frees
  * it. A first-class heap with a page provider of its own has a pool of its own, so that its memory
  * serves no other and can be released as a whole. */
 #ifndef LM_PAGES_POOL_H
@@ -33,7 +33,7 @@
 #define LM_POOL_KEEP_BYTES (512 * LM_KIB) /* over all pools */
 #define LM_POOL_CREDIT_BYTES (4 * LM_MIB)
 #define LM_POOL_CREDIT_MS 1000
-/* So much must be in spans of one heap, or in large blocks, before a pool's regions take huge pages
+/* So much must be in use before a pool's regions take huge pages
  * from a system that gives them to everybody: what is thinly spread would cost 2 MiB each time. */
 #define LM_POOL_HUGE_MIN_BYTES (16 * LM_MIB)
 
@@ -48,15 +48,13 @@ struct lm_pool {
   struct lm_region **directory;
   uint16_t *run_limits; /* of the regions, by number */
   uint16_t *group_run_limits; /* of LM_DIRECTORY_GROUP regions each: none of theirs is higher */
-  uint8_t *free_kinds, *group_free_kinds; /* the same: bits of enum lm_region_free */
+  bool *has_slice, *group_has_slice; /* the same: whether any may have a free slice */
   uint32_t directory_room;
-  /* Where the last searches for an aligned run and for a group of nobody's have ended. */
-  uint32_t aligned_region, nobodys_region;
+  uint32_t aligned_region; /* where the last search for an aligned run has ended */
   _Atomic(uint32_t) region_count; /* written under the lock; read without it by lm_pool_tick */
   bool accepts_huge; /* lm_pool_accept_huge */
-  size_t used_page_count; /* sums over the regions */
+  _Atomic(size_t) used_page_count; /* sum over the regions; written and read as dirty_page_count is */
   size_t span_slice_count; /* slices in spans */
-  size_t chunk_count;
   size_t large_count, large_page_count;
   uint64_t purged_page_count; /* since the start */
   uint64_t purge_count;
@@ -77,8 +75,8 @@ struct lm_pool {
 
 extern struct lm_pool lm_pools[LM_POOL_MAX]; /* the ordinary ones, of which so many are in use: */
 extern unsigned lm_pool_count;
-/* Threads that have a heap. Written under lm_heaps_lock; read by whoever asks how much may be kept,
- * whenever. */
+/* Threads that have a cache. Written under lm_caches_lock; read by whoever asks how much may be
+ * kept, whenever. */
 extern _Atomic(size_t) lm_pool_thread_count;
 
 void lm_pool_start(void);
@@ -111,22 +109,16 @@ void lm_pool_provide(struct lm_pool *pool, const struct loam_page_provider *prov
 /* Asks for huge pages, as the option says, in regions that were made before it was read. */
 void lm_pool_begin_huge(void);
 
-/* Lets the pool's regions have the huge pages that the system gives to everybody. */
-void lm_pool_accept_huge(struct lm_pool *pool);
-
 /* Gives all regions of a heap's own pool back. Nobody uses anything in them. */
 void lm_pool_release(struct lm_pool *pool);
 
-/* A run of `slice_count` slices, up to LM_SPAN_MAX_SLICES, for the heap with the tag `owner`, which
- * has a span in `own_region`, or none if that is NULL. Bit i of `*dirty_pages`: OS page i may have
- * been written to; the others read as zero. NULL if out of memory. */
-void *lm_pool_take_slices(struct lm_pool *pool, size_t slice_count, uint32_t owner,
-                          struct lm_region *own_region, uint64_t *dirty_pages);
+/* A run of `slice_count` slices, up to LM_SPAN_MAX_SLICES. Bit i of `*dirty_pages`: OS page i may
+ * have been written to; the others read as zero. NULL if out of memory. */
+void *lm_pool_take_slices(struct lm_pool *pool, size_t slice_count, uint64_t *dirty_pages);
 
-/* Gives a span's slices back, of which the first `touched_bytes` may have been written to, and
- * before that `dirty_pages`, as above. The caller has cleared their tags. */
-void lm_pool_give_slices(void *start, size_t slice_count, size_t touched_bytes,
-                         uint64_t dirty_pages);
+/* Gives a span's slices back; bit i of `dirty_pages`: OS page i may have been written to. The caller
+ * has cleared their tags. */
+void lm_pool_give_slices(void *start, size_t slice_count, uint64_t dirty_pages);
 
 /* Gives the OS pages within [start, end), which a span has but does not use yet, back to the
  * system. False if it does not take them. */
@@ -137,13 +129,6 @@ bool lm_pool_purge_unused(char *start, char *end);
  * may access. */
 void lm_pool_commit_as_used(void);
 #endif
-
-/* A chunk whose pages are all free; NULL if out of memory. `*regretted`: how many of them had been
- * purged early. */
-void *lm_pool_take_chunk(struct lm_pool *pool, size_t *regretted);
-
-/* Gives a chunk back whose pages are all free. The caller has cleared its tags. */
-void lm_pool_give_chunk(void *start);
 
 /* A large block of `page_count` pages, aligned to `alignment`, a power of two. `*zero` as above;
  * if it is not, lm_pool_clear_large clears it. NULL if out of memory. */

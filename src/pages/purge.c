@@ -23,8 +23,8 @@ static size_t free_end(const struct lm_region *region, size_t from, size_t most)
 
 /* Purges free dirty pages by one call, from one to at most `most` behind it, without the lock: the
  * pages are marked as used meanwhile. The lock of a heap's own pool stays, or its regions might go.
- * Returns how many pages, also if they are refused; 0 if none is left from `*from_page` on. The
- * lock is held on entry and exit. */
+ * Returns how many pages, also if they are refused, which are not aged any more: they are tried once
+ * in a turn. 0 if none is left from `*from_page` on. The lock is held on entry and exit. */
 LM_LOCKS_UNCHECKED
 static size_t purge_run(struct lm_region *region, enum purge what, size_t most,
                         size_t *from_page) {
@@ -56,8 +56,7 @@ static size_t purge_run(struct lm_region *region, enum purge what, size_t most,
     region->pool->purged_page_count += count;
     region->pool->purge_count++;
   }
-  lm_runs_give(region, from, to - from, 0);
-  if (!purged) lm_bitmap_clear(region->aged_pages, from, to); /* tried once in a turn */
+  lm_runs_give(region, from, to - from);
   if (what == PURGE_AGED) lm_refusals_note(&region->pool->turn_refusals, purged);
   if (what == PURGE_EARLY) lm_refusals_note(&region->pool->early_refusals, purged);
   return count;
@@ -132,7 +131,7 @@ static LM_COLD size_t option_page_count(void) {
 
 static size_t calm_page_count(const struct lm_pool *pool) {
   size_t share = CALM_SHARED_BYTES / lm_max(lm_load_relaxed(&lm_pool_thread_count), 1);
-  return (lm_max(share, CALM_BYTES) >> lm_os.page_shift) + lm_runs_used_pages(pool) / CALM_FRACTION;
+  return (lm_max(share, CALM_BYTES) >> lm_os.page_shift) + lm_load_relaxed(&pool->used_page_count) / CALM_FRACTION;
 }
 
 /* Where more than so many threads share a pool, few of them run at the same time and the others may
@@ -208,7 +207,7 @@ static size_t kept_page_count(const struct lm_pool *pool) {
   if (lm_pressed(LM_PRESSURE_SOME)) return 0;
   if (option_bounds()) return option_page_count();
   return ((LM_POOL_KEEP_BYTES / lm_pool_count) >> lm_os.page_shift) +
-         lm_runs_used_pages(pool) / 16;
+         lm_load_relaxed(&pool->used_page_count) / 16;
 }
 
 static bool has_credit(const struct lm_pool *pool) {

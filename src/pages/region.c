@@ -47,11 +47,36 @@ static bool change_short(uintptr_t before, uintptr_t entry) {
   return false;
 }
 
+/* Places in which a huge block has begun at any time. Set by any thread, never cleared. */
+static _Atomic(uint64_t)
+    huge_map[((size_t)1 << (LM_REGION_ADDRESS_BITS - LM_REGION_SHIFT)) / 64];
+
+void lm_region_note_huge(uintptr_t address) {
+  uintptr_t index = address >> LM_REGION_SHIFT;
+  uint64_t bit = (uint64_t)1 << (index % 64);
+  if (index >> (LM_REGION_ADDRESS_BITS - LM_REGION_SHIFT) != 0) return;
+  if ((lm_load_relaxed(&huge_map[index / 64]) & bit) == 0) lm_or_relaxed(&huge_map[index / 64], bit);
+}
+
+/* A free that has read the multiplier may be about to read the tag of its block, whenever it goes
+ * on: the tags of all blocks that there are stay. */
+static bool keeps_tags(uintptr_t address, size_t bytes) {
+  for (size_t i = 0; i < bytes; i += LM_REGION_BYTES) {
+    uintptr_t index = (address + i) >> LM_REGION_SHIFT;
+    uint64_t places = lm_load_relaxed(&lm_region_map[index / 64]) |
+                      lm_load_relaxed(&huge_map[index / 64]);
+    if ((places >> (index % 64) & 1) != 0) return true;
+  }
+  return false;
+}
+
+bool lm_region_give_up_tags(void) { return lm_tags_give_up(keeps_tags); }
+
 bool lm_region_make_room(void) {
   bool trimmed = lm_mappings_trim();
   lm_os_look_for_address_space_limit();
   if (lm_os_address_space_limit() == UINT64_MAX) return trimmed;
-  return lm_tags_give_up(lm_region_holds) || trimmed;
+  return lm_region_give_up_tags() || trimmed;
 }
 
 int lm_region_map_memory(size_t size, size_t alignment, void **result) {

@@ -21,35 +21,6 @@
 #define LM_REGION_SEARCH_LAST (LM_REGION_SEARCH_EXACT + 4 * 4)
 #define LM_REGION_MAX_PAGES (LM_REGION_BYTES >> 12)
 
-/* Slices whose tags share a cache line: each group is for the spans of one heap, while there is
- * room. */
-#define LM_GROUP_SLICES (LM_CACHE_LINE_BYTES / sizeof(lm_tag))
-#define LM_REGION_GROUPS (LM_REGION_SLICES / LM_GROUP_SLICES)
-_Static_assert(LM_REGION_GROUPS <= 64, "a bit of one word for each group");
-
-/* Chunks, the parts that regions give to middle blocks: chunk.h. */
-#define LM_CHUNK_SHIFT 21
-#define LM_CHUNK_BYTES ((size_t)1 << LM_CHUNK_SHIFT)
-#define LM_CHUNK_SLICES (LM_CHUNK_BYTES >> LM_SLICE_SHIFT)
-#define LM_CHUNK_MAX_PAGES (LM_CHUNK_BYTES >> 12)
-#define LM_CHUNK_RUN_MAX 64 /* no block of a chunk has more pages */
-#define LM_REGION_CHUNKS (LM_REGION_BYTES >> LM_CHUNK_SHIFT)
-
-/* Means something while the chunk's slices are a span of the class LM_CLASS_MIDDLE. */
-struct lm_chunk {
-  uint64_t used_pages[LM_BITMAP_WORDS(LM_CHUNK_MAX_PAGES)];
-  uint64_t dirty_pages[LM_BITMAP_WORDS(LM_CHUNK_MAX_PAGES)]; /* may have been written to */
-  uint64_t aged_pages[LM_BITMAP_WORDS(LM_CHUNK_MAX_PAGES)];  /* free and dirty since it was aged */
-  uint64_t early_pages[LM_BITMAP_WORDS(LM_CHUNK_MAX_PAGES)]; /* purged since then, and free */
-  /* Byte w: no longer run of free pages begins in word w of used_pages; LM_CHUNK_RUN_MAX: any
-   * length. A run begins where a free page has none before it. */
-  uint64_t run_limits;
-  uint16_t run_limit; /* the same for the whole chunk */
-  uint8_t age_round;  /* of the owner's, in which it was aged; heap/middle.c */
-  /* Pages in blocks; pages free and dirty. Written by the owner; read by it and by reports. */
-  _Atomic(uint32_t) used_count, dirty_count;
-};
-
 struct lm_pool;
 
 /* Bit i of a map of pages is OS page i of the region; of a map of slices, slice i. What stands
@@ -64,14 +35,12 @@ struct lm_region {
   LM_CACHE_ALIGNED uint32_t number; /* in the pool's directory */
   uint32_t used_page_count;  /* set bits in used_pages, the header's not counted */
   uint32_t dirty_page_count; /* pages that are in dirty_pages and not in used_pages */
-  uint32_t group_limit;      /* no group from here on was ever part of a span or chunk */
   uint32_t run_limit;        /* no longer run of free pages is here */
-  uint64_t dirty_groups;     /* bit i: group i may have a free slice with dirty pages */
   /* Every run of free pages as long as length i (lm_runs_search_index) or longer ends at or below
    * page search_end[i]; falls as i grows. */
   uint16_t search_end[LM_REGION_SEARCH_LAST + 1];
-  uint32_t group_owners[LM_REGION_GROUPS]; /* tag of the heap that took a span there last, or 0 */
   uint64_t used_slices[LM_BITMAP_WORDS(LM_REGION_SLICES)];      /* any page of it is used */
+  uint64_t dirty_slices[LM_BITMAP_WORDS(LM_REGION_SLICES)];     /* any free page may be dirty */
   uint64_t committed_slices[LM_BITMAP_WORDS(LM_REGION_SLICES)]; /* writable */
   uint64_t used_pages[LM_BITMAP_WORDS(LM_REGION_MAX_PAGES)];
   /* Written to since they were last fresh; for pages in use, as it was when they were taken. */
@@ -81,8 +50,7 @@ struct lm_region {
   /* Purged as soon as they were free, since the last turn of the clock, and not used since. */
   uint64_t early_pages[LM_BITMAP_WORDS(LM_REGION_MAX_PAGES)];
   LM_CACHE_ALIGNED struct lm_span spans[LM_REGION_SLICES];
-  struct lm_chunk chunks[LM_REGION_CHUNKS]; /* the header's own never means anything */
-  /* For the first page of a large or middle block its length in pages, else 0. Written by whoever
+  /* For the first page of a middle or large block its length in pages, else 0. Written by whoever
    * takes and frees the block; read by checks of invalid pointers, too. */
   _Atomic(uint32_t) block_pages[LM_REGION_MAX_PAGES];
 #if LM_CHECKING || LM_HARDENED_FREES
@@ -110,12 +78,8 @@ LM_INLINE struct lm_span *lm_span_record_of(const void *block) {
 }
 
 LM_INLINE struct lm_span *lm_span_of(const void *block) {
-  return lm_span_record_of(block)->head;
-}
-
-/* The same for the span's owner. */
-LM_INLINE struct lm_span *lm_span_of_own(const void *block) {
-  return lm_span_record_of(block)->head_own;
+  struct lm_span *record = lm_span_record_of(block);
+  return record - record->head_distance;
 }
 
 /* One multiplication by a power of two, in place of a division by one and a multiplication. */
@@ -126,12 +90,12 @@ LM_INLINE char *lm_span_start(const struct lm_span *span) {
   return (char *)region + record_offset * (LM_SLICE_BYTES / sizeof *span);
 }
 
-/* In block_pages: the block is free, but its owner does not know it yet, or caches it: its pages
- * still count as used. */
-#define LM_BLOCK_ON_ITS_WAY ((uint32_t)1 << 31)
+/* In block_pages: the block is free, and in a list of a cache's or a depot's: its pages still count
+ * as used. */
+#define LM_BLOCK_CACHED ((uint32_t)1 << 31)
 
-/* In block_pages: no block of heaps' and pools' begins here, but one behind a guard within such a
- * block (api/guarded.h). */
+/* In block_pages: no block of loam's begins here, but one behind a guard within such a block
+ * (api/guarded.h). */
 #define LM_BLOCK_GUARDED ((uint32_t)1 << 30)
 
 LM_INLINE _Atomic(uint32_t) *lm_region_block_entry(const void *address) {
@@ -143,12 +107,12 @@ LM_INLINE _Atomic(uint32_t) *lm_region_block_entry(const void *address) {
 LM_INLINE size_t lm_region_live_pages(const void *address) {
   if (((uintptr_t)address & (lm_os.page_bytes - 1)) != 0) return 0;
   uint32_t entry = lm_load_relaxed(lm_region_block_entry(address));
-  return entry & (LM_BLOCK_ON_ITS_WAY | LM_BLOCK_GUARDED) ? 0 : entry;
+  return entry & (LM_BLOCK_CACHED | LM_BLOCK_GUARDED) ? 0 : entry;
 }
 
-/* The same of a block that there is, on its way or not. */
+/* The same of a block that there is, cached or not. */
 LM_INLINE size_t lm_region_block_pages(const void *block) {
-  return lm_load_relaxed(lm_region_block_entry(block)) & ~LM_BLOCK_ON_ITS_WAY;
+  return lm_load_relaxed(lm_region_block_entry(block)) & ~LM_BLOCK_CACHED;
 }
 
 LM_INLINE void lm_region_set_block_pages(const void *block, size_t page_count) {
@@ -157,6 +121,11 @@ LM_INLINE void lm_region_set_block_pages(const void *block, size_t page_count) {
 
 /* At the process's limit of address space, gives up the table of tags. Whether that made room. */
 bool lm_region_make_room(void);
+/* The same of the table alone, for who knows that a limit comes. */
+bool lm_region_give_up_tags(void);
+
+/* A block that is a mapping of its own begins at the address: its tag must stay readable. */
+void lm_region_note_huge(uintptr_t address);
 
 /* As lm_os_map; at the process's limit of address space, once more without the table of tags. */
 int lm_region_map_memory(size_t size, size_t alignment, void **result);

@@ -13,6 +13,10 @@ static void add_dirty(struct lm_region *region, size_t count) {
   lm_store_relaxed(&region->pool->dirty_page_count, before + count);
 }
 
+static void add_used(struct lm_pool *pool, size_t count) {
+  lm_store_relaxed(&pool->used_page_count, lm_load_relaxed(&pool->used_page_count) + count);
+}
+
 static void remove_dirty(struct lm_region *region, size_t count) {
   size_t before = lm_load_relaxed(&region->pool->dirty_page_count);
   lm_assert(count <= region->dirty_page_count && count <= before);
@@ -64,7 +68,7 @@ LM_INLINE size_t mark_in_maps(struct lm_region *region, size_t page, size_t coun
   if (dirty > 0) remove_dirty(region, dirty);
   lm_bitmap_set(region->used_slices, lm_slice_of_page(page), lm_slice_of_page(last_page) + 1);
   region->used_page_count += (uint32_t)count;
-  region->pool->used_page_count += count;
+  add_used(region->pool, count);
   return dirty;
 }
 
@@ -72,7 +76,7 @@ static void mark_used(struct lm_region *region, size_t page, size_t count, bool 
   size_t early = 0;
   *zero = mark_in_maps(region, page, count, &early) == 0;
   region->pool->credit_page_count -= (int64_t)early; /* to purge these was a mistake */
-  lm_pressure_note_used(region->pool->used_page_count);
+  lm_pressure_note_used(lm_load_relaxed(&region->pool->used_page_count));
 }
 
 bool lm_runs_take(struct lm_region *region, size_t page, size_t count, bool *zero) {
@@ -149,26 +153,20 @@ static void free_slices(struct lm_region *region, size_t page, size_t count) {
   lm_directory_add_free(region);
 }
 
-static void mark_dirty_groups(struct lm_region *region, size_t page, size_t count) {
-  size_t from = lm_slice_of_page(page), to = lm_slice_of_page(page + count - 1) + 1;
-  lm_bitmap_set(&region->dirty_groups, from / LM_GROUP_SLICES, (to - 1) / LM_GROUP_SLICES + 1);
+static void mark_dirty_slices(struct lm_region *region, size_t page, size_t count) {
+  lm_bitmap_set(region->dirty_slices, lm_slice_of_page(page),
+                lm_slice_of_page(page + count - 1) + 1);
 }
 
-void lm_runs_give(struct lm_region *region, size_t page, size_t count, size_t touched) {
+void lm_runs_give(struct lm_region *region, size_t page, size_t count) {
   lm_assert(lm_bitmap_find_clear(region->used_pages, page, page + count) == page + count);
-  lm_assert(touched <= count && count <= region->used_page_count);
-  lm_bitmap_set(region->dirty_pages, page, page + touched);
-  for (size_t w = (page + touched) / 64; w * 64 < page + count; w++)
-    region->aged_pages[w] |=
-        region->dirty_pages[w] & lm_bitmap_mask(w, page + touched, page + count);
+  lm_assert(count <= region->used_page_count);
   lm_bitmap_clear(region->used_pages, page, page + count);
   free_slices(region, page, count);
   region->used_page_count -= (uint32_t)count;
-  region->pool->used_page_count -= count;
+  add_used(region->pool, (size_t)0 - count);
   widen_search(region, page, count);
-  size_t dirty = touched == count
-                     ? count
-                     : lm_bitmap_count(region->dirty_pages, page, page + count);
-  if (dirty > 0) mark_dirty_groups(region, page, count);
+  size_t dirty = lm_bitmap_count(region->dirty_pages, page, page + count);
+  if (dirty > 0) mark_dirty_slices(region, page, count);
   add_dirty(region, dirty);
 }

@@ -20,11 +20,6 @@ LM_INLINE size_t lm_page_of(const void *address) {
   return lm_region_offset(address) >> lm_os.page_shift;
 }
 
-/* Pages of the pool that are used. Those of chunks are left out: their owners look after them. */
-LM_INLINE size_t lm_runs_used_pages(const struct lm_pool *pool) {
-  return pool->used_page_count - pool->chunk_count * (LM_CHUNK_BYTES >> lm_os.page_shift);
-}
-
 /* Marks free pages as used; `*zero` says whether they read as zero. Returns false, with nothing
  * changed, if they cannot be committed. */
 bool lm_runs_take(struct lm_region *region, size_t page, size_t count, bool *zero);
@@ -36,9 +31,9 @@ bool lm_runs_take_bare(struct lm_region *region, size_t page, size_t count, bool
 /* Marks free pages as used while the caller purges them, which brings none of them back. */
 void lm_runs_hold(struct lm_region *region, size_t page, size_t count);
 
-/* Marks used pages as free, the first `touched` of them as dirty. Others that are dirty from before
- * have been of no use for a while: they are due at the next turn of the clock. */
-void lm_runs_give(struct lm_region *region, size_t page, size_t count, size_t touched);
+/* Marks used pages as free. Those in dirty_pages, where the caller has set what was written to, are
+ * free and dirty from here on. */
+void lm_runs_give(struct lm_region *region, size_t page, size_t count);
 
 /* The longest run of free pages of the region's. */
 size_t lm_runs_longest(const struct lm_region *region);

@@ -1,16 +1,15 @@
-/* A span: a run of slices that serves blocks of one size class; or a chunk (chunk.h), which serves
- * middle blocks of any length and has no use for most of what follows.
+/* A span: a run of slices that is cut into blocks of one size class. It belongs to a central heap,
+ * and to no thread. Its record stands in the region's header, away from its blocks, on one cache
+ * line for all that taking and putting needs; all of it is read and written under the lock of its
+ * central, but for what the tag says.
  *
- * Its record stands in the region's header, away from its blocks. Only the owner writes it; an
- * orphan's record is written under the lock of its class's orphans.
+ *     blocks carved  = extended_count  <=  capacity
+ *     extended_count = blocks the program has + blocks in lists of caches and depots
+ *                      + blocks on free_list + blocks in holes
+ *     used_count     = extended_count - blocks on free_list - blocks in holes
  *
- *     blocks carved   = extended_count  <=  capacity
- *     extended_count  = blocks the program has + blocks on their way back in chains and messages
- *                       + blocks in the heap's bin + blocks on free_list + blocks in holes
- *     used_count      = extended_count - blocks on free_list - blocks in holes
- *
- * A bin has blocks of any of the heap's spans of its class, and guests of other heaps: to the
- * equations of these they are blocks that the program has. */
+ * (Rejected: counts of what the program has. A block in a list would have to touch its span's
+ * record on the way there, and again on the way back.) */
 #ifndef LM_PAGES_SPAN_H
 #define LM_PAGES_SPAN_H
 
@@ -20,61 +19,52 @@
 #include "pages/tags.h"
 
 enum lm_span_state {
-  LM_SPAN_NONE,    /* not a span, or not the first slice of one */
-  LM_SPAN_CURRENT, /* of which blocks are carved for the heap's bin */
-  LM_SPAN_USABLE,  /* on the owner's list of spans with free blocks or room to extend */
-  LM_SPAN_FULL,    /* on the owner's list of spans with few free blocks or none */
-  LM_SPAN_SPARE,   /* empty, and kept by its heap (heap/spares.h) */
-  LM_SPAN_CHUNK,   /* on the owner's lists of chunks: no span of one class, but a chunk */
-  LM_SPAN_ORPHAN,  /* on its class's list of orphans */
+  LM_SPAN_NONE,   /* not a span, or not the first slice of one */
+  LM_SPAN_USABLE, /* on its central's list of spans with blocks on free_list */
+  LM_SPAN_ROOMY,  /* of others that have room to carve some, or holes */
+  LM_SPAN_FULL,   /* of others */
+  LM_SPAN_AWAY,   /* on none: its free blocks are looked at without the lock (central/holes.h) */
 };
 
-struct lm_heap;
+enum lm_span_changed {
+  LM_CHANGED_SINCE_LOOK = 1,
+  LM_CHANGED_SINCE_HOLES = 2, /* since all that could be given back was */
+  LM_CHANGED = 3,
+};
 
-/* So that a word has a bit for every OS page of a span; chunks have more. */
+struct lm_central;
+
+/* So that a word has a bit for every OS page of a span. */
 #define LM_SPAN_MAX_SLICES ((size_t)64 >> (LM_SLICE_SHIFT - 12))
 
 struct lm_span {
-  /* Written by frees of the owner's that do not go onto the bin. */
   struct lm_block *free_list;
-  uint32_t used_count;
-  uint32_t look_at_count; /* when used_count falls to this, the owner looks at the span */
-  struct lm_span *head_own; /* as below, for the owner, who needs only this line to free */
+  struct lm_central *central;
   struct lm_span *next, *previous;
-  uint16_t extended_count;
-  uint16_t carve_limit; /* up to here extended_count grows before other blocks are looked for */
-  uint16_t extended_count_seen; /* as it was when the owner last looked for what to give back */
-  uint8_t state; /* enum lm_span_state */
-  /* Bit i: OS page i had been used before the span began, and has not been given back since, so
-   * that it need not read as zero. The others cost a fault when they are first written to. */
+  /* Bit i: OS page i may have been written to before blocks of it were carved, so that it need not
+   * read as zero. The others cost a fault when they are first written to. */
   uint64_t dirty_pages;
-  /* Those of them that surely have been written to. Of the others that is not known: they may be of
-   * a large block that was hardly used. */
-  uint64_t written_pages;
-
-  /* On a line of their own, since other threads read them when they free blocks of the span: they
-   * change only when the span begins, ends, is orphaned or adopted.
-   * `owner` is NULL for an orphan. Written by the owner, or under the orphans' lock; read by any
-   * thread that sends a block back: a store here releases to the acquiring load in remote.c. */
-  LM_CACHE_ALIGNED _Atomic(struct lm_heap *) owner;
-  struct lm_span *head; /* the record of the span's first slice, which is the span's */
+  uint64_t hole_pages; /* bit i: OS page i has been given back (central/holes.h) */
+  uint16_t used_count;
+  uint16_t extended_count;
   uint16_t capacity;
   uint8_t class_index;
   uint8_t slice_count;
-  /* The same as in the table of tags, for processes that have none. */
-  lm_tag tag;
-  /* What follows is written by the owner when it looks for holes, makes or fills one
-   * (heap/holes.h), which is rare. Bit i: OS page i has been given back; and so many free blocks,
-   * which reach onto such pages, are on no list. */
-  uint64_t hole_pages;
-  uint16_t hole_block_count;
-  uint16_t used_count_seen; /* at the last look for holes */
-  uint8_t look_round;       /* in which that was */
-  uint8_t quiet_looks;      /* that have found the same count since */
+  uint8_t state;         /* enum lm_span_state */
+  uint8_t head_distance; /* records back to that of the span's first slice */
+  lm_tag tag;            /* the same as in the table of tags, for processes that have none */
 #if LM_HARDENED_GUARDS
-  bool guarded; /* its last page may not be accessed; heap/span.h */
+  bool guarded; /* its last page may not be accessed; central/span_life.h */
 #endif
-  uint8_t quiet_wait;       /* so many are waited for: more where holes were filled soon */
+
+  /* Rarely used. */
+  LM_CACHE_ALIGNED uint16_t hole_block_count; /* free blocks that reach onto pages in hole_pages */
+  uint16_t committed_count; /* blocks whose pages are accessible, where a purge decommits */
+  /* Bits of enum lm_span_changed: blocks were put or taken since then. */
+  uint8_t changed;
+  uint8_t look_round;  /* in which it was looked at last */
+  uint8_t quiet_looks; /* that have found nothing changed */
+  uint8_t quiet_wait;  /* so many are waited for: more where holes were filled soon */
 };
 
 /* A list of spans, linked both ways, with both ends. */

@@ -26,27 +26,26 @@ void lm_tags_clear(uintptr_t region, size_t region_bytes) {
   for (size_t i = 0; i < region_bytes; i += LM_SLICE_BYTES) lm_tags_write((void *)(region + i), 0);
 }
 
-/* Unmaps all words but the first page of them and those of regions. */
-static void release_table(bool (*keep)(uintptr_t address)) {
-  lm_tag *words = lm_tags.table;
-  size_t page_words = lm_os.page_bytes / sizeof(lm_tag);
-  uintptr_t start = page_words;
-  for (uintptr_t word = page_words; word <= LM_TAGS_WORDS; word += page_words) {
-    bool kept = word == LM_TAGS_WORDS;
-    for (size_t i = 0; !kept && i < page_words; i += LM_REGION_SLICES)
-      kept = keep((word + i) << LM_SLICE_SHIFT);
+/* Unmaps all tags but the first page of them and those that are kept. */
+static void release_table(lm_tags_keeper *keep) {
+  lm_tag *tags = lm_tags.table;
+  size_t page_tags = lm_os.page_bytes / sizeof(lm_tag);
+  uintptr_t start = page_tags;
+  for (uintptr_t tag = page_tags; tag <= LM_TAGS_WORDS; tag += page_tags) {
+    bool kept = tag == LM_TAGS_WORDS || keep(tag << LM_SLICE_SHIFT, page_tags << LM_SLICE_SHIFT);
     if (!kept) continue;
-    if (word > start) lm_os_release(words + start, (word - start) * sizeof(lm_tag));
-    start = word + page_words;
+    if (tag > start) lm_os_release(tags + start, (tag - start) * sizeof(lm_tag));
+    start = tag + page_tags;
   }
 }
 
-bool lm_tags_give_up(bool (*keep)(uintptr_t address)) {
+bool lm_tags_give_up(lm_tags_keeper *keep) {
   if (lm_tags.multiplier == 0) return false;
   lm_lock_take(&lm_tags_lock);
   if (lm_tags.multiplier != 0) {
-    /* A free that has read the multiplier already may still read the word of its block, which is
-     * kept, or word 0, which is kept too: it is what a null pointer or the new one leads to. */
+    /* A free that has read the multiplier already may still read the tag of its block, which is
+     * kept, or the first tag, which is kept too: it is what a null pointer or the new multiplier
+     * leads to. */
     lm_tags.multiplier = 0;
     atomic_thread_fence(memory_order_seq_cst);
     release_table(keep);

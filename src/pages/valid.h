@@ -14,8 +14,6 @@
 #if LM_VALIDATES
 /* Takes the pool's lock. Some hundred microseconds for each region. */
 void lm_pool_validate(struct lm_pool *pool);
-/* A chunk of the calling thread's heap. */
-void lm_chunk_validate(const struct lm_span *span);
 #endif
 
 #endif

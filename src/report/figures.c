@@ -1,12 +1,13 @@
 #include "report/figures.h"
 
-#include "heap/shared.h"
-#include "heap/span_life.h"
-#include "large/huge.h"
+#include "central/shared.h"
+#include "central/span_life.h"
+#include "pages/huge.h"
 #include "pages/mappings.h"
 #include "pages/meta.h"
 #include "pages/runs.h"
 #include "report/lists.h"
+#include "thread/cache.h"
 
 static size_t bytes_of_pages(size_t page_count) { return page_count << lm_os.page_shift; }
 
@@ -23,10 +24,6 @@ static uint64_t carved_pages(const struct lm_span *span) {
   return lm_bitmap_mask(0, 0, lm_min(carved, 64)) & ~span->hole_pages;
 }
 
-static void sum_spare(const struct lm_span *span, struct lm_figures *figures) {
-  figures->spare_bytes += bytes_of_pages(lm_bit_count(carved_pages(span) | span->dirty_pages));
-}
-
 static void sum_span(const struct lm_span *span, struct lm_figures *figures,
                      enum lm_figures_depth depth) {
   struct lm_class_figures *class = &figures->classes[span->class_index];
@@ -40,25 +37,17 @@ static void sum_span(const struct lm_span *span, struct lm_figures *figures,
   if (depth == LM_FIGURES_ALL) class->idle_page_count += lm_bit_count(lm_lists_idle_pages(span));
 }
 
-/* ---- Chunks, and large blocks in regions ---- */
+/* ---- Middle and large blocks in regions ---- */
 
 /* Adds the block that begins on the page, if one does, and returns how many pages to go on by. */
-static size_t sum_pages(struct lm_region *region, size_t page, struct lm_sum *used,
-                        struct lm_figures *figures) {
+static size_t sum_pages(struct lm_region *region, size_t page, struct lm_figures *figures) {
   uint32_t entry = lm_load_relaxed(&region->block_pages[page]);
-  size_t page_count = entry & ~(LM_BLOCK_ON_ITS_WAY | LM_BLOCK_GUARDED);
+  size_t page_count = entry & ~(LM_BLOCK_CACHED | LM_BLOCK_GUARDED);
   size_t bytes = bytes_of_pages(page_count);
   if (page_count == 0 || page_count > LM_REGION_MAX_PAGES) return 1;
-  if ((entry & LM_BLOCK_ON_ITS_WAY) != 0) figures->cached_bytes += bytes;
-  else sum_block(used, bytes);
+  if ((entry & LM_BLOCK_CACHED) != 0) figures->cached_bytes += bytes;
+  else sum_block(bytes <= LM_MIDDLE_MAX_BYTES ? &figures->middle : &figures->large, bytes);
   return page_count;
-}
-
-static void sum_chunk(struct lm_region *region, size_t page, struct lm_figures *figures) {
-  struct lm_chunk *chunk = lm_chunk_of(lm_page_address(region, page));
-  figures->dirty_bytes += bytes_of_pages(lm_load_relaxed(&chunk->dirty_count));
-  for (size_t end = page + lm_chunk_pages(); page < end;)
-    page += sum_pages(region, page, &figures->middle, figures);
 }
 
 /* ---- Regions ---- */
@@ -66,7 +55,7 @@ static void sum_chunk(struct lm_region *region, size_t page, struct lm_figures *
 /* Of what a span is if one begins on the page. */
 static bool begins_span(const struct lm_span *span) {
   return span->state != LM_SPAN_NONE && span->slice_count != 0 &&
-         span->class_index <= LM_CLASS_MIDDLE;
+         span->class_index < LM_CLASS_COUNT;
 }
 
 /* Adds what stands on a used page, and returns how many pages to go on by. */
@@ -74,10 +63,8 @@ static size_t sum_used(struct lm_region *region, size_t page, struct lm_figures 
                        enum lm_figures_depth depth) {
   struct lm_span *span = &region->spans[lm_slice_of_page(page)];
   if (page % lm_pages_per_slice() != 0 || !begins_span(span))
-    return sum_pages(region, page, &figures->large, figures);
-  if (span->class_index == LM_CLASS_MIDDLE) sum_chunk(region, page, figures);
-  else if (span->state == LM_SPAN_SPARE) sum_spare(span, figures);
-  else sum_span(span, figures, depth);
+    return sum_pages(region, page, figures);
+  sum_span(span, figures, depth);
   return span->slice_count * lm_pages_per_slice();
 }
 
@@ -119,20 +106,19 @@ static void sum_pool(struct lm_pool *pool, struct lm_figures *figures,
   }
 }
 
-/* ---- Heaps ---- */
+/* ---- Caches and depots ---- */
 
-static void sum_heaps(struct lm_figures *figures, const struct lm_heap *own) {
-  struct lm_heap *heap = lm_load_acquire(&lm_heaps_made);
-  for (; heap != NULL; heap = heap->next_made)
-    lm_lists_add_heap(heap, heap == own, figures->classes);
-  struct loam_heap *shared = lm_load_acquire(&lm_shared_heaps);
-  for (; shared != NULL; shared = shared->next)
-    lm_lists_add_heap(&shared->heap, false, figures->classes);
-  lm_lists_add_transfers(figures->classes);
-  lm_lock_take(&lm_heaps_lock);
+static void sum_lists(struct lm_figures *figures, const struct lm_cache *own) {
+  const struct lm_cache *cache = lm_load_acquire(&lm_caches_made);
+  for (; cache != NULL; cache = cache->next_made)
+    lm_lists_add_cache(cache, cache == own, figures->classes);
+  for (uint32_t i = 0; i < lm_central_count; i++)
+    if (lm_central_if_made(i) != NULL)
+      lm_lists_add_depot(lm_central_if_made(i), figures->classes);
+  lm_lock_take(&lm_caches_lock);
   figures->heap_live_count = lm_load_relaxed(&lm_pool_thread_count);
-  figures->heap_made_count = lm_heap_made_count;
-  lm_lock_free(&lm_heaps_lock);
+  figures->heap_made_count = lm_cache_made_count;
+  lm_lock_free(&lm_caches_lock);
 }
 
 static void sum_blocks(struct lm_sum *sum, size_t count, size_t block_bytes) {
@@ -144,13 +130,13 @@ static void sum_blocks(struct lm_sum *sum, size_t count, size_t block_bytes) {
 static void sum_classes(struct lm_figures *figures) {
   for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
     struct lm_class_figures *class = &figures->classes[i];
-    size_t bytes = lm_classes[i].block_bytes, away = class->bin_count + class->waiting_count;
+    size_t bytes = lm_classes[i].block_bytes, away = class->cache_count + class->depot_count;
     size_t taken = lm_min(class->used_count + class->hole_count, class->carved_count);
     class->free_count = class->carved_count - taken;
     class->used_count -= lm_min(class->used_count, away);
     sum_blocks(&figures->small, class->used_count, bytes);
-    sum_blocks(&figures->bins, class->bin_count, bytes);
-    sum_blocks(&figures->waiting, class->waiting_count, bytes);
+    sum_blocks(&figures->cached, class->cache_count, bytes);
+    sum_blocks(&figures->in_depots, class->depot_count, bytes);
     sum_blocks(&figures->listed, class->free_count, bytes);
     figures->idle_bytes += bytes_of_pages(class->idle_page_count);
   }
@@ -177,11 +163,11 @@ static void sum_rest(struct lm_figures *figures) {
 }
 
 void lm_figures_gather(struct lm_figures *figures, enum lm_figures_depth depth,
-                       const struct lm_heap *own) {
+                       const struct lm_cache *own) {
   *figures = (struct lm_figures){0};
   for (struct lm_pool *pool = lm_pools; pool != NULL; pool = lm_pool_next(pool))
     sum_pool(pool, figures, depth);
-  sum_heaps(figures, own);
+  sum_lists(figures, own);
   sum_huge(figures);
   sum_classes(figures);
   if (depth == LM_FIGURES_ALL) sum_rest(figures);

@@ -1,15 +1,15 @@
 /* What the program has, what is free and where, by what spans, heaps and regions say of themselves:
  * nothing is counted as blocks come and go. Without allocating, and without stopping anybody: one
- * region after the other under its pool's lock, and one heap after the other under that of tags.
+ * region after the other under its pool's lock, and one cache after the other under that of tags.
  *
  * What stays mapped under which lock:
  *   - A region and its header: under its pool's lock, and under that of tags while it is on the map
  *     of regions (lm_region_end).
  *   - Blocks in a region that does not decommit: as their region.
- *   - Heaps and other records: always.
- * Owners change spans, heaps and blocks meanwhile, so that each link is looked at before it is
+ *   - Caches and other records: always.
+ * Others change spans, caches and blocks meanwhile, so that each link is looked at before it is
  * followed, and no list is followed for longer than it can be. The figures are exact where nothing
- * else runs. Not counted as free: what another thread's bins have in regions that decommit, since
+ * else runs. Not counted as free: what another thread's cache has in regions that decommit, since
  * their links cannot be followed safely. */
 #ifndef LM_REPORT_FIGURES_H
 #define LM_REPORT_FIGURES_H
@@ -18,15 +18,15 @@
 #include "os/os.h"
 #include "sizeclass/sizeclass.h"
 
-/* Of the spans of one class, but for spares; counts are of blocks.
+/* Of the spans of one class; counts are of blocks.
  *
- *     carved = used + in bins + waiting + free + in holes */
+ *     carved = used + in lists + free + in holes */
 struct lm_class_figures {
   size_t span_count;
   size_t carved_count;
   size_t used_count;    /* the program has them */
-  size_t bin_count;     /* in bins and reserves of heaps, guests among them */
-  size_t waiting_count; /* freed by others, in chains, messages and transfers */
+  size_t cache_count;   /* in lists of threads' caches */
+  size_t depot_count;   /* in lists of depots */
   size_t free_count;    /* on the lists of their spans */
   size_t hole_count;    /* free, on pages that have been given back */
   size_t idle_page_count; /* pages with free blocks only that have not been given back */
@@ -40,17 +40,16 @@ struct lm_sum {
 struct lm_figures {
   struct lm_class_figures classes[LM_CLASS_COUNT];
   struct lm_sum small, middle, large, huge; /* that the program has */
-  struct lm_sum bins, waiting, listed;      /* small ones that are free: sums of the classes' */
-  size_t cached_bytes; /* free middle and large blocks in caches of heaps, or on their way there */
+  struct lm_sum cached, in_depots, listed; /* small ones that are free: sums of the classes' */
+  size_t cached_bytes; /* free middle blocks in lists of caches and depots */
   size_t hole_bytes;   /* pages of spans that have been given back */
   size_t idle_bytes;   /* pages in use of spans that have free blocks only */
-  size_t spare_bytes;  /* empty spans that heaps keep */
   size_t dirty_bytes;  /* pages that nobody uses and that have not been given back */
   size_t metadata_bytes; /* of own records, as far as they are in memory */
   size_t region_count, reserved_bytes;
   size_t free_run_count; /* runs of pages that nobody uses */
   uint64_t purged_bytes, purge_count; /* since the start */
-  size_t heap_live_count, heap_made_count;
+  size_t heap_live_count, heap_made_count; /* caches that threads have, and ever had */
   /* 0: the system does not say */
   struct lm_os_residency residency;
 #if LM_OS_TELLS_USAGE
@@ -63,11 +62,11 @@ enum lm_figures_depth {
   LM_FIGURES_ALL,  /* idle pages, metadata and what the system says, too: takes longer */
 };
 
-struct lm_heap;
+struct lm_cache;
 
-/* `own` is the calling thread's heap, whose lists nobody else changes. */
+/* `own` is the calling thread's cache, whose lists nobody else changes. */
 void lm_figures_gather(struct lm_figures *figures, enum lm_figures_depth depth,
-                       const struct lm_heap *own);
+                       const struct lm_cache *own);
 
 LM_INLINE size_t lm_figures_used_bytes(const struct lm_figures *figures) {
   return figures->small.bytes + figures->middle.bytes + figures->large.bytes + figures->huge.bytes;
@@ -75,8 +74,8 @@ LM_INLINE size_t lm_figures_used_bytes(const struct lm_figures *figures) {
 
 /* What is free and has not been given back. */
 LM_INLINE size_t lm_figures_free_bytes(const struct lm_figures *figures) {
-  return figures->bins.bytes + figures->waiting.bytes + figures->listed.bytes +
-         figures->cached_bytes + figures->spare_bytes + figures->dirty_bytes;
+  return figures->cached.bytes + figures->in_depots.bytes + figures->listed.bytes +
+         figures->cached_bytes + figures->dirty_bytes;
 }
 
 #endif

@@ -4,15 +4,16 @@
 
 #include "report/figures.h"
 
-struct lm_heap;
+struct lm_cache;
+struct lm_central;
 struct lm_span;
 
-/* Adds the blocks that are in the heap's bins, chains and messages to what is known of classes.
- * `own`: it is the calling thread's. */
-void lm_lists_add_heap(struct lm_heap *heap, bool own, struct lm_class_figures *classes);
+/* Adds the small blocks that are in the cache's lists to what is known of classes. `own`: it is the
+ * calling thread's. */
+void lm_lists_add_cache(const struct lm_cache *cache, bool own, struct lm_class_figures *classes);
 
-/* The same of small blocks that pass from heap to heap. */
-void lm_lists_add_transfers(struct lm_class_figures *classes);
+/* The same of a depot. Takes its central's lock for each class. */
+void lm_lists_add_depot(struct lm_central *central, struct lm_class_figures *classes);
 
 /* The pages of the span on which all carved blocks are on its list, but for its holes; bit i is OS
  * page i. The lock of its pool is held. */

@@ -86,14 +86,12 @@ static void print_used(struct printer *printer, const struct lm_figures *figures
 
 static void print_free(struct printer *printer, const struct lm_figures *figures) {
   print_bytes(printer, "free", lm_figures_free_bytes(figures), "and not given back");
-  print_part(printer, "  in caches", figures->bins.bytes + figures->cached_bytes,
+  print_part(printer, "  in caches", figures->cached.bytes + figures->cached_bytes,
              "of threads, for their next calls");
-  print_part(printer, "  on their way", figures->waiting.bytes,
-             "freed by threads whose blocks they are not");
+  print_part(printer, "  in depots", figures->in_depots.bytes, "for any thread's");
   print_part(printer, "  between blocks in use", figures->listed.bytes, "in the same spans");
   print_part(printer, "    whole pages of that", figures->idle_bytes,
              "which go back once the span is quiet");
-  print_part(printer, "  empty spans", figures->spare_bytes, "that threads keep");
   print_part(printer, "  empty pages", figures->dirty_bytes, "which go back with time");
 }
 
@@ -136,7 +134,7 @@ static void print_class_row(struct printer *printer, const struct lm_figures *fi
   const struct lm_class_figures *class = &figures->classes[class_index];
   struct lm_text *text = printer->text;
   size_t block_bytes = lm_classes[class_index].block_bytes;
-  const size_t counts[] = {class->used_count, class->bin_count + class->waiting_count,
+  const size_t counts[] = {class->used_count, class->cache_count + class->depot_count,
                            class->free_count, class->hole_count};
   printer->start = text->length;
   lm_text_string(text, "  ");

@@ -18,10 +18,10 @@ void lm_report_fill(struct loam_stats *stats, const struct lm_figures *figures) 
       .large_used_bytes = figures->large.bytes,
       .huge_used_bytes = figures->huge.bytes,
       .free_bytes = lm_figures_free_bytes(figures),
-      .cached_bytes = figures->bins.bytes + figures->cached_bytes,
-      .waiting_bytes = figures->waiting.bytes,
+      .cached_bytes = figures->cached.bytes + figures->in_depots.bytes + figures->cached_bytes,
+      .waiting_bytes = 0,
       .span_free_bytes = figures->listed.bytes,
-      .spare_bytes = figures->spare_bytes,
+      .spare_bytes = 0,
       .dirty_bytes = figures->dirty_bytes,
       .idle_page_bytes = figures->idle_bytes,
       .hole_bytes = figures->hole_bytes,
@@ -44,8 +44,7 @@ void lm_report_fill_class(struct loam_class_stats *stats, const struct lm_figure
       .span_count = class->span_count,
       .carved_count = class->carved_count,
       .used_count = class->used_count,
-      .bin_count = class->bin_count,
-      .waiting_count = class->waiting_count,
+      .bin_count = class->cache_count + class->depot_count,
       .free_count = class->free_count,
       .hole_count = class->hole_count,
       .idle_page_count = class->idle_page_count,
@@ -161,7 +160,7 @@ void lm_report_print_xml(struct lm_text *text, const struct lm_figures *figures)
 
 /* ---- Writing ---- */
 
-void lm_report_write(lm_report_print *print, const struct lm_heap *own, lm_report_sink *sink,
+void lm_report_write(lm_report_print *print, const struct lm_cache *own, lm_report_sink *sink,
                      void *context) {
   static struct lm_figures figures;
   static char bytes[LM_REPORT_BYTES];

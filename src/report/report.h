@@ -27,7 +27,7 @@ typedef void lm_report_print(struct lm_text *text, const struct lm_figures *figu
 
 /* What has been printed is handed on whole. Held meanwhile: lm_report_lock. */
 typedef void lm_report_sink(void *context, const char *bytes, size_t length);
-void lm_report_write(lm_report_print *print, const struct lm_heap *own, lm_report_sink *sink,
+void lm_report_write(lm_report_print *print, const struct lm_cache *own, lm_report_sink *sink,
                      void *context);
 extern struct lm_lock lm_report_lock;
 

@@ -12,8 +12,8 @@ import subprocess
 import sys
 import tempfile
 
-LAYERS = ["base", "os", "config", "sizeclass", "pages", "heap", "large", "profile", "report",
-          "api"]
+LAYERS = ["base", "os", "config", "sizeclass", "pages", "central", "thread", "large", "profile",
+          "report", "api"]
 COLUMNS = 100
 FUNCTION_LINES = 70
 # Files for other systems than the one that the tests run on cannot be compiled here.
@@ -138,15 +138,15 @@ def check(root):
 
 GOOD = {
     "src/base/bits.h": "static inline int bit(int x) {\n  return x & 1;\n}\n",
-    "src/heap/heap.h": '#include "base/bits.h"\nint heap_use(int x);\n',
-    "src/heap/heap.c": '#include "heap/heap.h"\n#include "loam/loam.h"\n'
+    "src/pages/pages.h": '#include "base/bits.h"\nint heap_use(int x);\n',
+    "src/pages/pages.c": '#include "pages/pages.h"\n#include "loam/loam.h"\n'
                         '/* { */\nint heap_use(int x) { return bit(x); }\n',
-    "src/loam.c": '#include "heap/heap.c"\n',
+    "src/loam.c": '#include "pages/pages.c"\n',
     "src/os/os_windows.c": "#include <windows.h>\n",
     "include/loam/loam.h": '#ifdef __cplusplus\nextern "C" {\n#endif\nint x(void);\n',
 }
 BAD = {
-    "upward include": ("src/base/bad.h", '#include "heap/heap.h"\n', "later layer"),
+    "upward include": ("src/base/bad.h", '#include "pages/pages.h"\n', "later layer"),
     "unknown folder": ("src/misc/bad.h", "int x;\n", "no layer"),
     "missing include": ("src/base/bad.h", '#include "base/none.h"\n', "does not exist"),
     "does not compile": ("src/base/bad.c", "int f(void) { return missing; }\n", "compile alone"),
