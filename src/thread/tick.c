@@ -181,14 +181,23 @@ void lm_tick_background(void) {
 
 /* ---- On demand ---- */
 
+/* Returns how many pages went. Under the lock, so that no fork finds a span away. */
+LM_REQUIRES(lm_tick_lock) static size_t trim_class(struct lm_central *central, size_t class_index,
+                                                   uint8_t number) {
+  size_t page_count = 0, effort = SIZE_MAX;
+  lm_depot_age(central, class_index, true, &effort);
+  if (!lm_class_is_small(class_index)) return 0;
+  lm_central_end_empty(central, class_index, true);
+  lm_holes_look(central, class_index, number, LM_HOLES_ALL, &effort, &page_count);
+  return page_count;
+}
+
 static bool trim_central(struct lm_central *central, uint8_t number) {
   size_t page_count = 0;
   for (size_t i = 1; i < LM_BIN_COUNT; i++) {
-    size_t effort = SIZE_MAX;
-    lm_depot_age(central, i, true, &effort);
-    if (!lm_class_is_small(i)) continue;
-    lm_central_end_empty(central, i, true);
-    lm_holes_look(central, i, number, LM_HOLES_ALL, &effort, &page_count);
+    lm_lock_take(&lm_tick_lock);
+    page_count += trim_class(central, i, number);
+    lm_lock_free(&lm_tick_lock);
   }
   return page_count != 0;
 }
