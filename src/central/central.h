@@ -47,6 +47,7 @@ struct lm_central {
   uint32_t tag_bits;    /* LM_TAG_FIRST_CLASS, or 0 */
   struct lm_pool *pool; /* written under the lock, and only while the central has no spans */
   size_t depot_bytes;   /* about what is in all lists; under the lock */
+  uint32_t away_count;  /* spans whose state is LM_SPAN_AWAY, new ones not counted; the same */
 #if LM_HARDENED_ANY
   uint64_t random; /* lm_central_random; 0: not begun. Under the lock */
 #endif
