@@ -9,6 +9,7 @@
 #include "../../src/loam.c"
 
 #include "../threads.h"
+#include <signal.h>
 #include <sys/wait.h>
 
 /* Of one test function, so that one that hangs is named: before ctest ends all of them. */
@@ -39,6 +40,26 @@ static inline void unit_run(void (*test)(void), const char *name) {
 
 #define RUN(test) unit_run(test, #test)
 #define UNIT_RESULT() (unit_failed_count == 0 ? 0 : 1)
+
+/* Whether loam ends the program, with whatever it says, where it does this. */
+static inline bool is_the_programs_end(void (*function)(void)) {
+  pid_t child = fork();
+  CHECK(child >= 0);
+  if (child == 0) {
+    close(STDERR_FILENO);
+    function();
+    _exit(0);
+  }
+  int status;
+  CHECK_EQ(waitpid(child, &status, 0), child);
+  return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+}
+
+/* From here on each system call fails that can; or none. */
+static inline void refuse_all(bool refused) {
+  lm_fault_more = refused ? LONG_MAX : 0;
+  lm_fault_countdown = refused ? 0 : -1;
+}
 
 #define PAGE lm_os.page_bytes
 /* A slice of one page has no part that could go back. */
