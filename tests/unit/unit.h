@@ -109,15 +109,18 @@ static inline struct lm_block *take_list(struct lm_central *central, size_t clas
   return first;
 }
 
-/* A whole list of spans, however many at a time these give. */
+/* A whole list, however many blocks a call gives. */
 static inline struct lm_block *take_whole_list(struct lm_central *central, size_t class_index) {
   struct lm_block *list = LM_NO_BLOCK;
-  for (size_t left = lm_list_blocks[class_index], count; left > 0; left -= count) {
-    struct lm_block *first = take_list(central, class_index, left, &count), *last = first;
-    CHECK(first != NULL && count <= left);
-    while (lm_is_block(lm_block_next(last))) last = lm_block_next(last);
-    lm_block_link(last, list);
-    list = first;
+  for (size_t left = lm_list_blocks[class_index], count; left > 0;) {
+    struct lm_block *block = take_list(central, class_index, left, &count), *next;
+    CHECK(block != NULL);
+    for (; lm_is_block(block) && left > 0; block = next, left--) {
+      next = lm_block_next(block);
+      lm_block_link(block, list);
+      list = block;
+    }
+    lm_central_put_list(block); /* of another's depot there may be more */
   }
   return list;
 }
