@@ -358,7 +358,7 @@ bool lm_central_put_list(struct lm_block *first) {
 
 /* ---- Empty spans ---- */
 
-void lm_central_end_empty(struct lm_central *central, size_t class_index, bool now) {
+bool lm_central_end_empty(struct lm_central *central, size_t class_index, bool now) {
   struct lm_central_class *class = &central->classes[class_index];
   struct lm_span *ended = NULL;
   lm_lock_take(&central->lock);
@@ -375,6 +375,8 @@ void lm_central_end_empty(struct lm_central *central, size_t class_index, bool n
   } else if (span != NULL) {
     span->changed &= (uint8_t)~LM_CHANGED_SINCE_LOOK;
   }
+  bool others = class->usable.first != NULL || class->roomy.first != NULL;
   lm_lock_free(&central->lock);
   lm_central_end_all(ended);
+  return others;
 }

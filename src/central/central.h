@@ -110,9 +110,9 @@ void *lm_central_take_one(struct lm_central *central, size_t class_index, bool *
 bool lm_central_put_list(struct lm_block *first);
 void lm_central_put(struct lm_block *block, void *caller);
 
-/* Ends the empty spans of the class that are kept, if nothing has changed in them since this was
- * last asked for, or `now`. */
-void lm_central_end_empty(struct lm_central *central, size_t class_index, bool now);
+/* Ends the empty span of the class that is kept, if nothing has changed in it since this was last
+ * asked for, or `now`. Returns whether there are spans that are not full. No lock is held. */
+bool lm_central_end_empty(struct lm_central *central, size_t class_index, bool now);
 
 /* Words by class that say in which centrals there is something: a bit for each, or for each of
  * those that are as many as a word has bits apart. Set by who puts it there, with the central's
