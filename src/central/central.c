@@ -191,9 +191,9 @@ static void *take_of_spans(struct lm_central *central, size_t class_index, size_
   return span != NULL ? grow_span(central, span, want, rest, count, zero) : NULL;
 }
 
-/* Blocks of a span that has just begun and is on no list; one of which none can be carved is none of
- * the central's: a program that goes on asking while memory is refused would have ever more of them.
- * The lock is held. False if the span is to end. */
+/* Blocks of a span that has just begun and is on no list. One of which none can be carved is not
+ * listed: a program that goes on asking while memory is refused would have ever more of them. The
+ * lock is held. False if the span is to end. */
 static bool carve_new(struct lm_central *central, struct lm_span *span, size_t want,
                       struct lm_block **rest, size_t *count, bool *zero) {
   lm_assert(span->central == central && span->extended_count == 0);
