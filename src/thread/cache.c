@@ -41,6 +41,8 @@ static size_t share_bytes(void) {
 
 static void set_cap(struct lm_cache *cache, size_t class_index, size_t cap) {
   size_t list_bytes = 2 * lm_sizeclass_bytes(class_index);
+  lm_assert(cap <= lm_list_blocks[class_index]);
+  lm_assert(cache->caps[class_index] * list_bytes <= cache->granted_bytes);
   cache->granted_bytes += (cap - cache->caps[class_index]) * list_bytes;
   cache->caps[class_index] = (uint16_t)cap;
 }
@@ -114,6 +116,7 @@ static void begin_bulk(struct lm_cache *cache) {
 
 /* Frees that are all looked at take the slow path: lists take none. */
 static void set_left(struct lm_cache *cache, size_t class_index, size_t count) {
+  lm_assert(count <= lm_list_blocks[class_index]);
   bool looks = cache->close_looks != 0 || LM_OPTION(fill) == LM_FILL_JUNK;
   *lm_cache_left(cache, class_index) = LM_UNLIKELY(looks) ? 0 : (int16_t)count;
 }
@@ -122,6 +125,7 @@ static void set_left(struct lm_cache *cache, size_t class_index, size_t count) {
  * are no more than its class's lists may have: frees ask again. */
 static void *begin_list(struct lm_cache *cache, size_t class_index, struct lm_block *first) {
   if (LM_UNLIKELY(!lm_is_block(first))) lm_misuse_broken_link(lm_sizeclass_bytes(class_index));
+  lm_assert(cache->lists[class_index] == LM_NO_BLOCK);
   *lm_cache_left(cache, class_index) = 0;
   cache->lists[class_index] = lm_block_next(first);
   return first;
@@ -146,6 +150,7 @@ static void *take_from_spans(struct lm_cache *cache, size_t class_index, bool *z
   size_t cap = cache->caps[class_index], count;
   void *block = lm_central_take(cache->central, class_index, cap, &rest, &count, zero);
   if (block == NULL) return NULL;
+  lm_assert(count != 0 && cache->lists[class_index] == LM_NO_BLOCK);
   cache->lists[class_index] = rest;
   set_left(cache, class_index, cap - lm_min(cap, count));
   return block;
@@ -232,6 +237,7 @@ static void begin_another(struct lm_cache *cache, size_t class_index) {
 }
 
 void lm_cache_overflow(struct lm_cache *cache, size_t class_index, struct lm_block *block) {
+  lm_assert(lm_cache_is_threads(cache) && class_index != 0 && class_index < LM_BIN_COUNT);
   *lm_cache_left(cache, class_index) = 0;
   if (LM_UNLIKELY(cache->caps[class_index] == 0)) learn_cap(cache, class_index);
   if (LM_UNLIKELY(cache->in_bulk)) send_list(cache, class_index);
@@ -298,6 +304,7 @@ static void store_idle(struct lm_cache *cache) {
   lm_lock_take(&lm_caches_lock);
   cache->next_idle = idle_caches;
   idle_caches = cache;
+  lm_assert(lm_load_relaxed(&lm_pool_thread_count) != 0);
   add_threads((size_t)-1);
   lm_lock_free(&lm_caches_lock);
 }
@@ -311,6 +318,7 @@ struct lm_cache *lm_cache_begin(void) {
     store_idle(cache);
     return NULL;
   }
+  lm_assert(cache->thread_id == 0 && cache->granted_bytes == 0);
   cache->thread_id = lm_os_thread_id();
   cache->seen_ms = lm_os_clock_ms();
   return cache;

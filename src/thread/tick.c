@@ -4,6 +4,7 @@
 #include "central/holes.h"
 #include "config/options.h"
 #include "os/os.h"
+#include "os/panic.h"
 #include "pages/pressure.h"
 #include "thread/inspect.h"
 #include "thread/valid.h"
@@ -70,6 +71,7 @@ static bool turn_class(struct lm_central *central, size_t class_index, uint8_t n
 
 LM_REQUIRES(lm_tick_lock) static void go_on(size_t *effort) {
   size_t passed = 0;
+  lm_assert(turn.class_index < LM_BIN_COUNT);
   while (*effort != 0 && turn.central < lm_central_count) {
     struct lm_central *central = lm_central_if_made(turn.central);
     if (central != NULL &&
@@ -102,6 +104,7 @@ static bool step(uint64_t now_ms) {
   else if (!lm_load_relaxed(&underway) && due) begin_turn(now_ms, false);
   size_t most = lm_pressed(LM_PRESSURE_MUCH) ? effort : lm_min(effort, turn.credit), left = most;
   go_on(&left);
+  lm_assert(left <= most && turn.credit <= (size_t)CREDIT_MAX_MS * CREDIT_PER_MS);
   turn.credit -= lm_min(turn.credit, most - left);
   more |= lm_load_relaxed(&underway) && turn.credit != 0;
   lm_lock_free(&lm_tick_lock);

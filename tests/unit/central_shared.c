@@ -26,6 +26,12 @@ static void give_all_of(struct loam_heap *heap) {
   lm_central_validate(&heap->central);
 }
 
+static void end(struct loam_heap *heap) {
+  give_all_of(heap);
+  heap->live = false;
+  lm_shared_end(heap);
+}
+
 static size_t slices_of(const struct loam_heap *heap) { return heap->central.pool->span_slice_count; }
 
 struct counted {
@@ -110,8 +116,7 @@ static void all_of_it_goes_back_whatever_is_in_use(void) {
 
 static void a_heap_that_has_ended_is_the_next_one(void) {
   struct loam_heap *first = begin();
-  give_all_of(first);
-  lm_shared_end(first);
+  end(first);
   CHECK_EQ(begin(), first);
   CHECK(begin() != first);
 }
@@ -149,8 +154,7 @@ static void its_memory_is_its_providers_and_goes_back_to_it(void) {
   CHECK(lm_pool_is_own(heap->central.pool));
   CHECK_EQ(lm_pools[0].span_slice_count, 0);
   CHECK_THAT(strict.committed_bytes, >, 200000);
-  give_all_of(heap);
-  lm_shared_end(heap);
+  end(heap);
   strict_check_all_released(&strict);
 }
 
@@ -171,8 +175,7 @@ static void a_commit_that_is_refused_leaves_the_heap_whole(void) {
   for (int i = 0; i < 2000; i++, held++) memset(take(heap, 64), 1, 64);
   lm_central_validate(&heap->central);
   CHECK_EQ(count_blocks(heap).used, held);
-  give_all_of(heap);
-  lm_shared_end(heap);
+  end(heap);
   strict_check_all_released(&strict);
 }
 
@@ -189,8 +192,7 @@ static void each_callback_may_fail_alone(void) {
   CHECK_THAT(failed, >, 0);
   CHECK_THAT(failed, <=, 40);
   strict.countdown = -1;
-  give_all_of(heap);
-  lm_shared_end(heap);
+  end(heap);
   strict_check_all_released(&strict);
 }
 
