@@ -315,7 +315,7 @@ static void free_small(struct lm_cache *cache, struct lm_block *block, size_t cl
 }
 
 /* A block of a first-class heap, a middle or a large one, or no block. */
-static LM_NOINLINE void free_other(void *address, uint32_t tag, void *caller) {
+static LM_NOINLINE void free_other(void *address, size_t tag, void *caller) {
   if (address == NULL) return;
   if (lm_tag_is_shared(tag)) {
     lm_profile_freed_shared(address);
@@ -333,7 +333,7 @@ static bool looks_at_middle(const struct lm_cache *cache) {
          fills_freed() || lm_cache_is_empty(cache);
 }
 
-LM_NOINLINE void lm_free_slow(void *address, uint32_t tag, void *caller) {
+LM_NOINLINE void lm_free_slow(void *address, size_t tag, void *caller) {
   struct lm_cache *cache = LM_THREAD(lm_this_cache);
   struct lm_block *block = address;
   cache->frees_left[tag] = 0;
@@ -352,7 +352,7 @@ LM_NOINLINE void lm_free_slow(void *address, uint32_t tag, void *caller) {
 
 /* A compiler that sees that this never returns would have free call it, and not jump to it, and
  * keep the stack aligned for that on all paths. */
-LM_COLD void lm_free_twice(void *block, uint32_t tag, void *caller) {
+LM_COLD void lm_free_twice(void *block, size_t tag, void *caller) {
   bool twice = lm_tag_is_small(tag) && !lm_tag_is_shared(tag);
   __asm__("" : "+r"(twice));
   if (twice) lm_misuse_double_free(block, caller);
