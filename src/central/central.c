@@ -271,71 +271,94 @@ static LM_NOINLINE void list_after_put(struct lm_central *central, struct lm_spa
   lm_central_list_span(central, span, ended);
 }
 
+/* What does not change from block to block of a class. */
+struct putting {
+  uint32_t inverse, shift; /* lm_class_block_at */
+  size_t class_index;
+  void *caller;
+  struct lm_span *ended;
+};
+
+static LM_COLD LM_NORETURN void fail_put(const struct lm_span *span, const struct lm_block *block,
+                                         const struct putting *putting) {
+  if (span->class_index != putting->class_index)
+    lm_misuse_broken_link(lm_classes[putting->class_index].block_bytes);
+  if (!lm_span_has_carved_at(span, block)) lm_misuse_not_a_start(block, "free", putting->caller);
+  lm_misuse_double_free(block, putting->caller);
+}
+
 /* The span's central's lock is held. A block that is none of the span's, or free already, ends the
  * program. */
 LM_INLINE void put_one(struct lm_central *central, struct lm_span *span, struct lm_block *block,
-                       void *caller, struct lm_span **ended) {
+                       struct putting *putting) {
   struct lm_block *before = span->free_list;
-  if (LM_UNLIKELY(!lm_span_has_carved_at(span, block)))
-    lm_misuse_not_a_start(block, "free", caller);
-  if (LM_UNLIKELY(block == before || span->used_count == 0))
-    lm_misuse_double_free(block, caller);
+  size_t offset = ((uintptr_t)block & (LM_SLICE_BYTES - 1)) +
+                  ((size_t)lm_span_record_of(block)->head_distance << LM_SLICE_SHIFT);
+  uint32_t product = (uint32_t)offset * putting->inverse;
+  uint32_t index = product >> putting->shift | product << (32 - putting->shift);
+  bool good = index < span->extended_count && block != before && span->used_count != 0 &&
+              span->class_index == putting->class_index;
+  if (LM_UNLIKELY(!good)) fail_put(span, block, putting);
   lm_block_link(block, before);
   span->free_list = block;
   span->changed = LM_CHANGED;
   if (LM_UNLIKELY(--span->used_count == 0 || before == LM_NO_BLOCK))
-    list_after_put(central, span, ended);
+    list_after_put(central, span, &putting->ended);
 }
 
-/* So many have been put into spans of the central. Returns whether such have been asked for. */
-static bool note_put(struct lm_central *central, size_t class_index, uint32_t count) {
+/* Blocks have been put into spans of the central. Returns whether such have been asked for. */
+static bool note_put(struct lm_central *central, size_t class_index, uint32_t refused_count) {
   struct lm_central_class *class = &central->classes[class_index];
   bool asked = class->asked;
   class->asked = false;
-  class->returned_count += count;
+  class->refused_count += refused_count;
   if (class->free_count >= lm_list_blocks[class_index])
     lm_central_note(&lm_central_words[class_index], central);
   return asked;
 }
 
 /* While blocks are out their span's central does not change. */
-static bool put_some(struct lm_block *const *blocks, size_t count, void *caller) {
-  struct lm_span *ended = NULL;
-  size_t class_index = lm_span_of(blocks[0])->class_index;
+static bool put_some(struct lm_block *const *blocks, size_t count, bool refused, void *caller) {
+  struct lm_span *span = lm_span_of(blocks[0]);
+  const struct lm_class *class = &lm_classes[span->class_index];
+  struct putting putting = {class->inverse, class->shift, span->class_index, caller, NULL};
   bool asked = false;
   for (size_t i = 0; i < count;) {
-    struct lm_span *span = lm_span_of(blocks[i]);
     struct lm_central *central = span->central;
     size_t first = i;
     lm_lock_take(&central->lock);
     do {
-      if (LM_UNLIKELY(span->class_index != class_index))
-        lm_misuse_broken_link(lm_classes[class_index].block_bytes);
-      central->classes[class_index].free_count++;
-      put_one(central, span, blocks[i], caller, &ended);
-    } while (++i < count && (span = lm_span_of(blocks[i]))->central == central);
-    asked |= note_put(central, class_index, (uint32_t)(i - first));
+      central->classes[putting.class_index].free_count++;
+      put_one(central, span, blocks[i], &putting);
+      if (++i == count) break;
+      span = lm_span_of(blocks[i]);
+    } while (span->central == central);
+    asked |= note_put(central, putting.class_index, refused ? (uint32_t)(i - first) : 0);
     lm_lock_free(&central->lock);
   }
-  lm_central_end_all(ended);
+  lm_central_end_all(putting.ended);
   return asked;
 }
 
-void lm_central_put(struct lm_block *block, void *caller) { put_some(&block, 1, caller); }
+void lm_central_put(struct lm_block *block, void *caller) { put_some(&block, 1, false, caller); }
 
 #define PUT_AT_ONCE 32 /* blocks whose spans' records are fetched at the same time */
 
-bool lm_central_put_list(struct lm_block *first) {
+bool lm_central_put_list(struct lm_block *first, bool refused) {
   struct lm_block *blocks[PUT_AT_ONCE];
+  const struct lm_region *region = NULL; /* that the last block was in */
   bool asked = false;
   while (lm_is_block(first)) {
     size_t count = 0;
     for (; count < PUT_AT_ONCE && lm_is_block(first); first = lm_block_next(first)) {
-      if (LM_UNLIKELY(!lm_region_holds((uintptr_t)first))) lm_misuse_broken_link(0);
+      if (LM_UNLIKELY(lm_region_of(first) != region)) {
+        region = lm_region_of(first);
+        if (!lm_region_holds((uintptr_t)first)) lm_misuse_broken_link(0);
+      }
       __builtin_prefetch(lm_span_record_of(first), 1);
       blocks[count++] = first;
     }
-    asked |= put_some(blocks, count, NULL);
+    asked |= put_some(blocks, count, refused, NULL);
   }
   return asked;
 }

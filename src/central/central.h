@@ -36,7 +36,7 @@ struct lm_central_class {
   bool asked;                  /* blocks have been asked for since some were given or put back */
   uint8_t borrowed_count;      /* blocks of larger classes that requests of this one got */
   uint32_t free_count;         /* blocks on the free lists of spans */
-  uint32_t returned_count;     /* blocks put back into spans, and not asked for again since */
+  uint32_t refused_count;      /* blocks that the depot had no room for, and not asked for since */
   struct lm_span *kept;        /* an empty span that is usable, or NULL */
   struct lm_span_list usable, roomy, full; /* by state */
 };
@@ -104,8 +104,8 @@ void *lm_central_take_one(struct lm_central *central, size_t class_index, bool *
 /* Puts small blocks back into their spans, whosever these are: a list of one class, up to
  * LM_NO_BLOCK, or one block. No lock is held. What was done to them wrongly ends the program;
  * `caller` is NULL if it is not known. Returns whether such blocks have been asked for since any
- * were put back. */
-bool lm_central_put_list(struct lm_block *first);
+ * were put back. `refused`: a depot had no room for the list, and shall if that is asked for. */
+bool lm_central_put_list(struct lm_block *first, bool refused);
 void lm_central_put(struct lm_block *block, void *caller);
 
 /* Ends the empty spans of the class that are kept, if nothing has changed in them since this was

@@ -91,13 +91,13 @@ static void give_class(struct lm_cache *cache, size_t class_index) {
   bool wanted;
   struct lm_block *first = take_all(cache, class_index);
   if (first != LM_NO_BLOCK && !give_to_depot(cache, class_index, first, &wanted))
-    lm_depot_put_back(cache->central, class_index, first);
+    lm_depot_put_back(cache->central, class_index, first, true);
 }
 
 /* All of the class goes home. Returns whether anybody asks for such blocks. */
 static bool send_class(struct lm_cache *cache, size_t class_index) {
   struct lm_block *first = take_all(cache, class_index);
-  return first != LM_NO_BLOCK && lm_depot_put_back(cache->central, class_index, first);
+  return first != LM_NO_BLOCK && lm_depot_put_back(cache->central, class_index, first, false);
 }
 
 static size_t next_class(struct lm_cache *cache) {
@@ -229,7 +229,7 @@ static void shorten_list(struct lm_cache *cache, size_t class_index) {
   if (LM_UNLIKELY(!lm_is_block(rest))) lm_misuse_broken_link(lm_sizeclass_bytes(class_index));
   renew_cap(cache, class_index);
   bool wanted, given = give_to_depot(cache, class_index, rest, &wanted);
-  if (!given) lm_depot_put_back(cache->central, class_index, rest);
+  if (!given) lm_depot_put_back(cache->central, class_index, rest, true);
   if (LM_UNLIKELY(!(given && wanted)) && ++cache->unwanted_count >= BULK_LISTS) begin_bulk(cache);
 }
 
