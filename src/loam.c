@@ -58,10 +58,12 @@
 #include "central/holes.c"
 #include "central/shared.c"
 #include "central/span_life.c"
+#include "central/valid.c"
 
 #include "thread/cache.c"
 #include "thread/inspect.c"
 #include "thread/tick.c"
+#include "thread/valid.c"
 
 #include "large/large.c"
 #include "large/owned.c"

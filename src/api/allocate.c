@@ -138,6 +138,7 @@ static LM_COLD void *take_after_end(size_t size, bool clear) {
   } else {
     size_t class_index = lm_sizeclass_of(size == 0 ? 1 : size);
     block = lm_central_take(central, class_index, 1, &rest, &count, &zero);
+    if (block != NULL && rest != LM_NO_BLOCK) lm_central_put_list(rest);
     if (block != NULL && clear) memset(block, 0, size);
   }
   return fills() && !clear ? fill_taken(block, 0) : block;
@@ -297,16 +298,18 @@ static LM_COLD void free_invalid(void *address, void *caller) {
   lm_foreign_free(address, caller);
 }
 
-/* A block that one is compared with which is looked at closely: so many of its list. */
+/* A block that is looked at closely is compared with so many of its list, or as many as that may
+ * have. */
 #define COMPARED_CLOSELY 16
 
 /* Frees a small block when its list takes no more: the class's, or none yet. */
 static void free_small(struct lm_cache *cache, struct lm_block *block, size_t class_index,
                        void *caller) {
   if (LM_UNLIKELY(cache->close_looks != 0)) {
-    lm_inspect_freed(cache, block, class_index, COMPARED_CLOSELY, caller);
+    size_t cap = cache->caps[class_index], most = lm_max(cap, COMPARED_CLOSELY);
+    size_t count = lm_inspect_freed(cache, block, class_index, most, caller);
     /* Lists take none, so that the next free is looked at, too. */
-    if (--cache->close_looks != 0 && cache->caps[class_index] != 0 && !cache->in_bulk) {
+    if (--cache->close_looks != 0 && count < cap && !cache->in_bulk) {
       lm_cache_push(cache, class_index, block);
       return;
     }

@@ -191,15 +191,29 @@ static void *take_of_spans(struct lm_central *central, size_t class_index, size_
   return span != NULL ? grow_span(central, span, want, rest, count, zero) : NULL;
 }
 
-/* Adds a new span, which the next take finds. False if out of memory. No lock is held. */
-static bool add_span(struct lm_central *central, size_t class_index) {
-  struct lm_span *span = lm_span_begin(central, class_index);
-  if (span == NULL) return false;
-  lm_lock_take(&central->lock);
-  span->state = LM_SPAN_ROOMY;
-  lm_span_list_push_front(&central->classes[class_index].roomy, span);
-  lm_lock_free(&central->lock);
+/* Blocks of a span that has just begun and is on no list; one of which none can be carved is none of
+ * the central's: a program that goes on asking while memory is refused would have ever more of them.
+ * The lock is held. False if the span is to end. */
+static bool carve_new(struct lm_central *central, struct lm_span *span, size_t want,
+                      struct lm_block **rest, size_t *count, bool *zero) {
+  lm_assert(span->central == central && span->extended_count == 0);
+  *count = lm_span_carve(span, lm_min(want, LM_CENTRAL_BLOCKS_AT_ONCE), rest, zero);
+  if (*count == 0) return false;
+  lm_central_list_span(central, span, NULL);
   return true;
+}
+
+/* NULL if out of memory. No lock is held. */
+static void *take_of_new(struct lm_central *central, size_t class_index, size_t want,
+                         struct lm_block **rest, size_t *count, bool *zero) {
+  struct lm_span *span = lm_span_begin(central, class_index);
+  if (span == NULL) return NULL;
+  lm_lock_take(&central->lock);
+  bool carved = carve_new(central, span, want, rest, count, zero);
+  lm_lock_free(&central->lock);
+  if (LM_LIKELY(carved)) return lm_span_start(span);
+  lm_span_end(span);
+  return NULL;
 }
 
 /* What is free in others' spans, before this central grows: as much as a list at least. */
@@ -222,31 +236,33 @@ static void *take_of_others(struct lm_central *central, size_t class_index, size
   return block;
 }
 
-/* More turns than one only if others take what was added. */
-#define TAKE_TURNS 4
+/* Lists of others' depots, and blocks of others' spans. */
+static void *take_of_elsewhere(struct lm_central *central, size_t class_index, size_t want,
+                            struct lm_block **rest, size_t *count) {
+  struct lm_block *list = lm_depot_take_elsewhere(central, class_index);
+  if (list == NULL) return take_of_others(central, class_index, want, rest, count);
+  *count = want;
+  *rest = lm_block_next(list);
+  return list;
+}
 
 void *lm_central_take(struct lm_central *central, size_t class_index, size_t want,
                       struct lm_block **rest, size_t *count, bool *zero) {
-  struct lm_block *list = NULL;
-  for (int turn = 0; turn < TAKE_TURNS; turn++) {
-    lm_lock_take(&central->lock);
-    bool grows = turn == 0 && central->classes[class_index].usable.first == NULL;
-    void *block = grows ? NULL : take_of_spans(central, class_index, want, rest, count, zero);
-    lm_lock_free(&central->lock);
-    if (LM_LIKELY(block != NULL)) return block;
-    if (turn == 0 && lm_classes[class_index].block_bytes >= LM_ELSEWHERE_MIN_BYTES) {
-      list = lm_depot_take_elsewhere(central, class_index);
-      if (list != NULL) {
-        *count = want, *zero = false, *rest = lm_block_next(list);
-        return list;
-      }
-      block = take_of_others(central, class_index, want, rest, count);
-      *zero = false;
-    }
-    if (block != NULL) return block;
-    if (turn != 0 && !add_span(central, class_index)) return NULL;
-  }
-  return NULL;
+  void *block = NULL;
+  lm_assert(lm_class_is_small(class_index) && want != 0);
+  lm_lock_take(&central->lock);
+  if (central->classes[class_index].usable.first != NULL)
+    block = take_of_spans(central, class_index, want, rest, count, zero);
+  lm_lock_free(&central->lock);
+  if (LM_LIKELY(block != NULL)) return block;
+  *zero = false;
+  if (lm_classes[class_index].block_bytes >= LM_ELSEWHERE_MIN_BYTES)
+    block = take_of_elsewhere(central, class_index, want, rest, count);
+  if (block != NULL) return block;
+  lm_lock_take(&central->lock);
+  block = take_of_spans(central, class_index, want, rest, count, zero);
+  lm_lock_free(&central->lock);
+  return block != NULL ? block : take_of_new(central, class_index, want, rest, count, zero);
 }
 
 void *lm_central_take_one(struct lm_central *central, size_t class_index, bool *zero) {
@@ -256,9 +272,9 @@ void *lm_central_take_one(struct lm_central *central, size_t class_index, bool *
   if (LM_LIKELY(block != NULL)) return block;
   struct lm_span *span = lm_span_begin(central, class_index);
   if (span == NULL) return NULL;
-  span->state = LM_SPAN_ROOMY;
-  lm_span_list_push_front(&central->classes[class_index].roomy, span);
-  return take_of_spans(central, class_index, 1, &rest, &count, zero);
+  if (carve_new(central, span, 1, &rest, &count, zero)) return lm_span_start(span);
+  lm_span_end(span);
+  return NULL;
 }
 
 /* ---- Putting back ---- */

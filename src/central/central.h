@@ -47,6 +47,7 @@ struct lm_central {
   uint32_t tag_bits;    /* LM_TAG_FIRST_CLASS, or 0 */
   struct lm_pool *pool; /* written under the lock, and only while the central has no spans */
   size_t depot_bytes;   /* about what is in all lists; under the lock */
+  uint32_t away_count;  /* spans whose state is LM_SPAN_AWAY, new ones not counted; the same */
 #if LM_HARDENED_ANY
   uint64_t random; /* lm_central_random; 0: not begun. Under the lock */
 #endif
@@ -93,9 +94,10 @@ LM_INLINE uint64_t lm_central_random(struct lm_central *central) {
 
 /* ---- Blocks of spans ---- */
 
-/* Up to `want` blocks of a small class, out of spans of the central's, a new one if need be. The
- * first is returned; the others are `*rest`, linked up to LM_NO_BLOCK, and `*count` is the number
- * of all. `*zero`: the first one reads as zero. NULL if out of memory. No lock is held. */
+/* Up to `want` blocks of a small class, out of spans of the central's, a new one if need be; or a list
+ * of another's depot, of any number. The first is returned; the others are `*rest`, linked up to
+ * LM_NO_BLOCK, and `*count` is the number of all, `want` if that is not known. `*zero`: the first one
+ * reads as zero. NULL if out of memory. No lock is held. */
 void *lm_central_take(struct lm_central *central, size_t class_index, size_t want,
                       struct lm_block **rest, size_t *count, bool *zero);
 /* The same of a first-class heap, whose lock is held; one block. */

@@ -107,12 +107,15 @@ static void take_away(struct lm_span *span, struct away *away) {
   lm_span_list_remove(lm_central_list_of(span), span);
   span->free_list = LM_NO_BLOCK;
   span->state = LM_SPAN_AWAY;
+  span->central->away_count++;
 }
 
 /* Puts it where it belongs. The lock is held. */
 static void bring_back(struct away *away, struct lm_span **ended) {
   struct lm_span *span = away->span;
   struct lm_central_class *class = &span->central->classes[span->class_index];
+  lm_assert(span->state == LM_SPAN_AWAY && span->central->away_count != 0);
+  span->central->away_count--;
   span->hole_pages = away->hole_pages;
   span->hole_block_count = (uint16_t)away->hole_count;
   span->dirty_pages &= ~away->given_pages;

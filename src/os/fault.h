@@ -1,4 +1,4 @@
-/* Makes system calls fail on demand, in test builds only (LM_FAKE_OS=1). */
+/* Makes system calls fail on demand, and the clock stand still, in test builds only (LM_FAKE_OS=1). */
 #ifndef LM_OS_FAULT_H
 #define LM_OS_FAULT_H
 
@@ -13,6 +13,8 @@ extern _Atomic(long) lm_fault_countdown;
 extern _Atomic(long) lm_fault_more;
 /* Calls that could have failed so far. */
 extern _Atomic(long) lm_fault_points;
+/* What the clock says; 0: what the system's does. Written by the test. */
+extern _Atomic(uint64_t) lm_fault_clock_ms;
 
 LM_INLINE bool lm_fault_here(void) {
   lm_add_relaxed(&lm_fault_points, 1);

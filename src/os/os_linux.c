@@ -570,6 +570,10 @@ bool lm_os_would_map(size_t size) {
 /* ---- Time ---- */
 
 uint64_t lm_os_clock_ms(void) {
+#if LM_FAKE_OS
+  uint64_t fake_ms = lm_load_relaxed(&lm_fault_clock_ms);
+  if (fake_ms != 0) return fake_ms;
+#endif
 #if LM_BITS_64
   struct timespec now = {0, 0};
   clock_gettime(CLOCK_MONOTONIC_COARSE, &now);

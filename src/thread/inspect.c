@@ -5,18 +5,18 @@
 
 /* ---- One block that is being freed ---- */
 
-void lm_inspect_freed(const struct lm_cache *cache, const struct lm_block *block,
-                      size_t class_index, size_t most, void *caller) {
-  const struct lm_block *first = cache->lists[class_index];
+size_t lm_inspect_freed(const struct lm_cache *cache, const struct lm_block *block,
+                        size_t class_index, size_t most, void *caller) {
+  size_t count = 0;
   if (!lm_span_has_block_at(lm_span_of(block), block))
     lm_misuse_not_a_start(block, "free", caller);
-  if (block == first) lm_misuse_double_free(block, caller);
-  for (const struct lm_block *other = first; most > 1 && lm_is_block(other); most--) {
+  const struct lm_block *other = cache->lists[class_index];
+  for (; count < most && lm_is_block(other); other = lm_block_next(other), count++) {
+    if (other == block) lm_misuse_double_free(block, caller);
     if (!lm_region_holds((uintptr_t)other))
       lm_misuse_broken_link(lm_classes[class_index].block_bytes);
-    other = lm_block_next(other);
-    if (other == block) lm_misuse_double_free(block, caller);
   }
+  return count;
 }
 
 /* ---- Many free blocks ---- */

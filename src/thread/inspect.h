@@ -12,9 +12,10 @@
 #define LM_INSPECT_FREES 256
 
 /* A block with the tag of a small class goes onto the class's list, of which the first `most` blocks
- * are compared with it: ends the program if no block begins there, or if it is on the list. */
-void lm_inspect_freed(const struct lm_cache *cache, const struct lm_block *block,
-                      size_t class_index, size_t most, void *caller);
+ * are compared with it: ends the program if no block begins there, or if it is on the list. Returns
+ * how many have been compared. */
+size_t lm_inspect_freed(const struct lm_cache *cache, const struct lm_block *block,
+                        size_t class_index, size_t most, void *caller);
 
 /* Looks at up to `most` of the cache's free blocks, from class `first_class` on, and leaves a mark
  * in each: for links that lead nowhere, blocks that were freed twice, and what is no block. */

@@ -6,6 +6,7 @@
 #include "os/os.h"
 #include "pages/pressure.h"
 #include "thread/inspect.h"
+#include "thread/valid.h"
 
 struct lm_lock lm_tick_lock = LM_LOCK_INIT(LM_RANK_TICK);
 
@@ -144,6 +145,21 @@ static LM_COLD void plan_guard(struct lm_cache *cache, uint64_t now_ms) {
 #define INSPECTED_AT_ONCE 32
 #define INSPECTION_MS 100
 
+#if LM_CHECKING
+#define POOL_VALIDATED_EVERY 16
+/* The cache, and some of what it asks: a class of its central, and now and then the pool. */
+static void validate(struct lm_cache *cache, uint64_t now_ms) {
+  lm_cache_validate(cache);
+  lm_central_validate_class(cache->central, 1 + now_ms % (LM_BIN_COUNT - 1));
+  if (now_ms % POOL_VALIDATED_EVERY == 0) lm_pool_validate(cache->central->pool);
+}
+#else
+static void validate(struct lm_cache *cache, uint64_t now_ms) {
+  (void)cache;
+  (void)now_ms;
+}
+#endif
+
 void lm_tick(struct lm_cache *cache) {
   uint64_t now_ms = lm_os_clock_ms(), elapsed_ms = now_ms - cache->seen_ms;
   bool rises = lm_pressure_tick(now_ms);
@@ -155,6 +171,7 @@ void lm_tick(struct lm_cache *cache) {
     if (now_ms - cache->inspected_ms >= INSPECTION_MS) {
       cache->inspected_ms = now_ms;
       lm_inspect_cache(cache, now_ms % LM_CLASS_COUNT, INSPECTED_AT_ONCE);
+      validate(cache, now_ms);
     }
     if (LM_UNLIKELY(LM_OPTION(guard_ms) != 0)) plan_guard(cache, now_ms);
   }
@@ -181,14 +198,23 @@ void lm_tick_background(void) {
 
 /* ---- On demand ---- */
 
+/* Returns how many pages went. Under the lock, so that no fork finds a span away. */
+LM_REQUIRES(lm_tick_lock) static size_t trim_class(struct lm_central *central, size_t class_index,
+                                                   uint8_t number) {
+  size_t page_count = 0, effort = SIZE_MAX;
+  lm_depot_age(central, class_index, true, &effort);
+  if (!lm_class_is_small(class_index)) return 0;
+  lm_central_end_empty(central, class_index, true);
+  lm_holes_look(central, class_index, number, LM_HOLES_ALL, &effort, &page_count);
+  return page_count;
+}
+
 static bool trim_central(struct lm_central *central, uint8_t number) {
   size_t page_count = 0;
   for (size_t i = 1; i < LM_BIN_COUNT; i++) {
-    size_t effort = SIZE_MAX;
-    lm_depot_age(central, i, true, &effort);
-    if (!lm_class_is_small(i)) continue;
-    lm_central_end_empty(central, i, true);
-    lm_holes_look(central, i, number, LM_HOLES_ALL, &effort, &page_count);
+    lm_lock_take(&lm_tick_lock);
+    page_count += trim_class(central, i, number);
+    lm_lock_free(&lm_tick_lock);
   }
   return page_count != 0;
 }

@@ -168,7 +168,7 @@ static void blocks_that_grow_and_shrink(void) {
 }
 
 static void *thread_takes_and_gives(void *unused) {
-  drop_every(3); /* of others, before the thread has a heap */
+  drop_every(3); /* of others, before the thread has a cache */
   for (size_t i = 0; i < 40; i++) get(16 + i * i * 40);
   drop_every(5);
   return unused;
@@ -224,17 +224,25 @@ static const char *const variant_names[VARIANTS] = {
     "plain",    "no_overcommit",  "purge_decommits",
     "no_table", "table_given_up", "table_given_up_later"};
 
-static void limit_address_space(void) {
-  struct rlimit limit = {(rlim_t)3 << 30, RLIM_INFINITY};
+static void limit_address_space(size_t bytes) {
+  struct rlimit limit = {bytes, RLIM_INFINITY};
   CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+}
+
+static size_t used_address_space(void) {
+  unsigned long pages = 0;
+  FILE *file = fopen("/proc/self/statm", "r");
+  CHECK(file != NULL && fscanf(file, "%lu", &pages) == 1);
+  fclose(file);
+  return pages * (size_t)sysconf(_SC_PAGESIZE);
 }
 
 /* Makes the next region need the table's address space. In 32 bit the table is too small to be of
  * use to a region, so it is given up here, as a region that finds no address space does. */
 static void need_table_given_up(void) {
-  limit_address_space();
+  limit_address_space(LM_BITS_64 ? used_address_space() + LM_REGION_BYTES / 2 : (size_t)3 << 30);
   bool has_table = lm_tags.multiplier != 0; /* unless the fault was in making it */
-  if (!LM_BITS_64 && has_table) CHECK(lm_tags_give_up(lm_region_holds));
+  if (!LM_BITS_64 && has_table) CHECK(lm_tags_give_up(keeps_tags));
 }
 
 /* The parts of process start that can fail, again. */
@@ -245,7 +253,8 @@ static void start(enum variant variant) {
   lm_options.purge_delay_ms = 3600000; /* so that every run makes the same calls */
   if (variant == NO_OVERCOMMIT || variant == PURGE_DECOMMITS) lm_os.overcommit = false;
   if (variant == PURGE_DECOMMITS) lm_os.purge_decommits = true;
-  if (variant == NO_TABLE) limit_address_space();
+  if (variant == NO_TABLE) limit_address_space((size_t)3 << 30);
+  lm_os_read_address_space_limit();
   lm_tags_start();
   CHECK(variant != NO_TABLE || lm_tags.multiplier == 0);
   if (variant == TABLE_GIVEN_UP) need_table_given_up();
@@ -277,18 +286,15 @@ enum mode { NONE, ONE, ALL };
 static void check_that_nothing_is_left(size_t lost_max) {
   drop_every(1);
   lm_checked_end();
-  lm_heap_trim(lm_this_heap);
+  lm_cache_flush(lm_this_cache);
+  lm_tick_trim(0);
+  validate_all();
   for (unsigned i = 0; i < lm_pool_count; i++) {
-    lm_pool_validate(&lm_pools[i]);
     CHECK_EQ(lm_pools[i].span_slice_count, 0);
     CHECK_THAT(lm_pools[i].large_count, <=, lost_max);
   }
   CHECK_THAT(lm_huge_totals.count, <=, lost_max);
   CHECK_EQ(lm_pool_thread_count, 1);
-  for (size_t i = 0; i < LM_CLASS_COUNT; i++) {
-    CHECK_EQ(usable_orphans[i].first, NULL);
-    CHECK_EQ(full_orphans[i].first, NULL);
-  }
 }
 
 static void run(enum variant variant, long fault, enum mode mode) {
@@ -361,7 +367,7 @@ static bool can_limit_address_space(void) {
   pid_t child = fork();
   if (child == 0) {
     struct rlimit limit;
-    limit_address_space();
+    limit_address_space((size_t)3 << 30);
     _exit(getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? 0 : 1);
   }
   int status;

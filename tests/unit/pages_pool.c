@@ -3,8 +3,6 @@
  * where a purge decommits. */
 #include "unit.h"
 
-#define OWNER (LM_OWNER_FIRST_HEAP << LM_TAG_OWNER_SHIFT)
-
 static struct lm_pool *const pool = &lm_pools[0];
 
 static char *take_large(size_t pages, size_t alignment, bool *zero) {
@@ -20,7 +18,7 @@ static char *take_some(size_t pages) {
 }
 
 static char *take_span(size_t slices, uint64_t *dirty) {
-  char *start = lm_pool_take_slices(pool, slices, OWNER, NULL, dirty);
+  char *start = lm_pool_take_slices(pool, slices, dirty);
   CHECK(start != NULL);
   CHECK_EQ((uintptr_t)start % LM_SLICE_BYTES, 0);
   lm_pool_validate(pool);
@@ -49,45 +47,6 @@ static void spans_come_from_the_low_end_and_large_blocks_from_the_high_end(void)
   CHECK_EQ(lm_region_of(large), region);
   CHECK_EQ(span - (char *)region, region->first_slice * LM_SLICE_BYTES);
   CHECK_EQ(large + 3 * PAGE - (char *)region, LM_REGION_BYTES);
-}
-
-static char *take_slice_for(uint32_t owner) {
-  uint64_t dirty;
-  char *start = lm_pool_take_slices(pool, 1, owner << LM_TAG_OWNER_SHIFT, NULL, &dirty);
-  CHECK(start != NULL);
-  lm_pool_validate(pool);
-  return start;
-}
-
-static size_t group_of(const char *start) {
-  return lm_region_offset(start) / (LM_GROUP_SLICES * LM_SLICE_BYTES);
-}
-
-static void spans_of_two_heaps_share_no_line_of_tags(void) {
-  char *ours = take_slice_for(3), *theirs = take_slice_for(4);
-  CHECK(group_of(ours) != group_of(theirs));
-  CHECK_EQ(group_of(take_slice_for(3)), group_of(ours));
-  CHECK_EQ(group_of(take_slice_for(4)), group_of(theirs));
-}
-
-static void a_group_without_spans_is_nobodys(void) {
-  char *ours = take_slice_for(3);
-  lm_pool_give_slices(ours, 1, PAGE, 0);
-  CHECK_EQ(take_slice_for(4), ours);
-}
-
-static void with_little_in_use_heaps_share_groups_rather_than_take_a_region(void) {
-  for (uint32_t owner = 3; owner < 3 + 2 * LM_REGION_GROUPS; owner++) take_slice_for(owner);
-  CHECK_EQ(pool->region_count, 1);
-}
-
-static void with_much_in_use_a_heap_gets_groups_in_a_new_region(void) {
-  for (size_t i = 0; i < LM_REGION_SLICES - LM_REGION_SLICES / 8; i++) take_slice_for(3);
-  for (uint32_t owner = 4; pool->region_count == 1; owner++) {
-    CHECK_THAT(owner, <, 4 + LM_REGION_GROUPS);
-    take_slice_for(owner);
-  }
-  CHECK_THAT(pool->span_slice_count, <, LM_REGION_SLICES);
 }
 
 static void runs_do_not_overlap(void) {
@@ -275,20 +234,20 @@ static void a_spans_untouched_pages_stay_known_to_be_zero(void) {
   size_t touched = LM_SLICE_BYTES + PAGE, touched_pages = touched >> lm_os.page_shift;
   make_accessible(span, touched);
   memset(span, 1, touched);
-  lm_pool_give_slices(span, 4, touched, 0);
+  lm_pool_give_slices(span, 4, lm_bitmap_mask(0, 0, touched_pages));
   lm_pool_validate(pool);
   CHECK_EQ(dirty_pages(), touched_pages);
   CHECK(take_span(4, &dirty) == span);
   CHECK_EQ(dirty, lm_bitmap_mask(0, 0, touched_pages));
-  lm_pool_give_slices(span, 4, 0, 0);
+  lm_pool_give_slices(span, 4, dirty);
   CHECK(take_span(1, &dirty) == span && dirty == lm_bitmap_mask(0, 0, lm_pages_per_slice()));
   CHECK(take_span(3, &dirty) == span + LM_SLICE_BYTES && dirty == 1);
 }
 
-static void a_page_that_was_touched_at_its_start_only_is_dirty_as_a_whole(void) {
+static void pages_that_a_span_has_not_touched_are_not_dirty_when_it_goes(void) {
   uint64_t dirty;
   char *span = take_span(1, &dirty);
-  lm_pool_give_slices(span, 1, 1, 0);
+  lm_pool_give_slices(span, 1, 1);
   lm_pool_validate(pool);
   CHECK_EQ(dirty_pages(), 1);
 }
@@ -354,16 +313,16 @@ static uint64_t later_ms(double delays) {
   return lm_os_clock_ms() + (uint64_t)(delays * (double)lm_options.purge_delay_ms) + 20;
 }
 
-static bool turn(uint64_t now_ms, size_t effort) { return lm_pool_tick(now_ms, &effort); }
+static bool turn_pool(uint64_t now_ms, size_t effort) { return lm_pool_tick(now_ms, &effort); }
 
 static void tick_after(double delays) {
-  turn(later_ms(delays), SIZE_MAX / 2);
+  turn_pool(later_ms(delays), SIZE_MAX / 2);
   lm_pool_validate(pool);
 }
 
 static void the_clock_does_nothing_before_its_time(void) {
   give(take_some(3));
-  turn(lm_os_clock_ms(), SIZE_MAX / 2);
+  turn_pool(lm_os_clock_ms(), SIZE_MAX / 2);
   CHECK_EQ(dirty_pages(), 3);
   for (size_t w = 0; w < LM_BITMAP_WORDS(LM_REGION_MAX_PAGES); w++)
     CHECK_EQ(pool->directory[0]->aged_pages[w], 0);
@@ -407,11 +366,11 @@ static void a_turn_of_the_clock_goes_on_in_the_next_call(void) {
   tick_after(0.5);
   uint64_t due_ms = later_ms(1);
   for (size_t left = 6; left > 0; left--) {
-    CHECK(turn(due_ms, 1));
+    CHECK(turn_pool(due_ms, 1));
     CHECK_EQ(dirty_pages(), left - 1);
     lm_pool_validate(pool);
   }
-  CHECK(!turn(due_ms, 1));
+  CHECK(!turn_pool(due_ms, 1));
 }
 
 static void what_is_freed_while_the_clock_turns_stays_for_the_next_turn(void) {
@@ -419,9 +378,9 @@ static void what_is_freed_while_the_clock_turns_stays_for_the_next_turn(void) {
   take_some(3);
   give(first);
   tick_after(0.5);
-  CHECK(turn(later_ms(1), 1));
+  CHECK(turn_pool(later_ms(1), 1));
   give(second);
-  while (turn(lm_os_clock_ms(), 1)) {}
+  while (turn_pool(lm_os_clock_ms(), 1)) {}
   CHECK_EQ(dirty_pages(), 3);
   give(kept);
 }
@@ -537,7 +496,7 @@ static void without_a_purge_delay_nothing_goes_back(void) {
   lm_options.purge_delay_ms = 0;
   give(take_some(3));
   tick_after(1);
-  turn(UINT64_MAX, SIZE_MAX / 2);
+  turn_pool(UINT64_MAX, SIZE_MAX / 2);
   CHECK_EQ(dirty_pages(), 3);
 }
 
@@ -557,51 +516,56 @@ static void an_empty_region_ends_though_no_page_is_dirty(void) {
   CHECK_EQ(pool->region_count, 1);
 }
 
-static char *take_slice_near(uint32_t owner, struct lm_region *own_region) {
+/* One slice is free in each of so many regions. */
+static void fill_regions(size_t count) {
   uint64_t dirty;
-  return lm_pool_take_slices(pool, 1, owner << LM_TAG_OWNER_SHIFT, own_region, &dirty);
-}
-
-static size_t regions_with(enum lm_region_free kind) {
-  size_t count = 0;
-  LM_FOR_EACH_REGION(pool, region) count += (pool->free_kinds[region->number] & kind) != 0;
-  return count;
-}
-
-/* All but one slice of each region is the first heap's, and so is the group of that one. */
-static size_t fill_regions(size_t count) {
   char *last = NULL;
-  while (pool->region_count <= count) last = take_slice_near(3, NULL);
-  lm_pool_give_slices(last, 1, 0, 0);
+  while (pool->region_count <= count) last = lm_pool_take_slices(pool, 1, &dirty);
+  lm_pool_give_slices(last, 1, 0);
   lm_pool_trim(0);
   CHECK_EQ(pool->region_count, count);
   LM_FOR_EACH_REGION(pool, region) {
     char *start = (char *)region + (region->first_slice + 5) * LM_SLICE_BYTES;
-    lm_pool_give_slices(start, 1, 0, 0);
+    lm_pool_give_slices(start, 1, 0);
   }
   lm_pool_validate(pool);
-  return count;
 }
 
-static void a_heap_looks_into_few_regions_of_others(void) {
-  size_t count = fill_regions(LOOKS_FOR_OWN + LOOKS_FOR_NOBODYS + 4);
-  CHECK_EQ(regions_with(LM_FREE_GROUP), count);
-  char *ours = take_slice_near(4, NULL);
-  CHECK_EQ(pool->region_count, count + 1);
-  CHECK_EQ(regions_with(LM_FREE_GROUP), 4 + 1);
-  CHECK_EQ(regions_with(LM_FREE_SLICE), count + 1);
-  /* Its own region, whatever there is before that. */
-  CHECK_EQ(lm_region_of(take_slice_near(4, lm_region_of(ours))), lm_region_of(ours));
-  lm_pool_validate(pool);
+static void a_region_without_a_free_slice_is_looked_into_once(void) {
+  fill_regions(3);
+  CHECK_EQ(lm_directory_find(pool, 0, lm_pages_per_slice(), true), 0);
+  for (size_t i = 0; i < 3; i++) {
+    uint64_t dirty;
+    CHECK_EQ(lm_region_of(take_span(1, &dirty)), pool->directory[i]);
+  }
+  CHECK_EQ(pool->region_count, 3);
+  uint64_t dirty;
+  CHECK_EQ(lm_region_of(take_span(1, &dirty)), pool->directory[3]);
+  for (size_t i = 0; i < 3; i++) CHECK(!pool->has_slice[i]);
+  CHECK_EQ(lm_directory_find(pool, 0, lm_pages_per_slice(), true), 3);
 }
 
-static void a_region_without_a_chunk_is_looked_into_once(void) {
-  size_t count = fill_regions(2), unused;
-  CHECK_EQ(regions_with(LM_FREE_CHUNK), count);
-  lm_directory_limit_runs(pool->directory[0], lm_chunk_pages()); /* as if it had them in no order */
-  CHECK(lm_pool_take_chunk(pool, &unused) != NULL);
-  CHECK_EQ(pool->region_count, count + 1);
-  CHECK_EQ(pool->free_kinds[0], LM_FREE_SLICE | LM_FREE_GROUP);
+static void slices_are_found_where_some_have_been_given_back(void) {
+  fill_regions(3);
+  uint64_t dirty;
+  for (size_t i = 0; i < 4; i++) take_span(1, &dirty);
+  struct lm_region *region = pool->directory[1];
+  char *start = (char *)region + (region->first_slice + 9) * LM_SLICE_BYTES;
+  lm_pool_give_slices(start, 1, 0);
+  CHECK_EQ(take_span(1, &dirty), start);
+}
+
+static void a_slice_with_pages_of_the_process_is_taken_before_a_fresh_one(void) {
+  uint64_t dirty;
+  char *first = take_span(1, &dirty), *second = take_span(1, &dirty), *third = take_span(1, &dirty);
+  make_accessible(second, LM_SLICE_BYTES);
+  lm_pool_give_slices(first, 1, 0);
+  lm_pool_give_slices(second, 1, 1);
+  CHECK_EQ(take_span(1, &dirty), second);
+  CHECK_EQ(dirty, 1);
+  CHECK_EQ(take_span(1, &dirty), first);
+  CHECK_EQ(dirty, 0);
+  (void)third;
 }
 
 /* Blocks of `pages`, which stand at multiples of a quarter of a region. */
@@ -644,25 +608,15 @@ static void *reserve_nothing(void *context, size_t size, size_t alignment) {
   return NULL;
 }
 
-/* Though there is room in a region of the system's, the heap's own one. */
+/* Though there is room in a region of the system's. */
 static void a_pool_with_a_provider_takes_nothing_of_the_systems(void) {
   static const struct loam_page_provider provider = {.reserve = reserve_nothing};
-  char *ours = take_slice_near(3, NULL);
+  uint64_t dirty;
+  take_span(1, &dirty);
   lm_pool_provide(pool, &provider);
-  CHECK_EQ(take_slice_near(3, lm_region_of(ours)), NULL);
+  CHECK_EQ(lm_pool_take_slices(pool, 1, &dirty), NULL);
   lm_pool_provide(pool, NULL);
-  CHECK(take_slice_near(3, lm_region_of(ours)) != NULL);
-}
-
-static void what_a_heap_has_freed_it_finds_again_or_its_like(void) {
-  size_t count = fill_regions(2);
-  for (size_t i = 0; i < count; i++) CHECK(take_slice_near(3, NULL) != NULL);
-  CHECK_EQ(pool->region_count, count);
-  CHECK_EQ(regions_with(LM_FREE_SLICE), 1); /* where nobody has looked */
-  CHECK(take_slice_near(3, NULL) != NULL);
-  CHECK_EQ(pool->region_count, count + 1);
-  CHECK_EQ(regions_with(LM_FREE_GROUP), 1);
-  lm_pool_validate(pool);
+  take_span(1, &dirty);
 }
 
 /* More regions than the directory begins with; some in the middle end. */
@@ -673,13 +627,13 @@ static void the_directory_knows_all_regions_and_their_longest_runs(void) {
   bool zero;
   for (size_t i = 0; i < REGIONS; i++) blocks[i] = take_large(pages, PAGE, &zero);
   CHECK_EQ(pool->region_count, REGIONS);
-  CHECK_EQ(lm_directory_find(pool, 0, pages, 0), REGIONS - 1); /* where it has not been tried */
+  CHECK_EQ(lm_directory_find(pool, 0, pages, false), REGIONS - 1); /* where it has not been tried */
   for (size_t i = 0; i < REGIONS; i += 5) give(blocks[i]);
-  CHECK_EQ(lm_directory_find(pool, 0, pages, 0), 0);
-  CHECK_EQ(lm_directory_find(pool, 1, pages, 0), 5);
+  CHECK_EQ(lm_directory_find(pool, 0, pages, false), 0);
+  CHECK_EQ(lm_directory_find(pool, 1, pages, false), 5);
   /* A search that has found none in a group passes over it. */
   const size_t most = UINT16_MAX;
-  CHECK_EQ(lm_directory_find(pool, 0, most, 0), REGIONS);
+  CHECK_EQ(lm_directory_find(pool, 0, most, false), REGIONS);
   CHECK_THAT(pool->group_run_limits[0], <, most);
   CHECK_THAT(pool->group_run_limits[0], >=, pages);
   lm_pool_trim(0);
@@ -711,11 +665,11 @@ static void one_call_ends_few_regions(void) {
   uint64_t now_ms = lm_os_clock_ms() + lm_options.purge_delay_ms;
   size_t count_before = pool->region_count;
   for (bool more = true; more; count_before = pool->region_count) {
-    more = turn(now_ms, SIZE_MAX / 2); /* the first one ages what is free */
+    more = turn_pool(now_ms, SIZE_MAX / 2); /* the first one ages what is free */
     CHECK_THAT(count_before - pool->region_count, <=, ENDED_PER_TURN);
     lm_pool_validate(pool);
   }
-  while (turn(now_ms + lm_options.purge_delay_ms, SIZE_MAX / 2)) {}
+  while (turn_pool(now_ms + lm_options.purge_delay_ms, SIZE_MAX / 2)) {}
   CHECK_EQ(pool->region_count, 1);
 }
 
@@ -758,10 +712,6 @@ static void growth_that_cannot_be_committed_fails_and_changes_nothing(void) {
 
 #define FOR_EACH_TEST(X) \
   X(spans_come_from_the_low_end_and_large_blocks_from_the_high_end) \
-  X(spans_of_two_heaps_share_no_line_of_tags) \
-  X(a_group_without_spans_is_nobodys) \
-  X(with_little_in_use_heaps_share_groups_rather_than_take_a_region) \
-  X(with_much_in_use_a_heap_gets_groups_in_a_new_region) \
   X(runs_do_not_overlap) \
   X(a_length_has_the_index_of_the_next_shorter_one) \
   X(blocks_that_come_and_go_are_found_wherever_there_is_room) \
@@ -782,7 +732,7 @@ static void growth_that_cannot_be_committed_fails_and_changes_nothing(void) {
   X(memory_of_another_block_is_not_taken_for_zero) \
   X(one_dirty_page_makes_the_run_dirty_and_only_it_is_cleared) \
   X(a_spans_untouched_pages_stay_known_to_be_zero) \
-  X(a_page_that_was_touched_at_its_start_only_is_dirty_as_a_whole) \
+  X(pages_that_a_span_has_not_touched_are_not_dirty_when_it_goes) \
   X(pages_that_were_moved_away_are_fresh) \
   X(trim_gives_everything_back_and_it_reads_as_zero) \
   X(trim_leaves_what_it_is_asked_to_keep) \
@@ -801,12 +751,12 @@ static void growth_that_cannot_be_committed_fails_and_changes_nothing(void) {
   X(but_not_over_those_that_are_in_use_or_not_committed) \
   X(without_a_purge_delay_nothing_goes_back) \
   X(an_empty_region_ends_though_no_page_is_dirty) \
-  X(a_heap_looks_into_few_regions_of_others) \
-  X(a_region_without_a_chunk_is_looked_into_once) \
+  X(a_region_without_a_free_slice_is_looked_into_once) \
+  X(slices_are_found_where_some_have_been_given_back) \
+  X(a_slice_with_pages_of_the_process_is_taken_before_a_fresh_one) \
   X(aligned_blocks_leave_no_place_for_another) \
   X(a_gap_of_an_aligned_blocks_own_length_is_taken) \
   X(a_pool_with_a_provider_takes_nothing_of_the_systems) \
-  X(what_a_heap_has_freed_it_finds_again_or_its_like) \
   X(the_directory_knows_all_regions_and_their_longest_runs) \
   X(an_empty_region_ends_but_never_the_last_one) \
   X(one_call_ends_few_regions) \

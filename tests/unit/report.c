@@ -6,9 +6,12 @@
 static struct lm_figures figures;
 
 static void gather_all(void) {
-  lm_figures_gather(&figures, LM_FIGURES_ALL, LM_THREAD(lm_this_heap));
+  lm_figures_gather(&figures, LM_FIGURES_ALL, LM_THREAD(lm_this_cache));
   for (unsigned i = 0; i < lm_pool_count; i++) lm_pool_validate(&lm_pools[i]);
 }
+
+/* Of a block of 100000. */
+static size_t middle_bytes(void) { return lm_sizeclass_bytes(lm_middle_class(100000)); }
 
 static void nothing_is_counted_before_the_first_call(void) {
   gather_all();
@@ -24,14 +27,14 @@ static void each_kind_of_block_is_counted_where_it_belongs(void) {
   CHECK_EQ(figures.small.count, 1);
   CHECK_EQ(figures.small.bytes, lm_classes[lm_sizeclass_of(100)].block_bytes);
   CHECK_EQ(figures.middle.count, 1);
-  CHECK_EQ(figures.middle.bytes, lm_align_up(100000, PAGE));
+  CHECK_EQ(figures.middle.bytes, middle_bytes());
   CHECK_EQ(figures.large.count, 1);
   CHECK_EQ(figures.large.bytes, lm_align_up(1000000, PAGE));
   CHECK_EQ(figures.huge.count, 1);
   CHECK_EQ(figures.huge.bytes, 2 * LM_LARGE_MAX_BYTES);
   CHECK_EQ(figures.region_count, 1);
   CHECK_EQ(figures.reserved_bytes, LM_REGION_BYTES);
-  CHECK_EQ(figures.free_run_count, 2); /* a chunk stands between them */
+  CHECK_EQ(figures.free_run_count, 1); /* between spans and all others */
   CHECK_EQ(figures.heap_live_count, 1);
   CHECK_EQ(figures.heap_made_count, 1);
   CHECK_THAT(figures.metadata_bytes, >, 0);
@@ -45,16 +48,16 @@ static void each_kind_of_block_is_counted_where_it_belongs(void) {
 #define FEW_CLASS lm_sizeclass_of(100)
 static struct lm_class_figures *class_of_few(void) { return &figures.classes[FEW_CLASS]; }
 
-static void a_freed_block_is_in_the_bin(void) {
+static void a_freed_block_is_in_a_cache(void) {
   void *volatile blocks[2] = {lm_raw_malloc(100), lm_raw_malloc(100)};
   gather_all();
   size_t carved = class_of_few()->carved_count;
   CHECK_EQ(class_of_few()->used_count, 2);
-  CHECK_EQ(class_of_few()->bin_count, carved - 2);
+  CHECK_EQ(class_of_few()->cache_count, carved - 2);
   lm_raw_free(blocks[0]);
   gather_all();
   CHECK_EQ(class_of_few()->used_count, 1);
-  CHECK_EQ(class_of_few()->bin_count, carved - 1);
+  CHECK_EQ(class_of_few()->cache_count, carved - 1);
   CHECK_EQ(class_of_few()->free_count, 0);
 }
 
@@ -77,7 +80,7 @@ static void what_is_left_of_many_is_counted_exactly(void) {
   gather_all();
   CHECK_EQ(class_of_few()->used_count, left);
   CHECK_EQ(figures.small.bytes, left * lm_classes[FEW_CLASS].block_bytes);
-  CHECK_EQ(figures.listed.bytes + figures.bins.bytes + figures.small.bytes,
+  CHECK_EQ(figures.listed.bytes + figures.cached.bytes + figures.in_depots.bytes + figures.small.bytes,
            class_of_few()->carved_count * lm_classes[FEW_CLASS].block_bytes);
   if (BLOCKS_LEAVE_PAGES) CHECK_THAT(figures.idle_bytes, >, figures.listed.bytes / 2);
   CHECK_EQ(figures.hole_bytes, 0);
@@ -98,63 +101,46 @@ static void what_goes_back_as_holes_is_free_no_longer(void) {
   CHECK_THAT(lm_figures_free_bytes(&figures), <, free_bytes - idle_bytes * 9 / 10);
 }
 
-static void empty_spans_are_spares_and_then_dirty(void) {
+static void a_list_that_went_home_is_its_spans_and_then_dirty(void) {
   void *volatile block = lm_raw_malloc(100);
-  struct lm_heap *heap = LM_THREAD(lm_this_heap);
+  struct lm_cache *cache = LM_THREAD(lm_this_cache);
   lm_raw_free(block);
-  lm_heap_flush_bin(heap, FEW_CLASS);
+  lm_cache_flush(cache);
   gather_all();
-  CHECK_EQ(figures.spare_bytes, PAGE);
-  CHECK_EQ(lm_figures_free_bytes(&figures), PAGE);
-  lm_spares_trim(heap);
+  CHECK_EQ(class_of_few()->free_count, class_of_few()->carved_count);
+  CHECK_EQ(lm_figures_free_bytes(&figures), figures.listed.bytes);
+  lm_tick_trim(SIZE_MAX);
   gather_all();
-  CHECK_EQ(figures.spare_bytes, 0);
+  CHECK_EQ(figures.listed.bytes, 0);
   CHECK_EQ(figures.dirty_bytes, PAGE);
 }
 
 static void *free_in_thread(void *block) {
+  lm_raw_free(lm_raw_malloc(600)); /* so that the thread has a cache */
   lm_raw_free(block);
-  lm_figures_gather(&figures, LM_FIGURES_ALL, LM_THREAD(lm_this_heap));
+  lm_figures_gather(&figures, LM_FIGURES_ALL, LM_THREAD(lm_this_cache));
   return NULL;
 }
 
-static void what_another_thread_frees_is_on_its_way(void) {
+static void what_another_thread_frees_is_free(void) {
   void *block = lm_raw_malloc(100), *middle = lm_raw_malloc(100000);
   run_in_thread(free_in_thread, block);
-  CHECK_EQ(class_of_few()->waiting_count, 1);
   CHECK_EQ(class_of_few()->used_count, 0);
-  gather_all(); /* the thread's end has sent it */
-  CHECK_EQ(class_of_few()->waiting_count, 1);
+  gather_all(); /* the thread has ended */
+  CHECK_EQ(class_of_few()->used_count, 0);
   run_in_thread(free_in_thread, middle);
   CHECK_EQ(figures.middle.count, 0);
-  CHECK_EQ(figures.cached_bytes, lm_align_up(100000, PAGE));
+  CHECK_EQ(figures.cached_bytes, middle_bytes());
 }
 
-/* Of the thread that frees as a guest, which takes one more of them. */
-static uint8_t unanswered;
-
-static void *free_as_guest(void *block) {
-  lm_raw_free(lm_raw_malloc(600));
-  struct lm_heap *heap = LM_THREAD(lm_this_heap);
-  heap->outbox.unanswered = unanswered;
-  heap->guests_left[lm_sizeclass_of(600)] = 1;
-  lm_raw_free(block);
-  lm_figures_gather(&figures, LM_FIGURES_ALL, heap);
-  return NULL;
-}
-
-/* In the bin of the thread that has freed it, and still its own span's. */
-static void a_guest_is_free(void) {
-  run_in_thread(free_as_guest, lm_raw_malloc(600));
-  CHECK_EQ(figures.classes[lm_sizeclass_of(600)].used_count, 0);
-}
-
-/* As the last one of a list that others may take. */
-static void a_block_in_a_transfer_waits(void) {
-  unanswered = LM_UNANSWERED;
-  run_in_thread(free_as_guest, lm_raw_malloc(600));
-  CHECK_EQ(figures.classes[lm_sizeclass_of(600)].used_count, 0);
-  CHECK_EQ(figures.classes[lm_sizeclass_of(600)].waiting_count, 1);
+static void a_list_in_a_depot_is_counted_there(void) {
+  struct lm_central *central = central_at(0);
+  bool wanted;
+  CHECK(lm_depot_give(central, FEW_CLASS, take_whole_list(central, FEW_CLASS), &wanted));
+  gather_all();
+  CHECK_EQ(class_of_few()->depot_count, lm_list_blocks[FEW_CLASS]);
+  CHECK_EQ(class_of_few()->used_count, 0);
+  CHECK_EQ(figures.in_depots.bytes, lm_list_blocks[FEW_CLASS] * lm_sizeclass_bytes(FEW_CLASS));
 }
 
 static void what_is_freed_is_free_until_it_is_purged(void) {
@@ -171,27 +157,18 @@ static void what_is_freed_is_free_until_it_is_purged(void) {
   CHECK_EQ(figures.purge_count, 1);
 }
 
-static void cached_large_blocks_are_free(void) {
-  for (int i = 0; i < 100; i++) lm_raw_free(lm_raw_malloc(1000000));
-  gather_all();
-  CHECK_EQ(figures.large.count, 0);
-  CHECK_EQ(figures.cached_bytes, lm_align_up(1000000, PAGE));
-}
-
 /* ---- Links that lead anywhere ---- */
 
-/* A block of a bin in which the program writes, as it may when another thread takes it meanwhile. */
+/* A block of a cache in which the program writes, as it may when another thread takes it meanwhile. */
 static void check_with_link(void *link) {
-  struct lm_heap *heap = new_heap(); /* not the calling thread's */
-  void *block = heap_take(heap, FEW_CLASS);
-  heap_give(heap, block);
-  heap->bins[FEW_CLASS]->next = link;
+  struct lm_cache *cache = new_cache(); /* not the calling thread's */
+  cache_give(cache, cache_take(cache, FEW_CLASS));
+  cache->lists[FEW_CLASS]->next = link;
   gather_all();
-  CHECK_THAT(class_of_few()->bin_count, <=, bin_limit(FEW_CLASS));
-  heap->inbox = link;
-  heap->inbox = (struct lm_message *)heap->bins[FEW_CLASS];
+  CHECK_THAT(class_of_few()->cache_count, <=, 4u * lm_list_blocks[FEW_CLASS]);
+  cache->behind[FEW_CLASS] = link;
   gather_all();
-  heap->inbox = NULL;
+  CHECK_THAT(class_of_few()->cache_count, <=, 4u * lm_list_blocks[FEW_CLASS]);
 }
 
 static void a_link_to_nowhere_is_not_followed(void) { check_with_link((void *)0x123456789abcde0); }
@@ -199,18 +176,18 @@ static void a_link_out_of_line_is_not_followed(void) {
   check_with_link((char *)lm_raw_malloc(100) + 1);
 }
 static void a_circle_ends(void) {
-  struct lm_heap *heap = new_heap();
-  heap_give(heap, heap_take(heap, FEW_CLASS));
-  heap->bins[FEW_CLASS]->next = heap->bins[FEW_CLASS];
+  struct lm_cache *cache = new_cache();
+  cache_give(cache, cache_take(cache, FEW_CLASS));
+  cache->lists[FEW_CLASS]->next = cache->lists[FEW_CLASS];
   gather_all();
-  CHECK_THAT(class_of_few()->bin_count, <=, bin_limit(FEW_CLASS));
+  CHECK_THAT(class_of_few()->cache_count, <=, 2u * lm_list_blocks[FEW_CLASS]);
 }
 static void a_span_whose_list_leads_out_of_it_is_idle_as_far_as_that_goes(void) {
-  struct lm_heap *heap = new_heap();
-  void *blocks[] = {heap_take(heap, FEW_CLASS), heap_take(heap, FEW_CLASS)};
-  leave_no_room(heap, FEW_CLASS);
-  heap_give(heap, blocks[0]);
-  struct lm_span *span = heap->current[FEW_CLASS];
+  struct lm_central *central = central_at(0);
+  size_t count;
+  struct lm_block *block = take_list(central, FEW_CLASS, 1, &count);
+  lm_central_put(block, NULL);
+  struct lm_span *span = lm_span_of(block);
   span->free_list->next = (struct lm_block *)(lm_span_start(span) + 8);
   CHECK_EQ(lm_lists_idle_pages(span), 0);
 }
@@ -232,7 +209,7 @@ static void threads_may_run_meanwhile(void) {
   for (size_t i = 0; i < COUNT_OF(threads); i++)
     CHECK_EQ(pthread_create(&threads[i], NULL, churn, NULL), 0);
   for (int i = 0; i < 300; i++) {
-    lm_figures_gather(&figures, LM_FIGURES_ALL, LM_THREAD(lm_this_heap));
+    lm_figures_gather(&figures, LM_FIGURES_ALL, LM_THREAD(lm_this_cache));
     CHECK_THAT(lm_figures_used_bytes(&figures), <=, 64 * 5120 * 3 + LM_MIB);
   }
   __atomic_store_n(&stopped, 1, __ATOMIC_RELAXED);
@@ -336,7 +313,7 @@ static void text_begins_with_what_is_in_memory(void) {
   CHECK(strstr(text, "iB    at most ") != NULL || strstr(text, "iB     at most ") != NULL);
   char middle[80];
   snprintf(middle, sizeof middle, "    middle                    %zu KiB     1 block\n",
-           lm_align_up(100000, PAGE) / KIB);
+           middle_bytes() / KIB);
   CHECK(strstr(text, middle) != NULL);
 }
 
@@ -387,15 +364,13 @@ static void the_api_fills_what_the_caller_knows(void) {
 int main(void) {
   RUN(nothing_is_counted_before_the_first_call);
   RUN(each_kind_of_block_is_counted_where_it_belongs);
-  RUN(a_freed_block_is_in_the_bin);
+  RUN(a_freed_block_is_in_a_cache);
   RUN(what_is_left_of_many_is_counted_exactly);
   RUN(what_goes_back_as_holes_is_free_no_longer);
-  RUN(empty_spans_are_spares_and_then_dirty);
-  RUN(what_another_thread_frees_is_on_its_way);
-  RUN(a_guest_is_free);
-  RUN(a_block_in_a_transfer_waits);
+  RUN(a_list_that_went_home_is_its_spans_and_then_dirty);
+  RUN(what_another_thread_frees_is_free);
+  RUN(a_list_in_a_depot_is_counted_there);
   RUN(what_is_freed_is_free_until_it_is_purged);
-  RUN(cached_large_blocks_are_free);
   RUN(a_link_to_nowhere_is_not_followed);
   RUN(a_link_out_of_line_is_not_followed);
   RUN(a_circle_ends);

@@ -27,11 +27,31 @@ static void a_span_has_at_least_seven_blocks_and_no_more_than_fit(void) {
   }
 }
 
-/* With fewer, blocks that a program replaces one by one, at random, do not find them there. */
-static void a_bin_has_room_for_16_blocks_and_for_16_kib(void) {
-  for (size_t i = 1; i < LM_CLASS_COUNT; i++) {
-    const struct lm_class *class = &lm_classes[i];
-    CHECK_EQ(class->bin_frees, lm_max(16, 16 * LM_KIB / class->block_bytes));
+static void the_smallest_block_has_room_for_two_words(void) {
+  CHECK_THAT(lm_sizeclass_bytes(1), >=, sizeof(struct lm_list));
+}
+
+/* What a lock costs is shared out among the blocks of a list. */
+static void a_list_has_some_blocks_and_is_no_large_part_of_what_caches_keep(void) {
+  for (size_t i = 1; i < LM_BIN_COUNT; i++) {
+    CHECK_THAT(lm_list_blocks[i], >=, 2);
+    CHECK_THAT(lm_list_blocks[i], <=, INT16_MAX); /* frees are counted down from it */
+    CHECK_THAT(lm_list_blocks[i] * lm_sizeclass_bytes(i), <=, 512 * LM_KIB);
+    if (i > 1 && lm_class_is_small(i) == lm_class_is_small(i - 1))
+      CHECK_THAT(lm_list_blocks[i], <=, lm_list_blocks[i - 1]);
+  }
+}
+
+static void a_middle_block_has_the_pages_of_its_class(void) {
+  for (size_t pages = 1; pages * PAGE <= LM_MIDDLE_MAX_BYTES; pages++) {
+    size_t class_index = lm_middle_classes[pages];
+    if (pages * PAGE <= lm_classed_max_bytes) {
+      CHECK_EQ(class_index, 0);
+      continue;
+    }
+    CHECK(!lm_class_is_small(class_index));
+    CHECK_THAT(lm_middle_pages[class_index], >=, pages);
+    CHECK_EQ(lm_middle_pages[class_index] * PAGE, lm_sizeclass_bytes(class_index));
   }
 }
 
@@ -68,7 +88,9 @@ int main(void) {
   RUN(each_size_gets_the_smallest_class_that_holds_it);
   RUN(at_most_an_eighth_of_a_request_is_wasted);
   RUN(a_span_has_at_least_seven_blocks_and_no_more_than_fit);
-  RUN(a_bin_has_room_for_16_blocks_and_for_16_kib);
+  RUN(the_smallest_block_has_room_for_two_words);
+  RUN(a_list_has_some_blocks_and_is_no_large_part_of_what_caches_keep);
+  RUN(a_middle_block_has_the_pages_of_its_class);
   RUN(natural_alignment_is_the_largest_power_of_two_in_the_size);
   RUN(aligned_requests_get_a_class_that_is_aligned_throughout);
   RUN(with_large_pages_there_are_more_classes_in_use);

@@ -9,6 +9,7 @@
 #include "../../src/loam.c"
 
 #include "../threads.h"
+#include <signal.h>
 #include <sys/wait.h>
 
 /* Of one test function, so that one that hangs is named: before ctest ends all of them. */
@@ -40,6 +41,26 @@ static inline void unit_run(void (*test)(void), const char *name) {
 #define RUN(test) unit_run(test, #test)
 #define UNIT_RESULT() (unit_failed_count == 0 ? 0 : 1)
 
+/* Whether loam ends the program, with whatever it says, where it does this. */
+static inline bool is_the_programs_end(void (*function)(void)) {
+  pid_t child = fork();
+  CHECK(child >= 0);
+  if (child == 0) {
+    close(STDERR_FILENO);
+    function();
+    _exit(0);
+  }
+  int status;
+  CHECK_EQ(waitpid(child, &status, 0), child);
+  return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+}
+
+/* From here on each system call fails that can; or none. */
+static inline void refuse_all(bool refused) {
+  lm_fault_more = refused ? LONG_MAX : 0;
+  lm_fault_countdown = refused ? 0 : -1;
+}
+
 #define PAGE lm_os.page_bytes
 /* A slice of one page has no part that could go back. */
 #define SLICES_HAVE_PAGES (PAGE < LM_SLICE_BYTES)
@@ -52,44 +73,134 @@ static inline void make_accessible(void *address, size_t size) {
   if (lm_os.purge_decommits) CHECK_EQ(lm_os_commit(address, size), 0);
 }
 
-/* A heap that no clock disturbs, unless a test wants it. */
-static inline struct lm_heap *new_heap(void) {
-  struct lm_heap *heap = lm_heap_begin();
-  CHECK(heap != NULL);
-  lm_options.purge_delay_ms = 3600000;
-  heap->tick.trim_class = LM_CLASS_COUNT;
-  return heap;
+/* ---- Time, which stands still in a test that has asked for it ---- */
+
+static inline void stop_clock(void) {
+  if (lm_load_relaxed(&lm_fault_clock_ms) == 0)
+    lm_store_relaxed(&lm_fault_clock_ms, lm_os_clock_ms());
+}
+static inline void pass_ms(uint64_t ms) { lm_add_relaxed(&lm_fault_clock_ms, ms); }
+
+/* ---- Centrals ---- */
+
+/* As on a machine with so many processors, before any central is made. */
+static inline void have_centrals(uint32_t count) { lm_central_count = count; }
+
+static inline struct lm_central *central_at(uint32_t index) {
+  struct lm_central *central = lm_central_at(index);
+  CHECK(central != NULL);
+  return central;
 }
 
-/* Ends a heap as that of a thread whose heap is not kept. */
-static inline void end_all_kept(void) {
-  while (lm_heap_end_oldest_kept(0)) {}
-}
-static inline void end_heap(struct lm_heap *heap) {
-  lm_heap_end(heap);
-  end_all_kept();
+static inline void validate_all(void) {
+  for (uint32_t i = 0; i < lm_central_count; i++)
+    if (lm_central_if_made(i) != NULL) lm_central_validate(lm_central_if_made(i));
+  for (unsigned i = 0; i < lm_pool_count; i++) lm_pool_validate(&lm_pools[i]);
 }
 
-/* A block of the class from the heap: malloc without thread-local state. */
-static inline void *heap_take(struct lm_heap *heap, size_t class_index) {
+/* Up to `want` blocks of spans, as malloc's slow path takes them. Returns the first one, linked to the
+ * others. */
+static inline struct lm_block *take_list(struct lm_central *central, size_t class_index,
+                                         size_t want, size_t *count) {
+  struct lm_block *rest;
   bool zero;
-  void *block = lm_heap_pop(heap, class_index);
-  return block != NULL ? block : lm_heap_take_slow(heap, class_index, &zero);
+  struct lm_block *first = lm_central_take(central, class_index, want, &rest, count, &zero);
+  if (first != NULL) lm_block_link(first, rest);
+  return first;
 }
 
-/* Until malloc finds the bin empty, frees of the class's blocks go into their spans. */
-static inline void leave_no_room(struct lm_heap *heap, size_t class_index) {
-  heap->frees_left[class_index] = LM_NO_FREES_LEFT;
+/* A whole list, however many blocks a call gives. */
+static inline struct lm_block *take_whole_list(struct lm_central *central, size_t class_index) {
+  struct lm_block *list = LM_NO_BLOCK;
+  for (size_t left = lm_list_blocks[class_index], count; left > 0;) {
+    struct lm_block *block = take_list(central, class_index, left, &count), *next;
+    CHECK(block != NULL);
+    for (; lm_is_block(block) && left > 0; block = next, left--) {
+      next = lm_block_next(block);
+      lm_block_link(block, list);
+      list = block;
+    }
+    lm_central_put_list(block); /* of another's depot there may be more */
+  }
+  return list;
 }
 
-/* A free by the heap's own thread, or by another's heap. */
-static inline void heap_give(struct lm_heap *heap, void *address) {
-  struct lm_block *block = address;
-  uint32_t difference = lm_tag_of(address) ^ heap->tag;
-  size_t class_index = difference & LM_TAG_CLASS_MASK;
-  if (difference < LM_TAG_BIN_LIMIT) lm_heap_free_own(heap, class_index, block);
-  else if (difference < LM_TAG_SMALL_LIMIT) lm_heap_free_to_sentinel(heap, block);
-  else lm_remote_free(heap, block, lm_tag_of(address) & LM_TAG_CLASS_MASK);
+static inline size_t length_of(const struct lm_block *block) {
+  size_t length = 0;
+  for (; lm_is_block(block); block = lm_block_next(block)) CHECK_THAT(++length, <=, 1 << 20);
+  return length;
+}
+
+/* Where the blocks of a small class are, by what spans and lists say, while nobody uses them. */
+struct whereabouts {
+  size_t span_count, carved, listed, in_holes; /* of all spans */
+  size_t in_caches, in_depots;                 /* by counting them */
+  size_t taken; /* carved, and none of these: the test has them, or they are lost */
+};
+
+static inline void where_add_span(struct whereabouts *where, const struct lm_span *span) {
+  where->span_count++;
+  where->carved += span->extended_count;
+  where->listed += length_of(span->free_list);
+  where->in_holes += span->hole_block_count;
+}
+
+static inline void where_add_central(struct whereabouts *where, const struct lm_central *central,
+                               size_t class_index) {
+  const struct lm_central_class *class = &central->classes[class_index];
+  const struct lm_span_list *lists[] = {&class->usable, &class->roomy, &class->full};
+  for (size_t i = 0; i < COUNT_OF(lists); i++)
+    for (const struct lm_span *span = lists[i]->first; span != NULL; span = span->next)
+      where_add_span(where, span);
+  struct lm_block *list = class->lists;
+  for (; list != NULL && list != LM_NO_BLOCK; list = lm_list_next(list))
+    where->in_depots += length_of(list);
+}
+
+static inline struct whereabouts find_blocks(size_t class_index) {
+  struct whereabouts where = {0};
+  for (uint32_t i = 0; i < lm_central_count; i++)
+    if (lm_central_if_made(i) != NULL) where_add_central(&where, lm_central_if_made(i), class_index);
+  const struct lm_cache *cache = lm_load_acquire(&lm_caches_made);
+  for (; cache != NULL; cache = cache->next_made)
+    where.in_caches += length_of(cache->lists[class_index]) +
+                       length_of(cache->behind[class_index]);
+  where.taken = where.carved - where.listed - where.in_holes - where.in_caches - where.in_depots;
+  return where;
+}
+
+/* ---- Caches ---- */
+
+/* A thread's cache, whose frees nobody looks at closely, and which no clock disturbs. */
+static inline struct lm_cache *new_cache(void) {
+  stop_clock();
+  struct lm_cache *cache = lm_cache_begin();
+  CHECK(cache != NULL);
+  cache->close_looks = 0;
+  return cache;
+}
+
+/* A block of the class from the cache: malloc without thread-local state. */
+static inline void *cache_take(struct lm_cache *cache, size_t class_index) {
+  bool zero;
+  if (!lm_class_is_small(class_index))
+    return lm_middle_take(cache, lm_sizeclass_bytes(class_index), false);
+  void *block = lm_cache_pop(cache, class_index);
+  return block != NULL ? block : lm_cache_refill(cache, class_index, &zero);
+}
+
+/* The same of free. */
+static inline void cache_give(struct lm_cache *cache, void *block) {
+  uint32_t tag = lm_tag_of(block);
+  CHECK(!lm_tag_is_shared(tag));
+  if (!lm_tag_is_small(tag)) {
+    CHECK(lm_large_give(cache, block));
+  } else if (cache->frees_left[tag] == 0) {
+    lm_cache_overflow(cache, tag, block);
+  } else {
+    cache->frees_left[tag]--;
+    lm_cache_push(cache, tag, block);
+  }
 }
 
 #endif
