@@ -138,7 +138,7 @@ static LM_COLD void *take_after_end(size_t size, bool clear) {
   } else {
     size_t class_index = lm_sizeclass_of(size == 0 ? 1 : size);
     block = lm_central_take(central, class_index, 1, &rest, &count, &zero);
-    if (block != NULL && rest != LM_NO_BLOCK) lm_central_put_list(rest);
+    if (block != NULL && rest != LM_NO_BLOCK) lm_central_put_list(rest, false);
     if (block != NULL && clear) memset(block, 0, size);
   }
   return fills() && !clear ? fill_taken(block, 0) : block;
