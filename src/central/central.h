@@ -105,10 +105,12 @@ void *lm_central_take_one(struct lm_central *central, size_t class_index, bool *
 
 /* Puts small blocks back into their spans, whosever these are: a list of one class, up to
  * LM_NO_BLOCK, or one block. No lock is held. What was done to them wrongly ends the program;
- * `caller` is NULL if it is not known. Returns whether such blocks have been asked for since any
- * were put back. `refused`: a depot had no room for the list, and shall if that is asked for. */
-bool lm_central_put_list(struct lm_block *first, bool refused);
+ * `caller` is NULL if it is not known. `refused`: a depot had no room for the list, and shall if that
+ * is asked for. */
+void lm_central_put_list(struct lm_block *first, bool refused);
 void lm_central_put(struct lm_block *block, void *caller);
+/* The same of blocks of any small classes, none of which is to be kept for the next calls. */
+void lm_central_put_blocks(struct lm_block *const *blocks, size_t count);
 
 /* Ends the empty spans of the class that are kept, if nothing has changed in them since this was
  * last asked for, or `now`. */
@@ -135,7 +137,8 @@ uint32_t lm_central_next_noted(uintptr_t word, const struct lm_central *own, uin
 /* ---- For central/ only. The lock is held ---- */
 
 /* Puts a span, on no list, where it belongs; `*ended` links what is empty and not kept. */
-void lm_central_list_span(struct lm_central *central, struct lm_span *span, struct lm_span **ended);
+void lm_central_list_span(struct lm_central *central, struct lm_span *span, bool keeps,
+                          struct lm_span **ended);
 /* The list that a span which is on one is on. */
 LM_INLINE struct lm_span_list *lm_central_list_of(const struct lm_span *span) {
   struct lm_central_class *class = &span->central->classes[span->class_index];

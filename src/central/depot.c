@@ -125,20 +125,18 @@ bool lm_depot_give(struct lm_central *central, size_t class_index, struct lm_blo
 /* ---- Back to where they came from ---- */
 
 /* Spans count their blocks themselves. */
-static bool note_middle_put(struct lm_central *central, size_t class_index, uint32_t refused_count) {
+static void note_middle_put(struct lm_central *central, size_t class_index, uint32_t refused_count) {
   struct lm_central_class *class = &central->classes[class_index];
   lm_lock_take(&central->lock);
-  bool asked = class->asked;
-  class->asked = false;
   class->refused_count += refused_count;
   lm_lock_free(&central->lock);
-  return asked;
 }
 
-bool lm_depot_put_back(struct lm_central *central, size_t class_index, struct lm_block *first,
+void lm_depot_put_back(struct lm_central *central, size_t class_index, struct lm_block *first,
                        bool refused) {
   if (lm_class_is_small(class_index)) {
-    return lm_central_put_list(first, refused);
+    lm_central_put_list(first, refused);
+    return;
   }
   uint32_t count = 0;
   for (struct lm_block *block = first, *next; lm_is_block(block); block = next, count++) {
@@ -146,7 +144,7 @@ bool lm_depot_put_back(struct lm_central *central, size_t class_index, struct lm
     lm_region_set_block_pages(block, lm_region_block_pages(block));
     lm_pool_give_large(block);
   }
-  return note_middle_put(central, class_index, refused ? count : 0);
+  if (refused) note_middle_put(central, class_index, count);
 }
 
 /* What it takes to put a list back, in pages of lm_purge_effort: some eight blocks take as long as

@@ -35,9 +35,8 @@ bool lm_depot_age(struct lm_central *central, size_t class_index, bool all, size
 
 /* Puts the blocks of a list back where they come from. The central, whose lock is not held, is the
  * one that shall have room for such a list if it is asked for middle blocks. `refused`: the
- * depot had no room for it. Returns whether such blocks have been asked for since any were put
- * back. */
-bool lm_depot_put_back(struct lm_central *central, size_t class_index, struct lm_block *first,
+ * depot had no room for it. */
+void lm_depot_put_back(struct lm_central *central, size_t class_index, struct lm_block *first,
                        bool refused);
 
 /* About what a whole list of the class has. */

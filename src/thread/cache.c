@@ -23,14 +23,12 @@ static struct lm_cache *idle_caches LM_GUARDED_BY(lm_caches_lock);
 
 /* ---- How long lists may be ---- */
 
-/* Where the share does not allow more, a list has twice so much, or so many blocks. A central is
- * first asked for no more, either. */
+/* Where the share does not allow more, a list has twice so much. A central is first asked for no
+ * more, either. */
 #define FEW_BYTES (2 * LM_KIB)
-#define FEW_BLOCKS 2
 
 static size_t few_blocks(size_t class_index) {
-  size_t count = lm_max(FEW_BYTES / lm_sizeclass_bytes(class_index), FEW_BLOCKS);
-  return lm_min(count, lm_list_blocks[class_index]);
+  return lm_min(FEW_BYTES / lm_sizeclass_bytes(class_index), lm_list_blocks[class_index]);
 }
 
 /* The thread's share of what all caches may keep. */
@@ -50,13 +48,14 @@ static void set_cap(struct lm_cache *cache, size_t class_index, size_t cap) {
   cache->caps[class_index] = (uint16_t)cap;
 }
 
-/* A central is asked for blocks of the class, or to take some: what may the list have from here on? */
+/* A central is asked for blocks of the class, or to take some: what may the list have from here on?
+ * Up to half of what the share leaves, so that other classes find some of it. */
 static void renew_cap(struct lm_cache *cache, size_t class_index) {
   size_t cap = cache->caps[class_index], most = lm_list_blocks[class_index];
-  size_t share = share_bytes(), more = bytes_of_cap(class_index, most - cap);
+  size_t share = share_bytes(), granted = cache->granted_bytes - bytes_of_cap(class_index, cap);
   if (LM_LIKELY(cap == most && cache->granted_bytes <= share)) return;
-  bool room = cache->granted_bytes + more <= share;
-  set_cap(cache, class_index, room ? most : few_blocks(class_index));
+  size_t room = (share - lm_min(granted, share)) / 2 / bytes_of_cap(class_index, 1);
+  set_cap(cache, class_index, lm_min(most, lm_max(room, few_blocks(class_index))));
 }
 
 /* The list has up to `count` blocks, and takes frees up to what it may have. Frees that are all
@@ -94,10 +93,10 @@ static void give_class(struct lm_cache *cache, size_t class_index) {
     lm_depot_put_back(cache->central, class_index, first, true);
 }
 
-/* All of the class goes home. Returns whether anybody asks for such blocks. */
-static bool send_class(struct lm_cache *cache, size_t class_index) {
+/* All of the class goes home. */
+static void send_class(struct lm_cache *cache, size_t class_index) {
   struct lm_block *first = take_all(cache, class_index);
-  return first != LM_NO_BLOCK && lm_depot_put_back(cache->central, class_index, first, false);
+  if (first != LM_NO_BLOCK) lm_depot_put_back(cache->central, class_index, first, false);
 }
 
 static size_t next_class(struct lm_cache *cache) {
@@ -105,32 +104,23 @@ static size_t next_class(struct lm_cache *cache) {
   return cache->next_class;
 }
 
-void lm_cache_age(struct lm_cache *cache, uint64_t elapsed_ms) {
-  size_t count = (size_t)lm_min(elapsed_ms, LM_CACHE_AGE_MS) * LM_BIN_COUNT / LM_CACHE_AGE_MS + 1;
-  for (; count > 0; count--) give_class(cache, next_class(cache));
-}
-
 /* ---- Memory that is freed in bulk ---- */
 
-/* So many lists that nobody wants are a sign of it. */
+/* So many more lists that nobody wants than are asked for are a sign of it. */
 #define BULK_LISTS 8
-/* So many blocks of a class all threads keep together while they free in bulk: each block may be
- * the last one that keeps a page. */
-#define BULK_BLOCKS 64
-#define BULK_LIST_BLOCKS 32
-/* With each list that goes home so many other classes' do. */
-#define CLASSES_PER_LIST 4
+/* With blocks that go home so many classes' lists do. */
+#define CLASSES_AT_ONCE 4
 
-static size_t bulk_count(const struct lm_cache *cache, size_t class_index) {
-  size_t thread_count = lm_max(lm_load_relaxed(&lm_pool_thread_count), 1);
-  size_t blocks = lm_min(BULK_BLOCKS / thread_count, BULK_LIST_BLOCKS);
-  return lm_max(lm_min(blocks, cache->caps[class_index]), 1);
+static void send_homeward(struct lm_cache *cache) {
+  if (cache->homeward_count != 0) lm_central_put_blocks(cache->homeward, cache->homeward_count);
+  cache->homeward_count = 0;
 }
 
-/* Malloc asks a central, or others do for what is freed here. */
+/* Malloc asks a central, or it has lasted for a while. */
 static void end_bulk(struct lm_cache *cache) {
   cache->unwanted_count = 0;
   cache->in_bulk = false;
+  if (LM_UNLIKELY(cache->homeward_count != 0)) send_homeward(cache);
 }
 
 static void begin_bulk(struct lm_cache *cache) {
@@ -139,16 +129,56 @@ static void begin_bulk(struct lm_cache *cache) {
   memset(cache->middle_left, 0, sizeof cache->middle_left);
 }
 
-/* What the class has goes home, and so do other classes' lists, and lists of the depots. */
-static void go_on_in_bulk(struct lm_cache *cache, size_t class_index) {
-  if (send_class(cache, class_index)) {
-    end_bulk(cache);
-    return;
+/* A list has left the cache. */
+static void note_list(struct lm_cache *cache, bool wanted) {
+  if (LM_UNLIKELY(!wanted)) cache->unwanted_count++;
+  else if (cache->unwanted_count != 0) cache->unwanted_count--;
+  if (LM_UNLIKELY(cache->unwanted_count == BULK_LISTS)) begin_bulk(cache);
+}
+
+static void send_block(struct lm_cache *cache, size_t class_index, struct lm_block *block,
+                       bool refused) {
+  lm_block_link(block, LM_NO_BLOCK);
+  lm_depot_put_back(cache->central, class_index, block, refused);
+}
+
+static void send_lists(struct lm_cache *cache) {
+  for (int i = 0; i < CLASSES_AT_ONCE; i++) {
+    size_t class_index = next_class(cache), effort = 1;
+    send_class(cache, class_index);
+    lm_depot_age(cache->central, class_index, true, &effort);
+    if (lm_class_is_small(class_index)) lm_central_end_empty(cache->central, class_index, true);
   }
-  for (int i = 0; i < CLASSES_PER_LIST; i++) {
-    size_t other = next_class(cache), effort = 1;
-    send_class(cache, other);
-    lm_depot_age(cache->central, other, true, &effort);
+}
+
+/* Each thread keeps its part of what one may. */
+static size_t homeward_most(void) {
+  size_t thread_count = lm_max(lm_load_relaxed(&lm_pool_thread_count), 1);
+  return lm_max(LM_HOMEWARD_COUNT / thread_count, 1);
+}
+
+static void free_in_bulk(struct lm_cache *cache, size_t class_index, struct lm_block *block) {
+  if (LM_LIKELY(lm_class_is_small(class_index))) {
+    __builtin_prefetch(lm_span_record_of(block), 1);
+    cache->homeward[cache->homeward_count++] = block;
+    if (cache->homeward_count < homeward_most()) return;
+    send_homeward(cache);
+  } else {
+    send_block(cache, class_index, block, false);
+  }
+  send_lists(cache);
+  lm_tick_event(cache);
+}
+
+/* ---- By the clock ---- */
+
+void lm_cache_age(struct lm_cache *cache, uint64_t elapsed_ms) {
+  size_t count = (size_t)lm_min(elapsed_ms, LM_CACHE_AGE_MS) * LM_BIN_COUNT / LM_CACHE_AGE_MS + 1;
+  for (; count > 0; count--) {
+    size_t class_index = next_class(cache);
+    if (cache->lists[class_index] == LM_NO_BLOCK) set_cap(cache, class_index, 0);
+    else give_class(cache, class_index);
+    if (class_index == 1) end_bulk(cache);
   }
 }
 
@@ -173,7 +203,7 @@ static void *take_from_depot(struct lm_cache *cache, size_t class_index) {
 static void *take_from_spans(struct lm_cache *cache, size_t class_index, bool *zero) {
   struct lm_block *rest;
   size_t count, want = lm_max(cache->wants[class_index], few_blocks(class_index));
-  want = lm_min(want, cache->caps[class_index]);
+  want = lm_max(lm_min(want, cache->caps[class_index]), 1);
   cache->wants[class_index] = (uint16_t)(2 * want);
   void *block = lm_central_take(cache->central, class_index, want, &rest, &count, zero);
   if (block == NULL) return NULL;
@@ -230,20 +260,24 @@ static void shorten_list(struct lm_cache *cache, size_t class_index) {
   renew_cap(cache, class_index);
   bool wanted, given = give_to_depot(cache, class_index, rest, &wanted);
   if (!given) lm_depot_put_back(cache->central, class_index, rest, true);
-  if (LM_UNLIKELY(!(given && wanted)) && ++cache->unwanted_count >= BULK_LISTS) begin_bulk(cache);
+  note_list(cache, given && wanted);
+}
+
+static void push_or_send(struct lm_cache *cache, size_t class_index, struct lm_block *block) {
+  if (LM_UNLIKELY(cache->caps[class_index] == 0)) renew_cap(cache, class_index);
+  if (LM_LIKELY(cache->caps[class_index] != 0)) {
+    shorten_list(cache, class_index);
+    lm_cache_push(cache, class_index, block);
+  } else {
+    send_block(cache, class_index, block, true);
+  }
+  lm_tick_event(cache); /* also of a thread that takes and frees the same block for ever */
 }
 
 void lm_cache_overflow(struct lm_cache *cache, size_t class_index, struct lm_block *block) {
   *lm_cache_left(cache, class_index) = 0;
-  if (LM_UNLIKELY(cache->caps[class_index] == 0)) renew_cap(cache, class_index);
-  if (LM_LIKELY(!cache->in_bulk)) {
-    shorten_list(cache, class_index);
-  } else {
-    go_on_in_bulk(cache, class_index);
-    *lm_cache_left(cache, class_index) = (int16_t)(bulk_count(cache, class_index) - 1);
-  }
-  lm_cache_push(cache, class_index, block);
-  lm_tick_event(cache); /* also of a thread that takes and frees the same block for ever */
+  if (LM_LIKELY(!cache->in_bulk)) push_or_send(cache, class_index, block);
+  else free_in_bulk(cache, class_index, block);
 }
 
 void lm_cache_flush(struct lm_cache *cache) {

@@ -10,9 +10,9 @@
  * shared out by the number of threads.
  *
  * Where a thread gives lists that nobody wants, and malloc does not ask for any, memory is being
- * freed in bulk: its lists are short from then on, and go straight home, and so do the others that
- * it has and those of the depots, a few with each, until malloc asks a central again. So threads
- * that free all they have and fall asleep keep next to nothing.
+ * freed in bulk: from then on blocks of all classes go straight home, a few at a time, and with these
+ * some of the lists that it has and of those in the depots, until malloc asks a central again. So
+ * threads that free all they have and fall asleep keep next to nothing.
  *
  * (Rejected: a second list behind the first, which costs no look at its length; a thread whose list
  * is nearly empty would exchange the two all the time. Arrays of pointers in place of lists: they
@@ -49,6 +49,9 @@ struct lm_cache_profile {
   struct lm_profile_window *window; /* what malloc takes from, or NULL */
 };
 
+/* Each of them may be the last one that keeps a page. */
+#define LM_HOMEWARD_COUNT 32
+
 struct lm_cache {
   /* By class: malloc pops, free pushes, by tag. Only the thread's own, but that reports read them. */
   struct lm_block *lists[LM_TAG_LIMIT];
@@ -69,6 +72,9 @@ struct lm_cache {
   uint32_t thread_id;         /* as the system numbers it; 0: it has none. For reports */
   uint32_t unwanted_count;    /* of lists that were given, since malloc asked a central */
   bool in_bulk;
+  /* Small blocks of any class that go home together, while the thread frees in bulk. */
+  struct lm_block *homeward[LM_HOMEWARD_COUNT];
+  size_t homeward_count;
   struct lm_guard_plan guard;
   struct lm_cache_profile profile;
   struct lm_cache *next_made; /* of all ever made; never changes */

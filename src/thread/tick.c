@@ -60,10 +60,7 @@ static bool turn_class(struct lm_central *central, size_t class_index, uint8_t n
   if (!inherits && lm_depot_age(central, class_index, lm_pressed(LM_PRESSURE_SOME), effort))
     return true;
   if (!lm_class_is_small(class_index)) return false;
-  struct lm_central_class *class = &central->classes[class_index];
-  if (class->kept != NULL)
-    lm_central_end_empty(central, class_index, lm_pressed(LM_PRESSURE_SOME));
-  if (class->usable.first == NULL && class->roomy.first == NULL) return false;
+  lm_central_end_empty(central, class_index, lm_pressed(LM_PRESSURE_SOME));
   return lm_holes_look(central, class_index, number, inherits ? LM_HOLES_NONE : LM_HOLES_DUE,
                        effort, &page_count);
 }

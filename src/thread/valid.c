@@ -11,7 +11,6 @@ static void validate_bin(const struct lm_cache *cache, size_t class_index) {
                                           : cache->middle_left[class_index - LM_CLASS_COUNT];
   uint64_t mark = lm_list_new_mark();
   size_t count = lm_list_validate(cache->lists[class_index], class_index, false, mark);
-  lm_list_validate(cache->behind[class_index], class_index, false, mark);
   lm_must(cap <= most && left >= 0);
   lm_must(left == 0 || count + (size_t)left <= most);
   lm_must(count == 0 || cap != 0);
