@@ -23,18 +23,21 @@ static struct lm_cache *idle_caches LM_GUARDED_BY(lm_caches_lock);
 
 /* ---- How long lists may be ---- */
 
-/* Where the share does not allow more, a list has twice so much. A central is first asked for no
- * more, either. */
-#define FEW_BYTES (2 * LM_KIB)
-
-static size_t few_blocks(size_t class_index) {
-  return lm_min(FEW_BYTES / lm_sizeclass_bytes(class_index), lm_list_blocks[class_index]);
-}
-
 /* The thread's share of what all caches may keep. */
 static size_t share_bytes(void) {
   size_t thread_count = lm_max(lm_load_relaxed(&lm_pool_thread_count), 1);
   return LM_OPTION(heap_cache_bytes) / thread_count;
+}
+
+/* Where the share does not allow more, a list has twice so much; of blocks that are larger, which
+ * keep no page but their own, up to a part of the share. */
+#define FEW_BYTES (2 * LM_KIB)
+#define SHARE_PARTS 16
+
+static size_t few_blocks(size_t class_index) {
+  size_t bytes = lm_sizeclass_bytes(class_index);
+  size_t count = bytes <= FEW_BYTES ? FEW_BYTES / bytes : share_bytes() / SHARE_PARTS / (2 * bytes);
+  return lm_min(count, lm_list_blocks[class_index]);
 }
 
 /* What a list has at most. */
@@ -49,7 +52,7 @@ static void set_cap(struct lm_cache *cache, size_t class_index, size_t cap) {
 }
 
 /* A central is asked for blocks of the class, or to take some: what may the list have from here on?
- * Up to half of what the share leaves, so that other classes find some of it. */
+ * Half of what is left of the share, so that other classes find some. */
 static void renew_cap(struct lm_cache *cache, size_t class_index) {
   size_t cap = cache->caps[class_index], most = lm_list_blocks[class_index];
   size_t share = share_bytes(), granted = cache->granted_bytes - bytes_of_cap(class_index, cap);
@@ -126,7 +129,6 @@ static void end_bulk(struct lm_cache *cache) {
 static void begin_bulk(struct lm_cache *cache) {
   cache->in_bulk = true;
   memset(cache->frees_left, 0, sizeof cache->frees_left);
-  memset(cache->middle_left, 0, sizeof cache->middle_left);
 }
 
 /* A list has left the cache. */
@@ -134,12 +136,6 @@ static void note_list(struct lm_cache *cache, bool wanted) {
   if (LM_UNLIKELY(!wanted)) cache->unwanted_count++;
   else if (cache->unwanted_count != 0) cache->unwanted_count--;
   if (LM_UNLIKELY(cache->unwanted_count == BULK_LISTS)) begin_bulk(cache);
-}
-
-static void send_block(struct lm_cache *cache, size_t class_index, struct lm_block *block,
-                       bool refused) {
-  lm_block_link(block, LM_NO_BLOCK);
-  lm_depot_put_back(cache->central, class_index, block, refused);
 }
 
 static void send_lists(struct lm_cache *cache) {
@@ -157,15 +153,11 @@ static size_t homeward_most(void) {
   return lm_max(LM_HOMEWARD_COUNT / thread_count, 1);
 }
 
-static void free_in_bulk(struct lm_cache *cache, size_t class_index, struct lm_block *block) {
-  if (LM_LIKELY(lm_class_is_small(class_index))) {
-    __builtin_prefetch(lm_span_record_of(block), 1);
-    cache->homeward[cache->homeward_count++] = block;
-    if (cache->homeward_count < homeward_most()) return;
-    send_homeward(cache);
-  } else {
-    send_block(cache, class_index, block, false);
-  }
+static void free_in_bulk(struct lm_cache *cache, struct lm_block *block) {
+  __builtin_prefetch(lm_span_record_of(block), 1);
+  cache->homeward[cache->homeward_count++] = block;
+  if (cache->homeward_count < homeward_most()) return;
+  send_homeward(cache);
   send_lists(cache);
   lm_tick_event(cache);
 }
@@ -202,7 +194,7 @@ static void *take_from_depot(struct lm_cache *cache, size_t class_index) {
 
 static void *take_from_spans(struct lm_cache *cache, size_t class_index, bool *zero) {
   struct lm_block *rest;
-  size_t count, want = lm_max(cache->wants[class_index], few_blocks(class_index));
+  size_t count, want = lm_max(cache->wants[class_index], FEW_BYTES / lm_sizeclass_bytes(class_index));
   want = lm_max(lm_min(want, cache->caps[class_index]), 1);
   cache->wants[class_index] = (uint16_t)(2 * want);
   void *block = lm_central_take(cache->central, class_index, want, &rest, &count, zero);
@@ -263,21 +255,27 @@ static void shorten_list(struct lm_cache *cache, size_t class_index) {
   note_list(cache, given && wanted);
 }
 
+/* Nothing of the class is kept. */
+static void send_block(struct lm_cache *cache, size_t class_index, struct lm_block *block) {
+  lm_block_link(block, LM_NO_BLOCK);
+  lm_depot_put_back(cache->central, class_index, block, true);
+}
+
 static void push_or_send(struct lm_cache *cache, size_t class_index, struct lm_block *block) {
   if (LM_UNLIKELY(cache->caps[class_index] == 0)) renew_cap(cache, class_index);
   if (LM_LIKELY(cache->caps[class_index] != 0)) {
     shorten_list(cache, class_index);
     lm_cache_push(cache, class_index, block);
   } else {
-    send_block(cache, class_index, block, true);
+    send_block(cache, class_index, block);
   }
   lm_tick_event(cache); /* also of a thread that takes and frees the same block for ever */
 }
 
 void lm_cache_overflow(struct lm_cache *cache, size_t class_index, struct lm_block *block) {
   *lm_cache_left(cache, class_index) = 0;
-  if (LM_LIKELY(!cache->in_bulk)) push_or_send(cache, class_index, block);
-  else free_in_bulk(cache, class_index, block);
+  if (LM_UNLIKELY(cache->in_bulk) && lm_class_is_small(class_index)) free_in_bulk(cache, block);
+  else push_or_send(cache, class_index, block);
 }
 
 void lm_cache_flush(struct lm_cache *cache) {
