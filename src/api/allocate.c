@@ -138,7 +138,7 @@ static LM_COLD void *take_after_end(size_t size, bool clear) {
   } else {
     size_t class_index = lm_sizeclass_of(size == 0 ? 1 : size);
     block = lm_central_take(central, class_index, 1, &rest, &count, &zero);
-    if (block != NULL && rest != LM_NO_BLOCK) lm_central_put_list(rest);
+    if (block != NULL && rest != LM_NO_BLOCK) lm_central_put_list(rest, false);
     if (block != NULL && clear) memset(block, 0, size);
   }
   return fills() && !clear ? fill_taken(block, 0) : block;
@@ -318,7 +318,7 @@ static void free_small(struct lm_cache *cache, struct lm_block *block, size_t cl
 }
 
 /* A block of a first-class heap, a middle or a large one, or no block. */
-static LM_NOINLINE void free_other(void *address, uint32_t tag, void *caller) {
+static LM_NOINLINE void free_other(void *address, size_t tag, void *caller) {
   if (address == NULL) return;
   if (lm_tag_is_shared(tag)) {
     lm_profile_freed_shared(address);
@@ -336,7 +336,7 @@ static bool looks_at_middle(const struct lm_cache *cache) {
          fills_freed() || lm_cache_is_empty(cache);
 }
 
-LM_NOINLINE void lm_free_slow(void *address, uint32_t tag, void *caller) {
+LM_NOINLINE void lm_free_slow(void *address, size_t tag, void *caller) {
   struct lm_cache *cache = LM_THREAD(lm_this_cache);
   struct lm_block *block = address;
   cache->frees_left[tag] = 0;
@@ -355,7 +355,7 @@ LM_NOINLINE void lm_free_slow(void *address, uint32_t tag, void *caller) {
 
 /* A compiler that sees that this never returns would have free call it, and not jump to it, and
  * keep the stack aligned for that on all paths. */
-LM_COLD void lm_free_twice(void *block, uint32_t tag, void *caller) {
+LM_COLD void lm_free_twice(void *block, size_t tag, void *caller) {
   bool twice = lm_tag_is_small(tag) && !lm_tag_is_shared(tag);
   __asm__("" : "+r"(twice));
   if (twice) lm_misuse_double_free(block, caller);

@@ -8,13 +8,13 @@
 /* Sets errno if it returns NULL. */
 void *lm_malloc_slow(size_t size);
 /* `caller` is named if the address is no block. */
-void lm_free_slow(void *block, uint32_t tag, void *caller);
+void lm_free_slow(void *block, size_t tag, void *caller);
 /* Ends the program if no block of that size can be at `address`. */
 void lm_compare_size(const void *address, size_t size, bool aligned, void *caller);
 /* That, and free. */
 void lm_free_sized_slow(void *address, size_t size, bool aligned, void *caller);
 /* The block that the list of its tag begins with is freed again, as it seems. */
-void lm_free_twice(void *block, uint32_t tag, void *caller);
+void lm_free_twice(void *block, size_t tag, void *caller);
 
 /* malloc, from the first instruction to the last for all but the first call of a list. */
 LM_INLINE void *lm_raw_malloc(size_t size) {
@@ -33,7 +33,7 @@ LM_INLINE void *lm_raw_malloc(size_t size) {
 
 /* free: one load of a tag says in which list the block goes. Lists take so many, and those of tags
  * that are no small class's take none: what they begin with is of no list, or of a middle class's. */
-LM_INLINE void lm_free_tagged(void *address, uint32_t tag) {
+LM_INLINE void lm_free_tagged(void *address, size_t tag) {
   struct lm_cache *cache = LM_THREAD(lm_this_cache);
   struct lm_block *block = address, *first = cache->lists[tag];
   __asm__("" : "+r"(first)); /* or compilers load it twice */

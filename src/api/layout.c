@@ -62,7 +62,6 @@ const struct lm_layout_entry lm_layout[] = {
     FIELD("span", struct lm_span, hole_pages),
     SIZE("cache", struct lm_cache),
     FIELD("cache", struct lm_cache, lists),
-    FIELD("cache", struct lm_cache, behind),
     FIELD("cache", struct lm_cache, next_made),
     FIELD("cache", struct lm_cache, thread_id),
     VALUE("central.count", LM_CENTRAL_MAX),

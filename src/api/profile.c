@@ -25,7 +25,7 @@ _Atomic(struct loam_heap *) lm_profile_heap;
 #define BATCH_COUNT 64
 
 /* A window of fewer blocks gets one more, so that the next one is longer. */
-#define FEW_BLOCKS 4
+#define WINDOW_FEW 4
 
 _Atomic(uint32_t) lm_profile_last_bytes;
 /* How often a profile has begun or ended. Stored with a release, which pairs with the acquire of a
@@ -210,7 +210,7 @@ void *lm_profile_refill(struct lm_cache *lists, size_t class_index) {
   lm_block_link(last, LM_NO_BLOCK);
   window->cache.lists[class_index] = lm_block_next(first);
   window->left[class_index] = left - count;
-  bool few = count < most && count < FEW_BLOCKS;
+  bool few = count < most && count < WINDOW_FEW;
   return LM_UNLIKELY(few) ? add_one(window, class_index, first) : first;
 }
 

@@ -81,14 +81,14 @@ static bool is_kept(const struct lm_central_class *class) {
   return class->usable.first == NULL && class->roomy.first == NULL && class->kept == NULL;
 }
 
-void lm_central_list_span(struct lm_central *central, struct lm_span *span,
+void lm_central_list_span(struct lm_central *central, struct lm_span *span, bool keeps,
                           struct lm_span **ended) {
   struct lm_central_class *class = &central->classes[span->class_index];
   lm_assert(span->central == central && span->next == NULL && span->previous == NULL);
   lm_assert(span->used_count + span->hole_block_count <= span->extended_count);
   lm_assert((span->hole_pages == 0) == (span->hole_block_count == 0));
   if (span->used_count == 0) {
-    if (!is_kept(class) || span->free_list == LM_NO_BLOCK || span->hole_pages != 0) {
+    if (!keeps || !is_kept(class) || span->free_list == LM_NO_BLOCK || span->hole_pages != 0) {
       lm_assert(lm_span_listed_count(span) <= class->free_count);
       class->free_count -= (uint32_t)lm_span_listed_count(span);
       span->next = *ended;
@@ -152,7 +152,7 @@ static struct lm_block *take_listed(struct lm_span *span, size_t want, struct lm
 /* A span that is on a list has changed, and may belong on another. */
 static void list_anew(struct lm_central *central, struct lm_span *span) {
   lm_span_list_remove(lm_central_list_of(span), span);
-  lm_central_list_span(central, span, NULL);
+  lm_central_list_span(central, span, true, NULL);
 }
 
 /* Carves blocks of a span that has room, or fills one of its holes. The lock is held. */
@@ -206,7 +206,7 @@ static bool carve_new(struct lm_central *central, struct lm_span *span, size_t w
   lm_assert(span->central == central && span->extended_count == 0);
   *count = lm_span_carve(span, lm_min(want, LM_CENTRAL_BLOCKS_AT_ONCE), rest, zero);
   if (*count == 0) return false;
-  lm_central_list_span(central, span, NULL);
+  lm_central_list_span(central, span, true, NULL);
   return true;
 }
 
@@ -286,81 +286,124 @@ void *lm_central_take_one(struct lm_central *central, size_t class_index, bool *
 
 /* ---- Putting back ---- */
 
+/* What does not change from block to block of a class. */
+struct putting {
+  uint32_t inverse, shift; /* lm_class_block_at */
+  size_t class_index;
+  void *caller;
+  bool keeps; /* one empty span of the class */
+  struct lm_span *ended;
+};
+static void put_class(struct putting *putting, size_t class_index) {
+  putting->inverse = lm_classes[class_index].inverse;
+  putting->shift = lm_classes[class_index].shift;
+  putting->class_index = class_index;
+}
+
 /* What follows the first block that is free in a span, or the last that is used. */
 static LM_NOINLINE void list_after_put(struct lm_central *central, struct lm_span *span,
-                                       struct lm_span **ended) {
+                                       struct putting *putting) {
   if (span->state == LM_SPAN_AWAY) return;
   lm_span_list_remove(lm_central_list_of(span), span);
-  lm_central_list_span(central, span, ended);
+  lm_central_list_span(central, span, putting->keeps, &putting->ended);
+}
+
+static LM_COLD LM_NORETURN void fail_put(const struct lm_span *span, const struct lm_block *block,
+                                         const struct putting *putting) {
+  if (span->class_index != putting->class_index)
+    lm_misuse_broken_link(lm_classes[putting->class_index].block_bytes);
+  if (!lm_span_has_carved_at(span, block)) lm_misuse_not_a_start(block, "free", putting->caller);
+  lm_misuse_double_free(block, putting->caller);
 }
 
 /* The span's central's lock is held. A block that is none of the span's, or free already, ends the
  * program. */
 LM_INLINE void put_one(struct lm_central *central, struct lm_span *span, struct lm_block *block,
-                       void *caller, struct lm_span **ended) {
+                       struct putting *putting) {
   struct lm_block *before = span->free_list;
-  if (LM_UNLIKELY(!lm_span_has_carved_at(span, block)))
-    lm_misuse_not_a_start(block, "free", caller);
-  if (LM_UNLIKELY(block == before || span->used_count == 0))
-    lm_misuse_double_free(block, caller);
+  size_t offset = ((uintptr_t)block & (LM_SLICE_BYTES - 1)) +
+                  ((size_t)lm_span_record_of(block)->head_distance << LM_SLICE_SHIFT);
+  uint32_t product = (uint32_t)offset * putting->inverse;
+  uint32_t index = product >> putting->shift | product << (32 - putting->shift);
+  bool good = index < span->extended_count && block != before && span->used_count != 0 &&
+              span->class_index == putting->class_index;
+  if (LM_UNLIKELY(!good)) fail_put(span, block, putting);
   lm_block_link(block, before);
   span->free_list = block;
   span->changed = LM_CHANGED;
   if (LM_UNLIKELY(--span->used_count == 0 || before == LM_NO_BLOCK))
-    list_after_put(central, span, ended);
+    list_after_put(central, span, putting);
 }
 
-/* So many have been put into spans of the central. Returns whether such have been asked for. */
-static bool note_put(struct lm_central *central, size_t class_index, uint32_t count) {
+/* Blocks have been put into spans of the central. */
+static void note_put(struct lm_central *central, size_t class_index, uint32_t refused_count) {
   struct lm_central_class *class = &central->classes[class_index];
-  bool asked = class->asked;
-  class->asked = false;
-  class->returned_count += count;
+  class->refused_count += refused_count;
   if (class->free_count >= lm_list_blocks[class_index])
     lm_central_note(&lm_central_words[class_index], central);
-  return asked;
+}
+
+/* What a list is put for; blocks of all classes may come together where they are freed in bulk. */
+enum put_reason { PUT_ONE_CLASS, PUT_REFUSED, PUT_IN_BULK };
+
+/* Puts blocks of one central and class, from blocks[from] on; returns up to which. Its lock is
+ * held. */
+static size_t put_alike(struct lm_central *central, struct lm_block *const *blocks, size_t from,
+                        size_t count, enum put_reason reason, struct putting *putting) {
+  struct lm_span *span = lm_span_of(blocks[from]);
+  size_t i = from;
+  do {
+    central->classes[putting->class_index].free_count++;
+    put_one(central, span, blocks[i], putting);
+    if (++i == count) break;
+    span = lm_span_of(blocks[i]);
+    if (reason == PUT_IN_BULK && span->class_index != putting->class_index) break;
+  } while (span->central == central);
+  return i;
 }
 
 /* While blocks are out their span's central does not change. */
-static bool put_some(struct lm_block *const *blocks, size_t count, void *caller) {
-  struct lm_span *ended = NULL;
-  size_t class_index = lm_span_of(blocks[0])->class_index;
-  bool asked = false;
+static void put_some(struct lm_block *const *blocks, size_t count, enum put_reason reason,
+                     void *caller) {
+  struct putting putting = {.caller = caller, .keeps = reason != PUT_IN_BULK};
+  put_class(&putting, lm_span_of(blocks[0])->class_index);
   for (size_t i = 0; i < count;) {
-    struct lm_span *span = lm_span_of(blocks[i]);
-    struct lm_central *central = span->central;
-    size_t first = i;
+    struct lm_central *central = lm_span_of(blocks[i])->central;
     lm_lock_take(&central->lock);
     do {
-      if (LM_UNLIKELY(span->class_index != class_index))
-        lm_misuse_broken_link(lm_classes[class_index].block_bytes);
-      central->classes[class_index].free_count++;
-      put_one(central, span, blocks[i], caller, &ended);
-    } while (++i < count && (span = lm_span_of(blocks[i]))->central == central);
-    asked |= note_put(central, class_index, (uint32_t)(i - first));
+      if (reason == PUT_IN_BULK) put_class(&putting, lm_span_of(blocks[i])->class_index);
+      size_t from = i;
+      i = put_alike(central, blocks, i, count, reason, &putting);
+      note_put(central, putting.class_index, reason == PUT_REFUSED ? (uint32_t)(i - from) : 0);
+    } while (i < count && lm_span_of(blocks[i])->central == central);
     lm_lock_free(&central->lock);
   }
-  lm_central_end_all(ended);
-  return asked;
+  lm_central_end_all(putting.ended);
 }
 
-void lm_central_put(struct lm_block *block, void *caller) { put_some(&block, 1, caller); }
+void lm_central_put_blocks(struct lm_block *const *blocks, size_t count) {
+  put_some(blocks, count, PUT_IN_BULK, NULL);
+}
+
+void lm_central_put(struct lm_block *block, void *caller) { put_some(&block, 1, PUT_ONE_CLASS, caller); }
 
 #define PUT_AT_ONCE 32 /* blocks whose spans' records are fetched at the same time */
 
-bool lm_central_put_list(struct lm_block *first) {
+void lm_central_put_list(struct lm_block *first, bool refused) {
   struct lm_block *blocks[PUT_AT_ONCE];
-  bool asked = false;
+  const struct lm_region *region = NULL; /* that the last block was in */
   while (lm_is_block(first)) {
     size_t count = 0;
     for (; count < PUT_AT_ONCE && lm_is_block(first); first = lm_block_next(first)) {
-      if (LM_UNLIKELY(!lm_region_holds((uintptr_t)first))) lm_misuse_broken_link(0);
+      if (LM_UNLIKELY(lm_region_of(first) != region)) {
+        region = lm_region_of(first);
+        if (!lm_region_holds((uintptr_t)first)) lm_misuse_broken_link(0);
+      }
       __builtin_prefetch(lm_span_record_of(first), 1);
       blocks[count++] = first;
     }
-    asked |= put_some(blocks, count, NULL);
+    put_some(blocks, count, refused ? PUT_REFUSED : PUT_ONE_CLASS, NULL);
   }
-  return asked;
 }
 
 /* ---- Empty spans ---- */

@@ -36,7 +36,7 @@ struct lm_central_class {
   bool asked;                  /* blocks have been asked for since some were given or put back */
   uint8_t borrowed_count;      /* blocks of larger classes that requests of this one got */
   uint32_t free_count;         /* blocks on the free lists of spans */
-  uint32_t returned_count;     /* blocks put back into spans, and not asked for again since */
+  uint32_t refused_count;      /* blocks that the depot had no room for, and not asked for since */
   struct lm_span *kept;        /* an empty span that is usable, or NULL */
   struct lm_span_list usable, roomy, full; /* by state */
 };
@@ -95,8 +95,8 @@ LM_INLINE uint64_t lm_central_random(struct lm_central *central) {
 /* ---- Blocks of spans ---- */
 
 /* Up to `want` blocks of a small class, out of spans of the central's, a new one if need be; or a
- * list of another's depot, of any number. The first is returned; the others are `*rest`, linked up
- * to LM_NO_BLOCK, and `*count` is the number of all, `want` if that is not known. `*zero`: the first
+ * list of another's depot, whatever it has. The first is returned; the others are `*rest`, linked up
+ * to LM_NO_BLOCK, and `*count` is the number of all, or the most that a list has. `*zero`: the first
  * one reads as zero. NULL if out of memory. No lock is held. */
 void *lm_central_take(struct lm_central *central, size_t class_index, size_t want,
                       struct lm_block **rest, size_t *count, bool *zero);
@@ -105,10 +105,12 @@ void *lm_central_take_one(struct lm_central *central, size_t class_index, bool *
 
 /* Puts small blocks back into their spans, whosever these are: a list of one class, up to
  * LM_NO_BLOCK, or one block. No lock is held. What was done to them wrongly ends the program;
- * `caller` is NULL if it is not known. Returns whether such blocks have been asked for since any
- * were put back. */
-bool lm_central_put_list(struct lm_block *first);
+ * `caller` is NULL if it is not known. `refused`: a depot had no room for the list, and shall if that
+ * is asked for. */
+void lm_central_put_list(struct lm_block *first, bool refused);
 void lm_central_put(struct lm_block *block, void *caller);
+/* The same of blocks of any small classes, none of which is to be kept for the next calls. */
+void lm_central_put_blocks(struct lm_block *const *blocks, size_t count);
 
 /* Ends the empty span of the class that is kept, if nothing has changed in it since this was last
  * asked for, or `now`. Returns whether there are spans that are not full. No lock is held. */
@@ -135,7 +137,8 @@ uint32_t lm_central_next_noted(uintptr_t word, const struct lm_central *own, uin
 /* ---- For central/ only. The lock is held ---- */
 
 /* Puts a span, on no list, where it belongs; `*ended` links what is empty and not kept. */
-void lm_central_list_span(struct lm_central *central, struct lm_span *span, struct lm_span **ended);
+void lm_central_list_span(struct lm_central *central, struct lm_span *span, bool keeps,
+                          struct lm_span **ended);
 /* The list that a span which is on one is on. */
 LM_INLINE struct lm_span_list *lm_central_list_of(const struct lm_span *span) {
   struct lm_central_class *class = &span->central->classes[span->class_index];

@@ -34,8 +34,8 @@ static bool has_room(struct lm_central *central, size_t class_index, bool *wante
 void lm_depot_learn(struct lm_central_class *class, size_t class_index) {
   uint32_t blocks = lm_list_blocks[class_index];
   class->asked = true;
-  if (LM_LIKELY(class->returned_count < blocks)) return;
-  class->returned_count -= blocks;
+  if (LM_LIKELY(class->refused_count < blocks)) return;
+  class->refused_count -= blocks;
   if (class->list_limit < limit_most(class_index)) class->list_limit++;
 }
 
@@ -127,19 +127,18 @@ bool lm_depot_give(struct lm_central *central, size_t class_index, struct lm_blo
 /* ---- Back to where they came from ---- */
 
 /* Spans count their blocks themselves. */
-static bool note_returned(struct lm_central *central, size_t class_index, uint32_t count) {
+static void note_middle_put(struct lm_central *central, size_t class_index, uint32_t refused_count) {
   struct lm_central_class *class = &central->classes[class_index];
   lm_lock_take(&central->lock);
-  bool asked = class->asked;
-  class->asked = false;
-  class->returned_count += count;
+  class->refused_count += refused_count;
   lm_lock_free(&central->lock);
-  return asked;
 }
 
-bool lm_depot_put_back(struct lm_central *central, size_t class_index, struct lm_block *first) {
+void lm_depot_put_back(struct lm_central *central, size_t class_index, struct lm_block *first,
+                       bool refused) {
   if (lm_class_is_small(class_index)) {
-    return lm_central_put_list(first);
+    lm_central_put_list(first, refused);
+    return;
   }
   uint32_t count = 0;
   for (struct lm_block *block = first, *next; lm_is_block(block); block = next, count++) {
@@ -148,7 +147,7 @@ bool lm_depot_put_back(struct lm_central *central, size_t class_index, struct lm
     lm_region_set_block_pages(block, lm_region_block_pages(block));
     lm_pool_give_large(block);
   }
-  return note_returned(central, class_index, count);
+  if (refused) note_middle_put(central, class_index, count);
 }
 
 /* What it takes to put a list back, in pages of lm_purge_effort: some eight blocks take as long as
@@ -163,7 +162,7 @@ static struct lm_block *take_aged(struct lm_central *central, size_t class_index
   lm_lock_take(&central->lock);
   if (all || lm_load_relaxed(&class->lowest_count) > keep_count) first = pop_list(central, class_index);
   if (first == NULL) {
-    class->returned_count /= 2;
+    class->refused_count /= 2;
     lm_store_relaxed(&class->lowest_count, lm_load_relaxed(&class->list_count));
   } else if (class->list_limit > LM_DEPOT_LISTS_FIRST) {
     class->list_limit--;
@@ -174,11 +173,12 @@ static struct lm_block *take_aged(struct lm_central *central, size_t class_index
 
 bool lm_depot_age(struct lm_central *central, size_t class_index, bool all, size_t *effort) {
   struct lm_central_class *class = &central->classes[class_index];
+  if (all && lm_load_relaxed(&class->list_count) == 0) return false;
   size_t keep_count = lm_load_relaxed(&class->lowest_count) / 2;
   for (struct lm_block *first; *effort != 0;) {
     first = take_aged(central, class_index, all, keep_count);
     if (first == NULL) return false;
-    lm_depot_put_back(central, class_index, first);
+    lm_depot_put_back(central, class_index, first, false);
     lm_spend_effort(effort, lm_list_blocks[class_index] / BLOCKS_PER_EFFORT + 1);
   }
   return true;

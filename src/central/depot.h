@@ -11,7 +11,7 @@
 #include "central/central.h"
 
 #define LM_DEPOT_LISTS_FIRST 1
-#define LM_DEPOT_BYTES (2 * LM_MIB) /* of a class */
+#define LM_DEPOT_BYTES LM_MIB /* of a class */
 
 /* A whole list of the class, out of this central's depot; NULL if it has none. */
 struct lm_block *lm_depot_take(struct lm_central *central, size_t class_index);
@@ -34,9 +34,10 @@ void lm_depot_learn_middle(struct lm_central *central, size_t class_index);
 bool lm_depot_age(struct lm_central *central, size_t class_index, bool all, size_t *effort);
 
 /* Puts the blocks of a list back where they come from. The central, whose lock is not held, is the
- * one that shall have room for such a list if it is asked for middle blocks. Returns whether such have been
- * asked for since any were put back. */
-bool lm_depot_put_back(struct lm_central *central, size_t class_index, struct lm_block *first);
+ * one that shall have room for such a list if it is asked for middle blocks. `refused`: the
+ * depot had no room for it. */
+void lm_depot_put_back(struct lm_central *central, size_t class_index, struct lm_block *first,
+                       bool refused);
 
 /* About what a whole list of the class has. */
 LM_INLINE size_t lm_depot_list_bytes(size_t class_index) {

@@ -124,7 +124,7 @@ static void bring_back(struct away *away, struct lm_span **ended) {
     span->free_list = away->first;
   }
   class->free_count += (uint32_t)away->listed_count;
-  lm_central_list_span(span->central, span, ended);
+  lm_central_list_span(span->central, span, true, ended);
   if (span->state == LM_SPAN_AWAY) return; /* it is to end */
   lm_span_list_remove(lm_central_list_of(span), span);
   lm_span_list_push_back(lm_central_list_of(span), span);

@@ -81,7 +81,7 @@ void lm_span_end(struct lm_span *span) {
 /* ---- Carving ---- */
 
 #define CARVE_FRESH_BYTES 4096
-#define CARVE_USED_BYTES (8 * LM_KIB) /* at once, so that no call pays for all */
+#define CARVE_USED_BYTES (16 * LM_KIB) /* at once, so that no call pays for all */
 
 /* Whether all pages of the bytes at `offset`, which were never carved, read as zero. */
 static bool reads_as_zero(const struct lm_span *span, size_t offset, size_t bytes) {

@@ -261,16 +261,17 @@ static size_t below_gap(const struct lm_region *region, size_t first, size_t pag
 
 /* The page where a block of the region's may begin, the highest one; or LM_BITMAP_NONE. */
 static size_t find_large(struct lm_region *region, const struct run *run) {
-  size_t first = region->first_slice * lm_pages_per_slice(), count = run->search_count;
-  size_t spare_count = count - run->page_count;
-  size_t alignment = spare_count == 0 ? run->alignment_pages : 1;
-  size_t end = region->search_end[lm_runs_search_index(count)];
-  size_t page = lm_bitmap_highest_run(region->used_pages, first, end, count, alignment);
-  bool none = page == LM_BITMAP_NONE;
-  if (LM_LIKELY(alignment == 1)) lm_runs_narrow_search(region, count, none ? 0 : page + count);
-  else if (none) lm_directory_limit_runs(region, lm_runs_longest(region));
-  if (LM_LIKELY(none || spare_count == 0)) return page;
-  return lm_align_down(page + spare_count, run->alignment_pages);
+  size_t spare_count = run->search_count - run->page_count;
+  if (LM_LIKELY(run->alignment_pages == 1 || spare_count != 0)) {
+    size_t page = lm_runs_find_highest(region, run->search_count);
+    if (LM_LIKELY(page == LM_BITMAP_NONE || spare_count == 0)) return page;
+    return lm_align_down(page + spare_count, run->alignment_pages);
+  }
+  size_t first = region->first_slice * lm_pages_per_slice(), end = lm_pages_per_region();
+  size_t page = lm_bitmap_highest_run(region->used_pages, first, end, run->page_count,
+                                      run->alignment_pages);
+  if (page == LM_BITMAP_NONE) lm_directory_limit_runs(region, lm_runs_longest(region));
+  return page;
 }
 
 static void *take_large_in(struct lm_region *region, const struct run *run) {

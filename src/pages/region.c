@@ -6,6 +6,7 @@
 #include "pages/explicit.h"
 #include "pages/mappings.h"
 #include "pages/pool.h"
+#include "pages/runs.h"
 
 _Atomic(uint64_t) lm_region_map[((size_t)1 << (LM_REGION_ADDRESS_BITS - LM_REGION_SHIFT)) / 64];
 
@@ -161,13 +162,12 @@ struct lm_region *lm_region_new(struct lm_pool *pool, size_t page_count) {
   region->decommits = lm_provider_decommits(provider);
   region->first_slice = (uint32_t)(header_bytes >> LM_SLICE_SHIFT);
   region->run_limit = (uint32_t)(bytes >> lm_os.page_shift);
-  for (size_t n = 0; n <= LM_REGION_SEARCH_LAST; n++)
-    region->search_end[n] = (uint16_t)region->run_limit;
   lm_bitmap_set(region->used_slices, 0, region->first_slice);
   lm_bitmap_set(region->used_pages, 0, header_bytes >> lm_os.page_shift);
   lm_bitmap_set(region->used_slices, bytes >> LM_SLICE_SHIFT, LM_REGION_SLICES);
   lm_bitmap_set(region->used_pages, bytes >> lm_os.page_shift,
                 LM_REGION_BYTES >> lm_os.page_shift);
+  lm_runs_begin(region);
   if (!bare) lm_bitmap_set(region->committed_slices, 0, LM_REGION_SLICES);
   else lm_bitmap_set(region->committed_slices, 0, region->first_slice);
   return region;

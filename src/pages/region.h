@@ -15,10 +15,6 @@
 
 #define LM_REGION_BYTES ((size_t)1 << LM_REGION_SHIFT)
 #define LM_REGION_SLICES (LM_REGION_BYTES >> LM_SLICE_SHIFT)
-/* Lengths of runs that a search remembers: each up to 64 OS pages, then four per doubling. */
-#define LM_REGION_SEARCH_EXACT 64
-#define LM_REGION_SEARCH_MAX 1024
-#define LM_REGION_SEARCH_LAST (LM_REGION_SEARCH_EXACT + 4 * 4)
 #define LM_REGION_MAX_PAGES (LM_REGION_BYTES >> 12)
 
 struct lm_pool;
@@ -36,9 +32,8 @@ struct lm_region {
   uint32_t used_page_count;  /* set bits in used_pages, the header's not counted */
   uint32_t dirty_page_count; /* pages that are in dirty_pages and not in used_pages */
   uint32_t run_limit;        /* no longer run of free pages is here */
-  /* Every run of free pages as long as length i (lm_runs_search_index) or longer ends at or below
-   * page search_end[i]; falls as i grows. */
-  uint16_t search_end[LM_REGION_SEARCH_LAST + 1];
+  /* Byte w: no longer run of free pages ends in word w of used_pages (pages/runs.c). */
+  uint64_t run_limits[LM_BITMAP_WORDS(LM_REGION_MAX_PAGES) / 8];
   uint64_t used_slices[LM_BITMAP_WORDS(LM_REGION_SLICES)];      /* any page of it is used */
   uint64_t dirty_slices[LM_BITMAP_WORDS(LM_REGION_SLICES)];     /* any free page may be dirty */
   uint64_t committed_slices[LM_BITMAP_WORDS(LM_REGION_SLICES)]; /* writable */

@@ -43,6 +43,119 @@ static bool commit_pages(struct lm_region *region, size_t page, size_t count) {
   return true;
 }
 
+/* ---- Where runs are ---- */
+
+/* A byte of run_limits is a length of up to 64 pages, or stands for multiples of 64 above that. */
+#define EXACT_PAGES 64
+#define LIMIT_MOST 127
+#define EVERY_BYTE UINT64_C(0x0101010101010101)
+#define HIGH_BITS (EVERY_BYTE << 7)
+
+static size_t limit_of_run(size_t length) { /* rounded up */
+  size_t limit = EXACT_PAGES - 1 + (length + EXACT_PAGES - 1) / EXACT_PAGES;
+  return length <= EXACT_PAGES ? length : lm_min(limit, LIMIT_MOST);
+}
+
+static size_t limit_wanted(size_t count) { /* rounded down */
+  return count <= EXACT_PAGES ? count
+                              : lm_min(EXACT_PAGES - 1 + count / EXACT_PAGES, LIMIT_MOST);
+}
+
+static void set_limit(struct lm_region *region, size_t w, size_t limit) {
+  uint64_t changed = lm_runs_limit(region, w) ^ limit;
+  region->run_limits[w / 8] ^= changed << (w % 8 * 8);
+}
+
+static void raise_limit(struct lm_region *region, size_t w, size_t length) {
+  size_t limit = limit_of_run(length);
+  if (lm_runs_limit(region, w) < limit) set_limit(region, w, limit);
+}
+
+bool lm_runs_limit_allows(const struct lm_region *region, size_t page, size_t length) {
+  return limit_of_run(length) <= lm_runs_limit(region, page / 64);
+}
+
+static uint64_t free_word(const struct lm_region *region, size_t w) {
+  return ~region->used_pages[w];
+}
+
+/* The length of the longest run of set bits, or `least` if that is more. */
+static size_t longest_in_word(uint64_t word, size_t least) {
+  while (word != 0) {
+    word >>= __builtin_ctzll(word);
+    if (word == ~(uint64_t)0) return lm_max(least, 64);
+    unsigned length = (unsigned)__builtin_ctzll(~word);
+    word >>= length;
+    least = lm_max(least, length);
+  }
+  return least;
+}
+
+/* The length of the longest run that ends in word `w`: in it, or from the words before. */
+static size_t longest_ending(const struct lm_region *region, size_t w) {
+  uint64_t word = free_word(region, w);
+  size_t first = w * 64, low = word == ~(uint64_t)0 ? 64 : (size_t)__builtin_ctzll(~word);
+  size_t from = low == 0 ? first : lm_bitmap_find_last(region->used_pages, 0, first, 0);
+  return longest_in_word(word, first - from + low);
+}
+
+/* The first page of a run of `count` free ones that ends in the word; LM_BITMAP_NONE if none is so
+ * long, which is remembered. */
+static size_t find_ending(struct lm_region *region, size_t w, size_t count) {
+  uint64_t previous = w > 0 ? free_word(region, w - 1) : 0;
+  uint64_t ends = lm_bits_run_ends(free_word(region, w), previous, lm_min(count, EXACT_PAGES));
+  size_t end = w * 64 + (ends == 0 ? 0 : 64 - (size_t)__builtin_clzll(ends));
+  if (LM_LIKELY(ends != 0 && count <= EXACT_PAGES)) return end - count;
+  if (ends != 0 && end >= count &&
+      lm_bitmap_find_last(region->used_pages, end - count, end, 0) == end - count)
+    return end - count;
+  set_limit(region, w, limit_of_run(longest_ending(region, w)));
+  return LM_BITMAP_NONE;
+}
+
+size_t lm_runs_find_highest(struct lm_region *region, size_t count) {
+  uint64_t wanted = limit_wanted(count) * EVERY_BYTE;
+  for (size_t group = LM_BITMAP_WORDS(LM_REGION_MAX_PAGES) / 8; group-- > 0;) {
+    /* A byte's high bit stays if its limit is not below what is wanted. */
+    uint64_t fitting = ((region->run_limits[group] | HIGH_BITS) - wanted) & HIGH_BITS;
+    while (fitting != 0) {
+      size_t byte = (63 - (size_t)__builtin_clzll(fitting)) / 8;
+      size_t page = find_ending(region, group * 8 + byte, count);
+      if (LM_LIKELY(page != LM_BITMAP_NONE)) return page;
+      fitting ^= (uint64_t)0x80 << (byte * 8);
+    }
+  }
+  if (count <= region->run_limit) lm_directory_limit_runs(region, count - 1);
+  return LM_BITMAP_NONE;
+}
+
+void lm_runs_begin(struct lm_region *region) {
+  size_t end = region->bytes >> lm_os.page_shift;
+  set_limit(region, (end - 1) / 64, LIMIT_MOST);
+}
+
+/* Pages are used from here on: what is left of their run below ends in front of them. */
+static void note_used(struct lm_region *region, size_t page) {
+  if (page == 0 || lm_bitmap_test(region->used_pages, page - 1)) return;
+  size_t from = lm_bitmap_find_last(region->used_pages, 0, page, 0);
+  raise_limit(region, (page - 1) / 64, page - from);
+}
+
+/* A run may be as long as the region, as far as is known without a look further than this. */
+#define LOOKED_PAGES 1024
+
+/* Pages have become free: what is the end of a run now? */
+static void note_free(struct lm_region *region, size_t page, size_t count) {
+  size_t most = LOOKED_PAGES, end = page + count, limit = lm_pages_per_region();
+  size_t from = lm_bitmap_find_last(region->used_pages, page > most ? page - most : 0, page, 0);
+  size_t to = lm_bitmap_find_set(region->used_pages, end, limit);
+  size_t run = page - from == most ? limit : to - from;
+  if (run > region->run_limit) lm_directory_limit_runs(region, run);
+  raise_limit(region, (to - 1) / 64, run);
+}
+
+/* ---- Taking and giving ---- */
+
 /* In one word of the maps, `pages` are used from here on. Adds how many of them are dirty, and how
  * many were purged early. */
 LM_INLINE void mark_used_word(struct lm_region *region, size_t w, uint64_t pages, size_t *dirty,
@@ -68,6 +181,7 @@ LM_INLINE size_t mark_in_maps(struct lm_region *region, size_t page, size_t coun
   mark_used_word(region, w, pages & lm_bits_to(last_page), &dirty, early);
   if (dirty > 0) remove_dirty(region, dirty);
   lm_bitmap_set(region->used_slices, lm_slice_of_page(page), lm_slice_of_page(last_page) + 1);
+  note_used(region, page);
   region->used_page_count += (uint32_t)count;
   add_used(region->pool, count);
   return dirty;
@@ -94,42 +208,6 @@ bool lm_runs_take_bare(struct lm_region *region, size_t page, size_t count, bool
 
 void lm_runs_hold(struct lm_region *region, size_t page, size_t count) {
   mark_in_maps(region, page, count, NULL);
-}
-
-size_t lm_runs_search_index(size_t count) {
-  if (count <= LM_REGION_SEARCH_EXACT) return count;
-  if (count >= LM_REGION_SEARCH_MAX) return LM_REGION_SEARCH_LAST;
-  unsigned doubling = lm_log2_floor(count); /* 6 to 9 */
-  return LM_REGION_SEARCH_EXACT + (doubling - 6) * 4 + ((count >> (doubling - 2)) & 3);
-}
-
-/* The length that has the index. */
-static size_t search_length(size_t index) {
-  if (index <= LM_REGION_SEARCH_EXACT) return index;
-  size_t step = index - LM_REGION_SEARCH_EXACT;
-  return (4 + step % 4) << (4 + step / 4);
-}
-
-/* Pages have become free: what is the end of a run now? Further than LM_REGION_SEARCH_MAX it need
- * not look, since a run that goes on for so long above is known already. */
-static void widen_search(struct lm_region *region, size_t page, size_t count) {
-  size_t most = LM_REGION_SEARCH_MAX, end = page + count;
-  size_t from = lm_bitmap_find_last(region->used_pages, page > most ? page - most : 0, page, 0);
-  size_t limit = lm_pages_per_region();
-  size_t to = lm_bitmap_find_set(region->used_pages, end, lm_min(limit, end + most));
-  /* How long one is that goes on for so long is not known. */
-  size_t run = page - from == most || to - end == most ? limit : to - from;
-  if (run > region->run_limit) lm_directory_limit_runs(region, run);
-  for (size_t i = lm_runs_search_index(to - from); i > 0 && region->search_end[i] < to; i--)
-    region->search_end[i] = (uint16_t)to;
-}
-
-void lm_runs_narrow_search(struct lm_region *region, size_t count, size_t end) {
-  size_t i = lm_runs_search_index(count);
-  if (search_length(i) < count) i++;
-  for (; i <= LM_REGION_SEARCH_LAST && region->search_end[i] > end; i++)
-    region->search_end[i] = (uint16_t)end;
-  if (end == 0 && count <= region->run_limit) lm_directory_limit_runs(region, count - 1);
 }
 
 size_t lm_runs_longest(const struct lm_region *region) {
@@ -167,7 +245,7 @@ void lm_runs_give(struct lm_region *region, size_t page, size_t count) {
   free_slices(region, page, count);
   region->used_page_count -= (uint32_t)count;
   add_used(region->pool, (size_t)0 - count);
-  widen_search(region, page, count);
+  note_free(region, page, count);
   size_t dirty = lm_bitmap_count(region->dirty_pages, page, page + count);
   if (dirty > 0) mark_dirty_slices(region, page, count);
   add_dirty(region, dirty);

@@ -38,10 +38,19 @@ void lm_runs_give(struct lm_region *region, size_t page, size_t count);
 /* The longest run of free pages of the region's. */
 size_t lm_runs_longest(const struct lm_region *region);
 
-/* The index into search_end of the longest length that is not above `count`. */
-size_t lm_runs_search_index(size_t count);
+/* The highest run of `count` free pages, from the first page of it; LM_BITMAP_NONE, which the pool's
+ * directory remembers, if there is none. Words whose runs are too short are passed over. */
+size_t lm_runs_find_highest(struct lm_region *region, size_t count);
 
-/* No run of `count` pages or more ends above page `end`. */
-void lm_runs_narrow_search(struct lm_region *region, size_t count, size_t end);
+/* A new region's, whose used pages have been marked: it has one free run. */
+void lm_runs_begin(struct lm_region *region);
+
+/* Whether a run of free pages of the length may end at the page, as far as is known: for checks. */
+bool lm_runs_limit_allows(const struct lm_region *region, size_t page, size_t length);
+
+/* Byte w of run_limits. */
+LM_INLINE size_t lm_runs_limit(const struct lm_region *region, size_t w) {
+  return (region->run_limits[w / 8] >> (w % 8 * 8)) & 0xff;
+}
 
 #endif

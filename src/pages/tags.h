@@ -39,10 +39,10 @@ _Static_assert(LM_CLASS_COUNT <= 127, "a tag has 7 bits for the class");
 #define LM_TAG_LIMIT 256
 
 /* Of a span that a central of a processor has, or a first-class heap; and of the latter. */
-LM_INLINE bool lm_tag_is_small(uint32_t tag) {
+LM_INLINE bool lm_tag_is_small(size_t tag) {
   return tag != LM_TAG_LARGE && (tag & LM_TAG_CLASS_MASK) != 0;
 }
-LM_INLINE bool lm_tag_is_shared(uint32_t tag) { return tag >= LM_TAG_FIRST_CLASS; }
+LM_INLINE bool lm_tag_is_shared(size_t tag) { return tag >= LM_TAG_FIRST_CLASS; }
 
 typedef _Atomic(uint8_t) lm_tag;
 
@@ -101,7 +101,7 @@ LM_INLINE bool lm_tags_cover(uintptr_t address) {
 
 /* The tag of the slice of any address at all; 0 if there is no table, or if no block can begin
  * there. */
-LM_INLINE uint32_t lm_tags_read(const void *address) {
+LM_INLINE size_t lm_tags_read(const void *address) {
   if (!LM_OS_RESERVED_READS_ZERO &&
       ((uintptr_t)address % LM_GRANULE_BYTES != 0 || !lm_region_holds((uintptr_t)address)))
     return 0;

@@ -14,7 +14,8 @@ static void validate_page(const struct lm_region *region, size_t page, size_t fr
   if (is_used && !region->decommits)
     lm_must(lm_bitmap_test(region->committed_slices, lm_slice_of_page(page)));
   lm_must(free_run <= region->run_limit);
-  if (!is_used) lm_must(page + 1 <= region->search_end[lm_runs_search_index(free_run)]);
+  bool ends = page + 1 == lm_pages_per_region() || lm_bitmap_test(region->used_pages, page + 1);
+  if (!is_used && ends) lm_must(lm_runs_limit_allows(region, page, free_run));
 }
 
 /* Of a shorter one, pages behind its end count as used, and as nobody's. */

@@ -35,8 +35,7 @@ static size_t count_list(const struct lm_block *block, size_t class_index, bool 
 void lm_lists_add_cache(const struct lm_cache *cache, bool own, struct lm_class_figures *classes) {
   lm_lock_take(&lm_tags_lock);
   for (size_t i = 1; i < LM_CLASS_COUNT; i++)
-    classes[i].cache_count += count_list(read_link(&cache->lists[i]), i, own) +
-                              count_list(read_link(&cache->behind[i]), i, own);
+    classes[i].cache_count += count_list(read_link(&cache->lists[i]), i, own);
   lm_lock_free(&lm_tags_lock);
 }
 

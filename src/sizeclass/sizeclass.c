@@ -26,7 +26,7 @@ static uint32_t inverse_of(uint32_t odd) {
 #define LIST_BLOCKS_ENOUGH 16
 #define LIST_BLOCKS_LEAST 8
 #define LIST_BYTES_MIDDLE (512 * LM_KIB)
-#define LIST_BLOCKS_LEAST_MIDDLE 2
+#define LIST_BLOCKS_LEAST_MIDDLE 4
 
 static uint16_t list_blocks_of(size_t class_index) {
   size_t bytes = lm_sizeclass_bytes(class_index);

@@ -13,8 +13,7 @@
 #include "thread/tick.h"
 
 struct lm_cache lm_empty_cache = {
-    .lists = {[0 ... LM_TAG_LIMIT - 1] = LM_NO_BLOCK},
-    .behind = {[0 ... LM_BIN_COUNT - 1] = LM_NO_BLOCK}};
+    .lists = {[0 ... LM_TAG_LIMIT - 1] = LM_NO_BLOCK}};
 LM_THREAD_LOCAL struct lm_cache *lm_this_cache = &lm_empty_cache;
 LM_THREAD_LOCAL struct lm_cache *lm_malloc_cache = &lm_empty_cache;
 struct lm_lock lm_caches_lock = LM_LOCK_INIT(LM_RANK_CACHES);
@@ -22,16 +21,7 @@ size_t lm_cache_made_count;
 _Atomic(struct lm_cache *) lm_caches_made;
 static struct lm_cache *idle_caches LM_GUARDED_BY(lm_caches_lock);
 
-/* ---- How much lists may have ---- */
-
-/* A class begins with lists of about so much, or of so many blocks. */
-#define FIRST_LIST_BYTES (2 * LM_KIB)
-#define FIRST_LIST_BLOCKS 4
-
-static uint16_t first_cap(size_t class_index) {
-  size_t count = lm_max(FIRST_LIST_BYTES / lm_sizeclass_bytes(class_index), FIRST_LIST_BLOCKS);
-  return (uint16_t)lm_min(count, lm_list_blocks[class_index]);
-}
+/* ---- How long lists may be ---- */
 
 /* The thread's share of what all caches may keep. */
 static size_t share_bytes(void) {
@@ -39,153 +29,49 @@ static size_t share_bytes(void) {
   return LM_OPTION(heap_cache_bytes) / thread_count;
 }
 
+/* Where the share does not allow more, a list has twice so much; of blocks that are larger, which
+ * keep no page but their own, up to a part of the share. */
+#define FEW_BYTES (2 * LM_KIB)
+#define SHARE_PARTS 16
+
+static size_t few_blocks(size_t class_index) {
+  size_t bytes = lm_sizeclass_bytes(class_index);
+  size_t count = bytes <= FEW_BYTES ? FEW_BYTES / bytes : share_bytes() / SHARE_PARTS / (2 * bytes);
+  return lm_min(count, lm_list_blocks[class_index]);
+}
+
+/* What a list has at most. */
+static size_t bytes_of_cap(size_t class_index, size_t cap) {
+  return 2 * cap * lm_sizeclass_bytes(class_index);
+}
+
 static void set_cap(struct lm_cache *cache, size_t class_index, size_t cap) {
-  size_t list_bytes = 2 * lm_sizeclass_bytes(class_index);
   lm_assert(cap <= lm_list_blocks[class_index]);
-  lm_assert(cache->caps[class_index] * list_bytes <= cache->granted_bytes);
-  cache->granted_bytes += (cap - cache->caps[class_index]) * list_bytes;
+  lm_assert(bytes_of_cap(class_index, cache->caps[class_index]) <= cache->granted_bytes);
+  cache->granted_bytes -= bytes_of_cap(class_index, cache->caps[class_index]);
+  cache->granted_bytes += bytes_of_cap(class_index, cap);
   cache->caps[class_index] = (uint16_t)cap;
 }
 
-/* A central has been asked for blocks of the class, or to take some: lists may be twice as long the
- * next time, if the share allows; where it has become smaller they are short again. */
-static void learn_cap(struct lm_cache *cache, size_t class_index) {
-  size_t cap = cache->caps[class_index], bytes = lm_sizeclass_bytes(class_index);
-  size_t share = share_bytes();
-  if (cap == 0 || cache->granted_bytes > share) {
-    set_cap(cache, class_index, first_cap(class_index));
-    return;
-  }
-  size_t more = lm_min(2 * cap, lm_list_blocks[class_index]);
-  if (cache->granted_bytes + 2 * (more - cap) * bytes <= share) set_cap(cache, class_index, more);
+/* A central is asked for blocks of the class, or to take some: what may the list have from here on?
+ * Half of what is left of the share, so that other classes find some. */
+static void renew_cap(struct lm_cache *cache, size_t class_index) {
+  size_t cap = cache->caps[class_index], most = lm_list_blocks[class_index];
+  size_t share = share_bytes(), granted = cache->granted_bytes - bytes_of_cap(class_index, cap);
+  if (LM_LIKELY(cap == most && cache->granted_bytes <= share)) return;
+  size_t room = (share - lm_min(granted, share)) / 2 / bytes_of_cap(class_index, 1);
+  set_cap(cache, class_index, lm_min(most, lm_max(room, few_blocks(class_index))));
 }
 
-/* ---- Memory that is freed in bulk ---- */
-
-/* Lists that nobody wants are a sign of it. */
-#define BULK_BYTES (128 * LM_KIB)
-/* So many blocks of a class all threads keep together while they free in bulk: each block may be
- * the last one that keeps a page. */
-#define BULK_BLOCKS 64
-#define BULK_LIST_BLOCKS 32
-
-static size_t bulk_cap(const struct lm_cache *cache, size_t class_index) {
-  size_t thread_count = lm_max(lm_load_relaxed(&lm_pool_thread_count), 1);
-  size_t blocks = lm_min(BULK_BLOCKS / thread_count, BULK_LIST_BLOCKS);
-  return lm_max(lm_min(blocks, cache->caps[class_index]), 1);
-}
-
-/* Malloc asks a central, or others do for what is freed here. */
-static void end_bulk(struct lm_cache *cache) {
-  cache->unwanted_bytes = 0;
-  cache->in_bulk = false;
-}
-
-/* The lists of the next class, which leave the cache. */
-struct leaving {
-  size_t class_index;
-  struct lm_block *lists[2]; /* or LM_NO_BLOCK */
-};
-
-static struct leaving take_next_class(struct lm_cache *cache) {
-  size_t class_index = cache->next_class = (cache->next_class + 1) % LM_BIN_COUNT;
-  struct leaving leaving = {class_index, {cache->lists[class_index], cache->behind[class_index]}};
-  cache->lists[class_index] = cache->behind[class_index] = LM_NO_BLOCK;
-  if (leaving.lists[0] != LM_NO_BLOCK) *lm_cache_left(cache, class_index) = 0;
-  return leaving;
-}
-
-/* They go home, and one of the depot's. */
-static void send_next_class(struct lm_cache *cache) {
-  struct leaving leaving = take_next_class(cache);
-  size_t effort = 1;
-  for (size_t i = 0; i < 2; i++)
-    if (leaving.lists[i] != LM_NO_BLOCK)
-      lm_depot_put_back(cache->central, leaving.class_index, leaving.lists[i]);
-  if (leaving.class_index != 0)
-    lm_depot_age(cache->central, leaving.class_index, true, &effort);
-}
-
-static void begin_bulk(struct lm_cache *cache) {
-  cache->in_bulk = true;
-  memset(cache->frees_left, 0, sizeof cache->frees_left);
-  memset(cache->middle_left, 0, sizeof cache->middle_left);
-}
-
-/* ---- Refill ---- */
-
-/* Frees that are all looked at take the slow path: lists take none. */
+/* The list has up to `count` blocks, and takes frees up to what it may have. Frees that are all
+ * looked at take the slow path: then it takes none. */
 static void set_left(struct lm_cache *cache, size_t class_index, size_t count) {
-  lm_assert(count <= lm_list_blocks[class_index]);
+  size_t most = 2u * cache->caps[class_index];
   bool looks = cache->close_looks != 0 || LM_OPTION(fill) == LM_FILL_JUNK;
-  *lm_cache_left(cache, class_index) = LM_UNLIKELY(looks) ? 0 : (int16_t)count;
+  *lm_cache_left(cache, class_index) = LM_UNLIKELY(looks) ? 0 : (int16_t)(most - lm_min(most, count));
 }
 
-/* A list becomes the one that malloc pops from. How many blocks it has is not known, but that they
- * are no more than its class's lists may have: frees ask again. */
-static void *begin_list(struct lm_cache *cache, size_t class_index, struct lm_block *first) {
-  if (LM_UNLIKELY(!lm_is_block(first))) lm_misuse_broken_link(lm_sizeclass_bytes(class_index));
-  lm_assert(cache->lists[class_index] == LM_NO_BLOCK);
-  *lm_cache_left(cache, class_index) = 0;
-  cache->lists[class_index] = lm_block_next(first);
-  return first;
-}
-
-static void *take_behind(struct lm_cache *cache, size_t class_index) {
-  struct lm_block *first = cache->behind[class_index];
-  if (first == LM_NO_BLOCK) return NULL;
-  cache->behind[class_index] = LM_NO_BLOCK;
-  return begin_list(cache, class_index, first);
-}
-
-static void *take_from_depot(struct lm_cache *cache, size_t class_index) {
-  end_bulk(cache);
-  learn_cap(cache, class_index);
-  struct lm_block *first = lm_depot_take(cache->central, class_index);
-  return first != NULL ? begin_list(cache, class_index, first) : NULL;
-}
-
-static void *take_from_spans(struct lm_cache *cache, size_t class_index, bool *zero) {
-  struct lm_block *rest;
-  size_t cap = cache->caps[class_index], count;
-  void *block = lm_central_take(cache->central, class_index, cap, &rest, &count, zero);
-  if (block == NULL) return NULL;
-  lm_assert(count != 0 && cache->lists[class_index] == LM_NO_BLOCK);
-  cache->lists[class_index] = rest;
-  set_left(cache, class_index, cap - lm_min(cap, count));
-  return block;
-}
-
-void *lm_cache_refill(struct lm_cache *cache, size_t class_index, bool *zero) {
-  *zero = false;
-  lm_inspect_empty_list(cache, class_index);
-  void *block = take_behind(cache, class_index);
-  if (block != NULL) return block;
-  block = take_from_depot(cache, class_index);
-  if (block == NULL) block = take_from_spans(cache, class_index, zero);
-  lm_tick_event(cache);
-  return block;
-}
-
-void *lm_cache_refill_middle(struct lm_cache *cache, size_t class_index) {
-  lm_inspect_empty_list(cache, class_index);
-  void *block = take_behind(cache, class_index);
-  if (block == NULL) {
-    block = take_from_depot(cache, class_index);
-    if (block == NULL) {
-      struct lm_block *first = lm_depot_take_elsewhere(cache->central, class_index);
-      if (first != NULL) block = begin_list(cache, class_index, first);
-    }
-    if (block == NULL) {
-      lm_depot_learn_middle(cache->central, class_index);
-      set_left(cache, class_index, cache->caps[class_index]);
-    }
-    lm_tick_event(cache);
-  }
-  return block;
-}
-
-/* ---- Overflow ---- */
+/* ---- Lists that leave the cache ---- */
 
 /* A list goes to the depot of the central that its first block comes from: there it is asked for,
  * if one thread takes what another frees, and blocks that share cache lines stay together. */
@@ -196,75 +82,207 @@ static bool give_to_depot(struct lm_cache *cache, size_t class_index, struct lm_
   return lm_depot_give(central, class_index, first, wanted);
 }
 
-/* A list that the cache has no room for. */
-static void give_list(struct lm_cache *cache, size_t class_index, struct lm_block *first) {
-  bool wanted, given = give_to_depot(cache, class_index, first, &wanted);
-  if (LM_LIKELY(given && wanted)) return;
-  if (!given) lm_depot_put_back(cache->central, class_index, first);
-  cache->unwanted_bytes += cache->caps[class_index] * lm_sizeclass_bytes(class_index);
-  if (cache->unwanted_bytes >= BULK_BYTES) begin_bulk(cache);
-}
-
-/* Classes that are looked through with each list that goes home. */
-#define CLASSES_PER_LIST 4
-
-/* The list that is full goes home, in bulk. */
-static void send_list(struct lm_cache *cache, size_t class_index) {
+/* All of the class; LM_NO_BLOCK if there is none. */
+static struct lm_block *take_all(struct lm_cache *cache, size_t class_index) {
   struct lm_block *first = cache->lists[class_index];
   cache->lists[class_index] = LM_NO_BLOCK;
-  if (first != LM_NO_BLOCK && lm_depot_put_back(cache->central, class_index, first)) {
-    end_bulk(cache);
-    return;
-  }
-  for (int i = 0; i < CLASSES_PER_LIST; i++) send_next_class(cache);
-}
-
-/* The same by the clock, and at the thread's end; or none. */
-static void give_or_put_back(struct lm_cache *cache, size_t class_index, struct lm_block *first) {
-  bool wanted;
-  if (first != LM_NO_BLOCK && !give_to_depot(cache, class_index, first, &wanted))
-    lm_depot_put_back(cache->central, class_index, first);
-}
-
-static void begin_another(struct lm_cache *cache, size_t class_index) {
-  struct lm_block *first = cache->lists[class_index], *behind = cache->behind[class_index];
-  if (first == LM_NO_BLOCK) return;
-  cache->behind[class_index] = first;
-  cache->lists[class_index] = LM_NO_BLOCK;
-  if (behind == LM_NO_BLOCK) return;
-  learn_cap(cache, class_index);
-  give_list(cache, class_index, behind);
-}
-
-void lm_cache_overflow(struct lm_cache *cache, size_t class_index, struct lm_block *block) {
-  lm_assert(lm_cache_is_threads(cache) && class_index != 0 && class_index < LM_BIN_COUNT);
   *lm_cache_left(cache, class_index) = 0;
-  if (LM_UNLIKELY(cache->caps[class_index] == 0)) learn_cap(cache, class_index);
-  if (LM_UNLIKELY(cache->in_bulk)) send_list(cache, class_index);
-  else begin_another(cache, class_index);
-  lm_cache_push(cache, class_index, block);
-  size_t cap = cache->in_bulk ? bulk_cap(cache, class_index) : cache->caps[class_index];
-  set_left(cache, class_index, cap - 1);
-  lm_tick_event(cache); /* also of a thread that takes and frees the same block for ever */
+  return first;
 }
+
+/* All of the class goes to the depot, or else home. */
+static void give_class(struct lm_cache *cache, size_t class_index) {
+  bool wanted;
+  struct lm_block *first = take_all(cache, class_index);
+  if (first != LM_NO_BLOCK && !give_to_depot(cache, class_index, first, &wanted))
+    lm_depot_put_back(cache->central, class_index, first, true);
+}
+
+/* All of the class goes home. */
+static void send_class(struct lm_cache *cache, size_t class_index) {
+  struct lm_block *first = take_all(cache, class_index);
+  if (first != LM_NO_BLOCK) lm_depot_put_back(cache->central, class_index, first, false);
+}
+
+static size_t next_class(struct lm_cache *cache) {
+  cache->next_class = cache->next_class % (LM_BIN_COUNT - 1) + 1;
+  return cache->next_class;
+}
+
+/* ---- Memory that is freed in bulk ---- */
+
+/* So many more lists that nobody wants than are asked for are a sign of it. */
+#define BULK_LISTS 8
+/* With blocks that go home so many classes' lists do. */
+#define CLASSES_AT_ONCE 4
+
+static void send_homeward(struct lm_cache *cache) {
+  if (cache->homeward_count != 0) lm_central_put_blocks(cache->homeward, cache->homeward_count);
+  cache->homeward_count = 0;
+}
+
+/* Malloc asks a central, or it has lasted for a while. */
+static void end_bulk(struct lm_cache *cache) {
+  cache->unwanted_count = 0;
+  cache->in_bulk = false;
+  if (LM_UNLIKELY(cache->homeward_count != 0)) send_homeward(cache);
+}
+
+static void begin_bulk(struct lm_cache *cache) {
+  cache->in_bulk = true;
+  memset(cache->frees_left, 0, sizeof cache->frees_left);
+}
+
+/* A list has left the cache. */
+static void note_list(struct lm_cache *cache, bool wanted) {
+  if (LM_UNLIKELY(!wanted)) cache->unwanted_count++;
+  else if (cache->unwanted_count != 0) cache->unwanted_count--;
+  if (LM_UNLIKELY(cache->unwanted_count == BULK_LISTS)) begin_bulk(cache);
+}
+
+static void send_lists(struct lm_cache *cache) {
+  for (int i = 0; i < CLASSES_AT_ONCE; i++) {
+    size_t class_index = next_class(cache), effort = 1;
+    send_class(cache, class_index);
+    lm_depot_age(cache->central, class_index, true, &effort);
+    if (lm_class_is_small(class_index)) lm_central_end_empty(cache->central, class_index, true);
+  }
+}
+
+/* Each thread keeps its part of what one may. */
+static size_t homeward_most(void) {
+  size_t thread_count = lm_max(lm_load_relaxed(&lm_pool_thread_count), 1);
+  return lm_max(LM_HOMEWARD_COUNT / thread_count, 1);
+}
+
+static void free_in_bulk(struct lm_cache *cache, struct lm_block *block) {
+  __builtin_prefetch(lm_span_record_of(block), 1);
+  cache->homeward[cache->homeward_count++] = block;
+  if (cache->homeward_count < homeward_most()) return;
+  send_homeward(cache);
+  send_lists(cache);
+  lm_tick_event(cache);
+}
+
+/* ---- By the clock ---- */
 
 void lm_cache_age(struct lm_cache *cache, uint64_t elapsed_ms) {
   size_t count = (size_t)lm_min(elapsed_ms, LM_CACHE_AGE_MS) * LM_BIN_COUNT / LM_CACHE_AGE_MS + 1;
   for (; count > 0; count--) {
-    struct leaving leaving = take_next_class(cache);
-    for (size_t i = 0; i < 2; i++) give_or_put_back(cache, leaving.class_index, leaving.lists[i]);
+    size_t class_index = next_class(cache);
+    if (cache->lists[class_index] == LM_NO_BLOCK) set_cap(cache, class_index, 0);
+    else give_class(cache, class_index);
+    if (class_index == 1) end_bulk(cache);
   }
+}
+
+/* ---- Refill ---- */
+
+/* A list of a depot's becomes the cache's, which has none. Its length is not known, but at most. */
+static void *begin_list(struct lm_cache *cache, size_t class_index, struct lm_block *first) {
+  if (LM_UNLIKELY(!lm_is_block(first))) lm_misuse_broken_link(lm_sizeclass_bytes(class_index));
+  cache->lists[class_index] = lm_block_next(first);
+  set_left(cache, class_index, lm_list_blocks[class_index]);
+  return first;
+}
+
+static void *take_from_depot(struct lm_cache *cache, size_t class_index) {
+  lm_inspect_empty_list(cache, class_index);
+  end_bulk(cache);
+  renew_cap(cache, class_index);
+  struct lm_block *first = lm_depot_take(cache->central, class_index);
+  return first != NULL ? begin_list(cache, class_index, first) : NULL;
+}
+
+static void *take_from_spans(struct lm_cache *cache, size_t class_index, bool *zero) {
+  struct lm_block *rest;
+  size_t count, want = lm_max(cache->wants[class_index], FEW_BYTES / lm_sizeclass_bytes(class_index));
+  want = lm_max(lm_min(want, cache->caps[class_index]), 1);
+  cache->wants[class_index] = (uint16_t)(2 * want);
+  void *block = lm_central_take(cache->central, class_index, want, &rest, &count, zero);
+  if (block == NULL) return NULL;
+  cache->lists[class_index] = rest;
+  set_left(cache, class_index, count);
+  return block;
+}
+
+void *lm_cache_refill(struct lm_cache *cache, size_t class_index, bool *zero) {
+  *zero = false;
+  void *block = take_from_depot(cache, class_index);
+  if (block == NULL) block = take_from_spans(cache, class_index, zero);
+  lm_tick_event(cache);
+  return block;
+}
+
+void *lm_cache_refill_middle(struct lm_cache *cache, size_t class_index) {
+  void *block = take_from_depot(cache, class_index);
+  if (block == NULL) {
+    struct lm_block *first = lm_depot_take_elsewhere(cache->central, class_index);
+    if (first != NULL) block = begin_list(cache, class_index, first);
+  }
+  if (block == NULL) {
+    lm_depot_learn_middle(cache->central, class_index);
+    set_left(cache, class_index, 0);
+  }
+  lm_tick_event(cache);
+  return block;
+}
+
+/* ---- Overflow ---- */
+
+/* Cuts off what the list has beyond `cap` blocks, those that were freed first. Returns how many it
+ * has then. */
+static size_t cut_list(struct lm_block *first, size_t cap, struct lm_block **rest) {
+  struct lm_block *last = first;
+  *rest = LM_NO_BLOCK;
+  if (first == LM_NO_BLOCK) return 0;
+  size_t count = 1;
+  for (struct lm_block *next; count < cap && lm_is_block(next = lm_block_next(last)); count++)
+    last = next;
+  *rest = lm_block_next(last);
+  if (*rest != LM_NO_BLOCK) lm_block_link(last, LM_NO_BLOCK);
+  return count;
+}
+
+/* The list may be full: if it has more than a half, the others leave. */
+static void shorten_list(struct lm_cache *cache, size_t class_index) {
+  struct lm_block *rest;
+  size_t count = cut_list(cache->lists[class_index], cache->caps[class_index], &rest);
+  set_left(cache, class_index, count + 1);
+  if (rest == LM_NO_BLOCK) return;
+  if (LM_UNLIKELY(!lm_is_block(rest))) lm_misuse_broken_link(lm_sizeclass_bytes(class_index));
+  renew_cap(cache, class_index);
+  bool wanted, given = give_to_depot(cache, class_index, rest, &wanted);
+  if (!given) lm_depot_put_back(cache->central, class_index, rest, true);
+  note_list(cache, given && wanted);
+}
+
+/* Nothing of the class is kept. */
+static void send_block(struct lm_cache *cache, size_t class_index, struct lm_block *block) {
+  lm_block_link(block, LM_NO_BLOCK);
+  lm_depot_put_back(cache->central, class_index, block, true);
+}
+
+static void push_or_send(struct lm_cache *cache, size_t class_index, struct lm_block *block) {
+  if (LM_UNLIKELY(cache->caps[class_index] == 0)) renew_cap(cache, class_index);
+  if (LM_LIKELY(cache->caps[class_index] != 0)) {
+    shorten_list(cache, class_index);
+    lm_cache_push(cache, class_index, block);
+  } else {
+    send_block(cache, class_index, block);
+  }
+  lm_tick_event(cache); /* also of a thread that takes and frees the same block for ever */
+}
+
+void lm_cache_overflow(struct lm_cache *cache, size_t class_index, struct lm_block *block) {
+  *lm_cache_left(cache, class_index) = 0;
+  if (LM_UNLIKELY(cache->in_bulk) && lm_class_is_small(class_index)) free_in_bulk(cache, block);
+  else push_or_send(cache, class_index, block);
 }
 
 void lm_cache_flush(struct lm_cache *cache) {
   end_bulk(cache);
-  for (size_t i = 1; i < LM_BIN_COUNT; i++) {
-    struct lm_block *first = cache->lists[i], *behind = cache->behind[i];
-    cache->lists[i] = cache->behind[i] = LM_NO_BLOCK;
-    *lm_cache_left(cache, i) = 0;
-    if (first != LM_NO_BLOCK) lm_depot_put_back(cache->central, i, first);
-    if (behind != LM_NO_BLOCK) lm_depot_put_back(cache->central, i, behind);
-  }
+  for (size_t i = 1; i < LM_BIN_COUNT; i++) send_class(cache, i);
 }
 
 /* ---- Threads ---- */
@@ -304,7 +322,6 @@ static void store_idle(struct lm_cache *cache) {
   lm_lock_take(&lm_caches_lock);
   cache->next_idle = idle_caches;
   idle_caches = cache;
-  lm_assert(lm_load_relaxed(&lm_pool_thread_count) != 0);
   add_threads((size_t)-1);
   lm_lock_free(&lm_caches_lock);
 }
@@ -318,7 +335,6 @@ struct lm_cache *lm_cache_begin(void) {
     store_idle(cache);
     return NULL;
   }
-  lm_assert(cache->thread_id == 0 && cache->granted_bytes == 0);
   cache->thread_id = lm_os_thread_id();
   cache->seen_ms = lm_os_clock_ms();
   return cache;
@@ -328,11 +344,9 @@ void lm_cache_end(struct lm_cache *cache) {
   cache->thread_id = 0;
   end_bulk(cache);
   for (size_t i = 1; i < LM_BIN_COUNT; i++) {
-    struct lm_block *lists[] = {cache->behind[i], cache->lists[i]};
-    cache->lists[i] = cache->behind[i] = LM_NO_BLOCK;
-    *lm_cache_left(cache, i) = 0;
-    for (size_t k = 0; k < 2; k++) give_or_put_back(cache, i, lists[k]);
-    if (cache->caps[i] != 0) set_cap(cache, i, 0);
+    give_class(cache, i);
+    set_cap(cache, i, 0);
+    cache->wants[i] = 0;
   }
   lm_assert(cache->granted_bytes == 0);
   lm_tick(cache);

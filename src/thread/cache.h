@@ -1,21 +1,22 @@
-/* A thread's cache: by class the list that malloc pops from and free pushes onto, and behind it the
- * list that was full before. Blocks in it are anybody's: free does not ask whose they are.
+/* A thread's cache: by class a list of free blocks. Blocks in it are anybody's: free does not ask
+ * whose they are.
  *
- *     malloc   the list; if it is empty the one behind it; if there is none a list of a depot, or
- *              blocks of spans (central/).
- *     free     the list; if it takes no more it becomes the one behind, and the older one goes to
- *              the depot, whole.
+ *     malloc   pops; if the list is empty it takes one of a depot, or blocks of spans (central/)
+ *     free     pushes; if the list is full, the half of it that was freed first goes to the depot
  *
- * No list has more than its class's `cap`, which grows with each time that the cache has to ask a
- * central, as long as all caches together keep no more than the option heap_cache_bytes; shared out
- * by the number of threads.
+ * Nobody counts what malloc pops: a list takes so many frees that it cannot have more than twice its
+ * class's `cap` blocks, and when it has taken them it is looked at. `cap` is that of a whole list
+ * (lm_list_blocks) as long as all caches together keep no more than the option heap_cache_bytes,
+ * shared out by the number of threads.
  *
  * Where a thread gives lists that nobody wants, and malloc does not ask for any, memory is being
- * freed in bulk: its lists are short from then on, and go straight home, and so do the others that
- * it has and those of the depots, a few with each, until malloc asks a central again. So threads
- * that free all they have and fall asleep keep next to nothing.
+ * freed in bulk: from then on blocks of all classes go straight home, a few at a time, and with these
+ * some of the lists that it has and of those in the depots, until malloc asks a central again. So
+ * threads that free all they have and fall asleep keep next to nothing.
  *
- * (Rejected: arrays of pointers in place of lists. They cost a line more for each call.) */
+ * (Rejected: a second list behind the first, which costs no look at its length; a thread whose list
+ * is nearly empty would exchange the two all the time. Arrays of pointers in place of lists: they
+ * cost a line more for each call.) */
 #ifndef LM_THREAD_CACHE_H
 #define LM_THREAD_CACHE_H
 
@@ -48,14 +49,17 @@ struct lm_cache_profile {
   struct lm_profile_window *window; /* what malloc takes from, or NULL */
 };
 
+/* Each of them may be the last one that keeps a page. */
+#define LM_HOMEWARD_COUNT 32
+
 struct lm_cache {
   /* By class: malloc pops, free pushes, by tag. Only the thread's own, but that reports read them. */
   struct lm_block *lists[LM_TAG_LIMIT];
   /* By tag: how many frees the list takes until its slow path is asked. Always 0 for tags that are
    * no small class's, and those of the middle classes stand behind LM_TAG_LIMIT. */
   int16_t frees_left[LM_TAG_LIMIT];
-  struct lm_block *behind[LM_BIN_COUNT]; /* or LM_NO_BLOCK */
-  uint16_t caps[LM_BIN_COUNT];           /* 0: the class has not been asked for */
+  uint16_t caps[LM_BIN_COUNT];  /* 0: the class has not been asked for */
+  uint16_t wants[LM_BIN_COUNT]; /* so many blocks spans are asked for next */
   int16_t middle_left[LM_BIN_COUNT - LM_CLASS_COUNT];
   struct lm_central *central; /* where it asks first; NULL: it is no thread's (lm_empty_cache) */
   size_t granted_bytes;       /* what all lists may have by their caps */
@@ -66,8 +70,11 @@ struct lm_cache {
   uint32_t looks_left;        /* so many calls more may look at the clock; thread/tick.h */
   uint64_t seen_ms;           /* when the thread saw it last */
   uint32_t thread_id;         /* as the system numbers it; 0: it has none. For reports */
-  size_t unwanted_bytes;      /* of lists that were given, since malloc asked a central */
+  uint32_t unwanted_count;    /* of lists that were given, since malloc asked a central */
   bool in_bulk;
+  /* Small blocks of any class that go home together, while the thread frees in bulk. */
+  struct lm_block *homeward[LM_HOMEWARD_COUNT];
+  size_t homeward_count;
   struct lm_guard_plan guard;
   struct lm_cache_profile profile;
   struct lm_cache *next_made; /* of all ever made; never changes */
@@ -93,7 +100,7 @@ extern LM_THREAD_LOCAL struct lm_cache *lm_malloc_cache LM_TLS_MODEL;
 
 /* Of a cache whose memory is all zero: makes its lists empty. */
 LM_INLINE void lm_cache_empty_lists(struct lm_cache *cache) {
-  for (size_t i = 0; i < LM_BIN_COUNT; i++) cache->lists[i] = cache->behind[i] = LM_NO_BLOCK;
+  for (size_t i = 0; i < LM_BIN_COUNT; i++) cache->lists[i] = LM_NO_BLOCK;
 }
 
 /* Pops a block of the class; NULL if the list is empty. */

@@ -102,10 +102,7 @@ static void inspect_middle(struct inspection *inspection, const struct lm_block 
 void lm_inspect_cache(struct lm_cache *cache, size_t first_class, size_t most) {
   struct inspection inspection = {most, new_mark()};
   for (size_t i = lm_max(first_class, 1); i < LM_BIN_COUNT && inspection.left != 0; i++) {
-    struct lm_block *lists[] = {cache->lists[i], cache->behind[i]};
-    for (size_t k = 0; k < 2; k++) {
-      if (lm_class_is_small(i)) inspect_young(&inspection, lists[k], i);
-      else inspect_middle(&inspection, lists[k]);
-    }
+    if (lm_class_is_small(i)) inspect_young(&inspection, cache->lists[i], i);
+    else inspect_middle(&inspection, cache->lists[i]);
   }
 }

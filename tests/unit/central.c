@@ -178,7 +178,7 @@ static void a_list_of_blocks_of_several_centrals_goes_to_each_ones_own(void) {
     lm_block_link(block, list);
     list = block;
   }
-  lm_central_put_list(list);
+  lm_central_put_list(list, false);
   for (uint32_t c = 0; c < 3; c++) {
     lm_central_validate(central_at(c));
     CHECK_THAT(central_at(c)->classes[STAYS_CLASS].free_count, >=, 50);
@@ -187,7 +187,7 @@ static void a_list_of_blocks_of_several_centrals_goes_to_each_ones_own(void) {
 }
 
 static void *put_in_thread(void *list) {
-  lm_central_put_list(list);
+  lm_central_put_list(list, false);
   return NULL;
 }
 
@@ -201,12 +201,17 @@ static void frees_of_any_thread_reach_the_central_of_the_span(void) {
   CHECK_EQ(lm_central_if_made(0), NULL);
 }
 
-static void who_puts_blocks_is_told_if_such_have_been_asked_for(void) {
-  struct lm_central *central = central_at(0);
-  struct lm_block *first = take_whole_list(central, STAYS_CLASS);
-  struct lm_block *second = take_whole_list(central, STAYS_CLASS);
-  CHECK(lm_central_put_list(first));
-  CHECK(!lm_central_put_list(second));
+static void blocks_of_any_classes_and_centrals_are_put_together(void) {
+  static const size_t sizes[] = {16, 64, 256, 1024};
+  struct lm_block *mixed[32];
+  have_centrals(2);
+  for (size_t i = 0; i < COUNT_OF(mixed); i++)
+    take_blocks(central_at(i / 3 % 2), lm_sizeclass_of(sizes[i / 2 % 4]), &mixed[i], 1);
+  lm_central_put_blocks(mixed, COUNT_OF(mixed));
+  validate_all();
+  for (size_t i = 0; i < COUNT_OF(sizes); i++)
+    CHECK_EQ(find_blocks(lm_sizeclass_of(sizes[i])).taken, 0);
+  CHECK_EQ(slices_in_use(), 0); /* no empty span stays */
 }
 
 /* ---- Empty spans ---- */
@@ -340,7 +345,7 @@ static void take_in_spite_of_faults(void) {
     if (block == NULL) CHECK_EQ(slices_in_use(), 0);
   }
   lm_fault_countdown = -1;
-  lm_central_put_list(block);
+  lm_central_put_list(block, false);
   CHECK_EQ(find_blocks(MOVES_CLASS).taken, 0);
 }
 
@@ -378,8 +383,8 @@ static void asking_on_while_commits_are_refused_takes_no_more_spans(void) {
   CHECK_EQ(find_blocks(MOVES_CLASS).taken, held);
   block = take_list(central, MOVES_CLASS, 8, &count);
   CHECK(block != NULL);
-  lm_central_put_list(block);
-  lm_central_put_list(list);
+  lm_central_put_list(block, false);
+  lm_central_put_list(list, false);
   lm_central_end_empty(central, MOVES_CLASS, true);
   CHECK_EQ(slices_in_use(), 0);
 }
@@ -399,7 +404,7 @@ static void *take_and_put(void *argument) {
     struct lm_block *list = take_list(central, class_index, 1 + random_next(&random) % 30, &count);
     CHECK(list != NULL);
     list = atomic_exchange(&exchanged[random_next(&random) % LISTS], list);
-    if (list != NULL) lm_central_put_list(list);
+    if (list != NULL) lm_central_put_list(list, false);
     if (turn % 64 == 0) lm_central_end_empty(central, class_index, turn % 128 == 0);
     if (turn % 500 == 0) lm_central_validate(central);
   }
@@ -412,7 +417,7 @@ static void threads_take_and_put_at_the_same_time_and_nothing_is_lost(void) {
   for (size_t i = 0; i < THREADS; i++) threads[i] = start_thread(take_and_put, (void *)(i + 1));
   for (size_t i = 0; i < THREADS; i++) join_thread(threads[i]);
   for (size_t i = 0; i < LISTS; i++)
-    if (exchanged[i] != NULL) lm_central_put_list(exchanged[i]);
+    if (exchanged[i] != NULL) lm_central_put_list(exchanged[i], false);
   validate_all();
   for (size_t i = 0; i < COUNT_OF(exchanged_sizes); i++) {
     size_t class_index = lm_sizeclass_of(exchanged_sizes[i]);
@@ -450,7 +455,7 @@ int main(void) {
   RUN(what_was_put_back_is_taken_before_a_span_begins);
   RUN(a_list_of_blocks_of_several_centrals_goes_to_each_ones_own);
   RUN(frees_of_any_thread_reach_the_central_of_the_span);
-  RUN(who_puts_blocks_is_told_if_such_have_been_asked_for);
+  RUN(blocks_of_any_classes_and_centrals_are_put_together);
   RUN(empty_spans_go_to_the_pool_and_one_stays);
   RUN(no_empty_span_stays_beside_one_with_free_blocks);
   RUN(a_span_that_stays_empty_ends_when_it_is_looked_at_twice);

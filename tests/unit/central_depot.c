@@ -31,7 +31,7 @@ static size_t take_and_give(struct lm_central *central, size_t class_index, size
   for (size_t i = 0; i < count; i++) lists[i] = take_any_list(central, class_index);
   for (size_t i = 0; i < count; i++) {
     if (give(central, class_index, lists[i])) given++;
-    else lm_depot_put_back(central, class_index, lists[i]);
+    else lm_depot_put_back(central, class_index, lists[i], true);
   }
   lm_central_validate(central);
   return given;
@@ -110,7 +110,7 @@ static void middle_blocks_wait_in_depots_too_and_go_back_to_the_pool(void) {
   struct lm_block *list = take_middle_list();
   CHECK(give(central, MIDDLE_CLASS, list));
   CHECK_EQ(lm_depot_take(central, MIDDLE_CLASS), list);
-  lm_depot_put_back(central, MIDDLE_CLASS, list);
+  lm_depot_put_back(central, MIDDLE_CLASS, list, true);
   validate_all();
   for (unsigned i = 0; i < lm_pool_count; i++) CHECK_EQ(lm_pools[i].large_count, 0);
 }
@@ -171,7 +171,7 @@ static void all_depots_of_a_central_keep_no_more_than_their_part(void) {
       size_t class_index = lm_sizeclass_of(size);
       struct lm_block *list = take_whole_list(central, class_index);
       central->classes[class_index].asked = true;
-      if (!give(central, class_index, list)) lm_depot_put_back(central, class_index, list);
+      if (!give(central, class_index, list)) lm_depot_put_back(central, class_index, list, true);
       CHECK_THAT(central->depot_bytes, <=, lm_options.heap_cache_bytes);
     }
   CHECK_THAT(central->depot_bytes, >, lm_options.heap_cache_bytes / 4);
@@ -187,7 +187,7 @@ static void many_centrals_share_what_depots_may_keep(void) {
       struct lm_block *list = take_whole_list(central, lm_sizeclass_of(16384));
       central->classes[lm_sizeclass_of(16384)].asked = true;
       if (!give(central, lm_sizeclass_of(16384), list)) {
-        lm_depot_put_back(central, lm_sizeclass_of(16384), list);
+        lm_depot_put_back(central, lm_sizeclass_of(16384), list, true);
         break;
       }
     }
@@ -326,7 +326,7 @@ static void *pass_lists(void *argument) {
     write_list(list, mine);
     check_list(list, mine);
     if (!lm_depot_give(central, MOVES_CLASS, list, &wanted))
-      lm_depot_put_back(central, MOVES_CLASS, list);
+      lm_depot_put_back(central, MOVES_CLASS, list, true);
     size_t effort = 4;
     if (turn % 32 == 0) lm_depot_age(central, MOVES_CLASS, turn % 64 == 0, &effort);
     if (turn % 500 == 0) lm_central_validate(central);

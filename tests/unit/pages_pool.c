@@ -62,14 +62,41 @@ static void runs_do_not_overlap(void) {
   }
 }
 
-static void a_length_has_the_index_of_the_next_shorter_one(void) {
-  for (size_t count = 1; count <= 2 * LM_REGION_SEARCH_MAX; count++) {
-    size_t index = lm_runs_search_index(count);
-    CHECK_THAT(index, <=, LM_REGION_SEARCH_LAST);
-    CHECK_THAT(search_length(index), <=, count);
-    if (index < LM_REGION_SEARCH_LAST) CHECK_THAT(search_length(index + 1), >, count);
+/* What is remembered of a word never hides a run that is long enough, and few that are not. */
+static void what_is_remembered_of_runs_is_rounded_to_the_safe_side(void) {
+  for (size_t length = 1; length <= 3000; length++) {
+    CHECK_THAT(limit_of_run(length), <, 128); /* a byte, whose high bit is the search's */
+    CHECK_THAT(limit_wanted(length), <=, limit_of_run(length));
+    CHECK_THAT(limit_of_run(length), <=, limit_of_run(length + 1));
+    CHECK_THAT(limit_wanted(length), <=, limit_wanted(length + 1));
+    if (length < 64) CHECK_THAT(limit_wanted(length + 1), >, limit_of_run(length));
   }
-  CHECK_EQ(search_length(LM_REGION_SEARCH_LAST), LM_REGION_SEARCH_MAX);
+}
+
+/* By looking at every page. */
+static size_t highest_run(const struct lm_region *region, size_t count) {
+  size_t length = 0;
+  for (size_t page = lm_pages_per_region(); page-- > 0;) {
+    length = lm_bitmap_test(region->used_pages, page) ? 0 : length + 1;
+    if (length == count) return page;
+  }
+  return LM_BITMAP_NONE;
+}
+
+static void the_highest_run_of_each_length_is_found_whatever_comes_and_goes(void) {
+  static const size_t lengths[] = {1, 2, 3, 17, 63, 64, 65, 100, 127, 128, 129, 500, 1000, 5000};
+  char *blocks[60] = {NULL};
+  uint64_t random = 5;
+  struct lm_region *region = lm_region_of(take_some(1));
+  for (int turn = 0; turn < 600; turn++) {
+    size_t pages = 1 + random_next(&random) % (random_next(&random) % 4 == 0 ? 700 : 40);
+    char **block = &blocks[random_next(&random) % COUNT_OF(blocks)];
+    if (*block != NULL) CHECK(lm_pool_give_large(*block)), *block = NULL;
+    else if (pages < lm_pages_per_region() / 60) *block = take_some(pages);
+    size_t length = lengths[random_next(&random) % COUNT_OF(lengths)];
+    if (length < lm_pages_per_region())
+      CHECK_EQ(lm_runs_find_highest(region, length), highest_run(region, length));
+  }
 }
 
 /* Of any lengths, so that searches learn where there is nothing, and frees where there is. */
@@ -713,7 +740,8 @@ static void growth_that_cannot_be_committed_fails_and_changes_nothing(void) {
 #define FOR_EACH_TEST(X) \
   X(spans_come_from_the_low_end_and_large_blocks_from_the_high_end) \
   X(runs_do_not_overlap) \
-  X(a_length_has_the_index_of_the_next_shorter_one) \
+  X(what_is_remembered_of_runs_is_rounded_to_the_safe_side) \
+  X(the_highest_run_of_each_length_is_found_whatever_comes_and_goes) \
   X(blocks_that_come_and_go_are_found_wherever_there_is_room) \
   X(a_hole_is_filled_before_new_room_is_taken) \
   X(above_a_block_that_grows_is_a_gap) \

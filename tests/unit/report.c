@@ -166,7 +166,7 @@ static void check_with_link(void *link) {
   cache->lists[FEW_CLASS]->next = link;
   gather_all();
   CHECK_THAT(class_of_few()->cache_count, <=, 4u * lm_list_blocks[FEW_CLASS]);
-  cache->behind[FEW_CLASS] = link;
+  cache->lists[FEW_CLASS] = link;
   gather_all();
   CHECK_THAT(class_of_few()->cache_count, <=, 4u * lm_list_blocks[FEW_CLASS]);
 }

@@ -36,7 +36,7 @@ static void a_list_has_some_blocks_and_is_no_large_part_of_what_caches_keep(void
   for (size_t i = 1; i < LM_BIN_COUNT; i++) {
     CHECK_THAT(lm_list_blocks[i], >=, 2);
     CHECK_THAT(lm_list_blocks[i], <=, INT16_MAX); /* frees are counted down from it */
-    CHECK_THAT(lm_list_blocks[i] * lm_sizeclass_bytes(i), <=, 512 * LM_KIB);
+    CHECK_THAT(lm_list_blocks[i] * lm_sizeclass_bytes(i), <=, 2 * LM_MIB);
     if (i > 1 && lm_class_is_small(i) == lm_class_is_small(i - 1))
       CHECK_THAT(lm_list_blocks[i], <=, lm_list_blocks[i - 1]);
   }

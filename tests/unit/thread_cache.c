@@ -6,12 +6,14 @@
 #define LARGER_CLASS lm_sizeclass_of(1024)
 
 static size_t lists_length(const struct lm_cache *cache, size_t class_index) {
-  return length_of(cache->lists[class_index]) + length_of(cache->behind[class_index]);
+  return length_of(cache->lists[class_index]);
 }
 
 static size_t bytes_in(const struct lm_cache *cache) {
   size_t bytes = 0;
   for (size_t i = 1; i < LM_BIN_COUNT; i++) bytes += lists_length(cache, i) * lm_sizeclass_bytes(i);
+  for (size_t i = 0; i < cache->homeward_count; i++)
+    bytes += lm_raw_usable_bytes(cache->homeward[i]);
   return bytes;
 }
 
@@ -78,28 +80,68 @@ static void lists_are_no_longer_than_they_may_be_whatever_a_program_does(void) {
       CHECK_EQ(find_blocks(lm_sizeclass_of(sizes[i])).taken, count[i]);
 }
 
-static void a_full_list_waits_behind_and_malloc_takes_it_before_it_asks_a_central(void) {
+static void of_a_full_list_the_half_that_was_freed_first_leaves(void) {
   struct lm_cache *cache = new_cache();
-  take_many(cache, CLASS, 1000);
-  for (size_t i = 0; cache->behind[CLASS] == LM_NO_BLOCK; i++) cache_give(cache, blocks[i]);
-  size_t count = lists_length(cache, CLASS);
-  struct whereabouts before = find_blocks(CLASS);
-  for (size_t i = 0; i < count; i++) CHECK(cache_take(cache, CLASS) != NULL);
-  CHECK_EQ(lists_length(cache, CLASS), 0);
-  CHECK_EQ(find_blocks(CLASS).listed, before.listed);
-  CHECK_EQ(find_blocks(CLASS).in_depots, before.in_depots);
+  take_many(cache, CLASS, 5000);
+  size_t length = 0, i = 0;
+  for (; lists_length(cache, CLASS) >= length; i++) {
+    length = lists_length(cache, CLASS);
+    cache_give(cache, blocks[i]);
+  }
+  CHECK_THAT(length, <=, 2u * cache->caps[CLASS]);
+  CHECK_THAT(lists_length(cache, CLASS), >=, length / 4);
+  CHECK_EQ(find_blocks(CLASS).taken, 5000 - i); /* in the depot, or at home */
+  while (lists_length(cache, CLASS) > 0) CHECK_EQ(cache_take(cache, CLASS), blocks[--i]);
 }
 
-static void lists_grow_with_each_time_that_a_central_is_asked(void) {
+static void spans_are_asked_for_more_the_oftener_they_are_asked(void) {
   struct lm_cache *cache = new_cache();
-  cache_take(cache, CLASS);
-  size_t first = cache->caps[CLASS];
-  for (int i = 0; i < 20; i++) {
-    take_many(cache, CLASS, MANY / 20);
-    CHECK_THAT(cache->caps[CLASS], <=, lm_list_blocks[CLASS]);
+  size_t first = 0, most = 0;
+  for (size_t i = 0; i < 20000; i++) {
+    bool asks = lists_length(cache, CLASS) == 0;
+    cache_take(cache, CLASS);
+    if (!asks) continue;
+    if (i == 0) first = lists_length(cache, CLASS);
+    most = lm_max(most, lists_length(cache, CLASS));
   }
-  CHECK_THAT(cache->caps[CLASS], >, first);
+  CHECK_THAT(most, >, 2 * first + 1);
+  CHECK_THAT(most, <=, lm_list_blocks[CLASS]);
   lm_cache_validate(cache);
+}
+
+static void a_class_that_is_not_asked_for_has_no_part_of_the_share(void) {
+  struct lm_cache *cache = new_cache();
+  cache_give(cache, cache_take(cache, CLASS));
+  CHECK_THAT(cache->granted_bytes, >, 0);
+  for (int i = 0; i < 3; i++) {
+    lm_cache_age(cache, LM_CACHE_AGE_MS);
+    lm_cache_validate(cache);
+  }
+  CHECK_EQ(cache->granted_bytes, 0);
+  CHECK_EQ(cache->frees_left[CLASS], 0); /* it takes none beyond that */
+}
+
+/* Whatever the caps were when they became so long. */
+static void lists_that_leave_are_no_longer_than_whole_ones(void) {
+  struct lm_cache *cache = new_cache();
+  for (int i = 0; i < 10; i++) {
+    take_many(cache, LARGER_CLASS, 300);
+    give_many(cache, 300);
+    take_many(cache, LARGER_CLASS, 1);
+    give_many(cache, 1);
+    lm_cache_age(cache, LM_CACHE_AGE_MS);
+    lm_cache_validate(cache);
+    validate_all(); /* of depots */
+  }
+  take_many(cache, LARGER_CLASS, 300);
+  give_many(cache, 300);
+  lm_options.heap_cache_bytes = 0; /* and so have the caps */
+  for (int i = 0; i < 10; i++) {
+    take_many(cache, LARGER_CLASS, 300);
+    give_many(cache, 300);
+    lm_cache_validate(cache);
+    validate_all();
+  }
 }
 
 static void a_thread_that_only_frees_has_lists_too(void) {
@@ -159,7 +201,7 @@ static void all_caches_together_keep_no_more_than_the_option_says(void) {
   }
   /* Each may begin with lists of a few blocks in any case. */
   for (size_t s = 0; s < COUNT_OF(sizes); s++)
-    first += 2 * first_cap(lm_sizeclass_of(sizes[s])) * sizes[s];
+    first += bytes_of_cap(lm_sizeclass_of(sizes[s]), few_blocks(lm_sizeclass_of(sizes[s])));
   CHECK_THAT(kept, <=, lm_options.heap_cache_bytes + CACHES * first);
 }
 
@@ -178,7 +220,7 @@ static void an_option_of_0_leaves_lists_of_a_few_blocks(void) {
   lm_options.heap_cache_bytes = 0;
   struct lm_cache *cache = new_cache();
   for (int i = 0; i < 10; i++) take_many(cache, LARGER_CLASS, 500), give_many(cache, 500);
-  CHECK_THAT(bytes_in(cache), <=, 2 * first_cap(LARGER_CLASS) * lm_sizeclass_bytes(LARGER_CLASS));
+  CHECK_THAT(bytes_in(cache), <=, bytes_of_cap(LARGER_CLASS, few_blocks(LARGER_CLASS)) + 32 * KIB);
 }
 
 /* ---- Memory that is freed in bulk ---- */
@@ -496,8 +538,10 @@ static void blocks_go_from_thread_to_thread_and_none_is_lost(void) {
 int main(void) {
   RUN(what_was_freed_last_is_taken_first);
   RUN(lists_are_no_longer_than_they_may_be_whatever_a_program_does);
-  RUN(a_full_list_waits_behind_and_malloc_takes_it_before_it_asks_a_central);
-  RUN(lists_grow_with_each_time_that_a_central_is_asked);
+  RUN(of_a_full_list_the_half_that_was_freed_first_leaves);
+  RUN(spans_are_asked_for_more_the_oftener_they_are_asked);
+  RUN(a_class_that_is_not_asked_for_has_no_part_of_the_share);
+  RUN(lists_that_leave_are_no_longer_than_whole_ones);
   RUN(a_thread_that_only_frees_has_lists_too);
   RUN(middle_blocks_wait_in_lists_too);
   RUN(lists_keep_to_their_caps_while_frees_are_looked_at_closely);

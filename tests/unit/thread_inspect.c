@@ -59,17 +59,6 @@ static void a_link_that_was_written_over_ends_the_program(void) {
   CHECK(is_the_programs_end(write_over_a_link));
 }
 
-static void write_over_a_link_behind(void) {
-  begin(CLASS);
-  cache->behind[CLASS] = cache->lists[CLASS];
-  cache->lists[CLASS] = LM_NO_BLOCK;
-  memset(cache->behind[CLASS], 'x', 8);
-  inspect_all();
-}
-static void one_in_the_list_behind_too(void) {
-  CHECK(is_the_programs_end(write_over_a_link_behind));
-}
-
 static void lead_to_another_class(void) {
   begin(CLASS);
   lm_block_link(cache->lists[CLASS], cache_take(cache, lm_sizeclass_of(500)));
@@ -154,7 +143,6 @@ int main(void) {
   RUN(no_more_blocks_are_looked_at_than_may_be);
   RUN(it_begins_with_the_class_that_it_is_told);
   RUN(a_link_that_was_written_over_ends_the_program);
-  RUN(one_in_the_list_behind_too);
   RUN(a_link_to_a_block_of_another_class_ends_the_program);
   RUN(a_block_that_is_there_twice_ends_the_program);
   RUN(what_is_no_blocks_start_ends_the_program);

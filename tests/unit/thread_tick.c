@@ -7,10 +7,10 @@
 enum { COUNT = 4096 }; /* 4 MiB */
 static void *blocks[COUNT];
 
-static void take_all(struct lm_cache *cache) {
+static void take_4_mib(struct lm_cache *cache) {
   for (size_t i = 0; i < COUNT; i++) blocks[i] = memset(cache_take(cache, CLASS), 1, 1024);
 }
-static void give_all_but(struct lm_cache *cache, size_t keep_each) {
+static void give_4_mib_but(struct lm_cache *cache, size_t keep_each) {
   for (size_t i = 0; i < COUNT; i++)
     if (keep_each == 0 || i % keep_each != 0) cache_give(cache, blocks[i]);
 }
@@ -101,8 +101,8 @@ static void looks_cost_no_more_than_some_in_a_millisecond(void) {
 
 static void while_the_clock_stands_nothing_goes_back(void) {
   struct lm_cache *cache = new_cache();
-  take_all(cache);
-  give_all_but(cache, 8);
+  take_4_mib(cache);
+  give_4_mib_but(cache, 8);
   size_t slices = slices_in_use();
   lm_tick(cache);
   while (lm_load_relaxed(&underway)) lm_tick(cache);
@@ -112,8 +112,8 @@ static void while_the_clock_stands_nothing_goes_back(void) {
 
 static void free_memory_goes_back_to_the_system_as_time_passes(void) {
   struct lm_cache *cache = new_cache();
-  take_all(cache);
-  give_all_but(cache, 0);
+  take_4_mib(cache);
+  give_4_mib_but(cache, 0);
   pass_with_ticks(cache, 10 * lm_options.purge_delay_ms);
   CHECK_EQ(find_blocks(CLASS).carved, 0);
   CHECK_EQ(slices_in_use(), 0);
@@ -123,8 +123,8 @@ static void free_memory_goes_back_to_the_system_as_time_passes(void) {
 static void pages_between_blocks_go_back_too(void) {
   if (!SLICES_HAVE_PAGES) return;
   struct lm_cache *cache = new_cache();
-  take_all(cache);
-  give_all_but(cache, 40);
+  take_4_mib(cache);
+  give_4_mib_but(cache, 40);
   pass_with_ticks(cache, 10 * lm_options.purge_delay_ms);
   struct whereabouts where = find_blocks(CLASS);
   CHECK_THAT(where.in_holes, >, COUNT / 2);
@@ -136,8 +136,8 @@ static void it_goes_back_also_of_a_central_that_no_thread_asks(void) {
   have_centrals(4);
   struct lm_cache *cache = new_cache(), *other = new_cache();
   CHECK(cache->central != other->central);
-  take_all(other);
-  give_all_but(other, 0);
+  take_4_mib(other);
+  give_4_mib_but(other, 0);
   lm_cache_end(other);
   pass_with_ticks(cache, 10 * lm_options.purge_delay_ms);
   CHECK_EQ(slices_in_use(), 0);
@@ -146,7 +146,7 @@ static void it_goes_back_also_of_a_central_that_no_thread_asks(void) {
 
 static void what_is_in_use_stays(void) {
   struct lm_cache *cache = new_cache();
-  take_all(cache);
+  take_4_mib(cache);
   pass_with_ticks(cache, 10 * lm_options.purge_delay_ms);
   CHECK_EQ(find_blocks(CLASS).taken, COUNT);
   for (size_t i = 0; i < COUNT; i++) CHECK_EQ(*((unsigned char *)blocks[i] + 1000), 1);
@@ -155,8 +155,8 @@ static void what_is_in_use_stays(void) {
 static void without_a_purge_delay_nothing_goes_back_by_itself(void) {
   lm_options.purge_delay_ms = 0;
   struct lm_cache *cache = new_cache();
-  take_all(cache);
-  give_all_but(cache, 40);
+  take_4_mib(cache);
+  give_4_mib_but(cache, 40);
   pass_with_ticks(cache, 10000);
   CHECK_EQ(purge_count(), 0);
   CHECK_EQ(find_blocks(CLASS).in_holes, 0);
@@ -194,8 +194,8 @@ static void who_has_not_the_turn_does_not_wait_for_it(void) {
 
 static void the_background_thread_does_all_that_is_due(void) {
   struct lm_cache *cache = new_cache();
-  take_all(cache);
-  give_all_but(cache, 0);
+  take_4_mib(cache);
+  give_4_mib_but(cache, 0);
   lm_cache_end(cache);
   for (int i = 0; i < 40; i++) {
     pass_ms(lm_tick_interval_ms());
@@ -209,8 +209,8 @@ static void the_background_thread_does_all_that_is_due(void) {
 
 static void a_trim_gives_all_back_at_once(void) {
   struct lm_cache *cache = new_cache();
-  take_all(cache);
-  give_all_but(cache, 0);
+  take_4_mib(cache);
+  give_4_mib_but(cache, 0);
   lm_cache_flush(cache);
   lm_tick_trim(0);
   validate_all();
@@ -222,8 +222,8 @@ static void a_trim_gives_all_back_at_once(void) {
 static void a_trim_keeps_as_much_in_pools_as_it_is_told(void) {
   lm_options.purge_delay_ms = 0;
   struct lm_cache *cache = new_cache();
-  take_all(cache);
-  give_all_but(cache, 0);
+  take_4_mib(cache);
+  give_4_mib_but(cache, 0);
   lm_cache_flush(cache);
   lm_tick_trim(SIZE_MAX);
   CHECK_EQ(slices_in_use(), 0);
@@ -245,8 +245,8 @@ static void a_trim_leaves_no_empty_span_wherever_its_blocks_are(void) {
 static void a_trim_makes_holes_of_what_is_between_blocks(void) {
   if (!SLICES_HAVE_PAGES) return;
   struct lm_cache *cache = new_cache();
-  take_all(cache);
-  give_all_but(cache, 40);
+  take_4_mib(cache);
+  give_4_mib_but(cache, 40);
   lm_cache_flush(cache);
   CHECK(lm_tick_trim(0));
   validate_all();
@@ -275,8 +275,8 @@ static void a_child_makes_no_holes_of_what_it_shares_with_its_parent(void) {
   struct lm_cache *cache = new_cache();
   lm_cache_flush(cache);
   pass_with_ticks(cache, 2 * lm_options.purge_delay_ms); /* so that there has been a round */
-  take_all(cache);
-  give_all_but(cache, 40);
+  take_4_mib(cache);
+  give_4_mib_but(cache, 40);
   lm_cache_flush(cache);
   run_in_fork(make_no_holes, cache);
 }

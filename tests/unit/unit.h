@@ -122,7 +122,7 @@ static inline struct lm_block *take_whole_list(struct lm_central *central, size_
       lm_block_link(block, list);
       list = block;
     }
-    lm_central_put_list(block); /* of another's depot there may be more */
+    lm_central_put_list(block, false); /* of another's depot there may be more */
   }
   return list;
 }
@@ -164,9 +164,11 @@ static inline struct whereabouts find_blocks(size_t class_index) {
   for (uint32_t i = 0; i < lm_central_count; i++)
     if (lm_central_if_made(i) != NULL) where_add_central(&where, lm_central_if_made(i), class_index);
   const struct lm_cache *cache = lm_load_acquire(&lm_caches_made);
-  for (; cache != NULL; cache = cache->next_made)
-    where.in_caches += length_of(cache->lists[class_index]) +
-                       length_of(cache->behind[class_index]);
+  for (; cache != NULL; cache = cache->next_made) {
+    where.in_caches += length_of(cache->lists[class_index]);
+    for (size_t i = 0; i < cache->homeward_count; i++)
+      where.in_caches += lm_tag_of(cache->homeward[i]) == class_index;
+  }
   where.taken = where.carved - where.listed - where.in_holes - where.in_caches - where.in_depots;
   return where;
 }
