@@ -32,10 +32,22 @@ static size_t count_list(const struct lm_block *block, size_t class_index, bool 
   return count;
 }
 
+/* Blocks that go home together, by their tags. */
+static void add_homeward(const struct lm_cache *cache, struct lm_class_figures *classes) {
+  size_t count = __atomic_load_n(&cache->homeward_count, __ATOMIC_RELAXED);
+  for (size_t i = 0; i < lm_min(count, LM_HOMEWARD_COUNT); i++) {
+    const struct lm_block *block = read_link(&cache->homeward[i]);
+    if (!lm_region_holds((uintptr_t)block)) continue;
+    uint32_t tag = lm_load_relaxed(&lm_span_record_of(block)->tag);
+    if (tag < LM_CLASS_COUNT) classes[tag].cache_count++;
+  }
+}
+
 void lm_lists_add_cache(const struct lm_cache *cache, bool own, struct lm_class_figures *classes) {
   lm_lock_take(&lm_tags_lock);
   for (size_t i = 1; i < LM_CLASS_COUNT; i++)
     classes[i].cache_count += count_list(read_link(&cache->lists[i]), i, own);
+  add_homeward(cache, classes);
   lm_lock_free(&lm_tags_lock);
 }
 
