@@ -248,7 +248,7 @@ static void *take_of_elsewhere(struct lm_central *central, size_t class_index, s
                             struct lm_block **rest, size_t *count) {
   struct lm_block *list = lm_depot_take_elsewhere(central, class_index);
   if (list == NULL) return take_of_others(central, class_index, want, rest, count);
-  *count = want;
+  *count = lm_list_blocks[class_index];
   *rest = lm_block_next(list);
   return list;
 }

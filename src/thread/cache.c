@@ -90,12 +90,48 @@ static struct lm_block *take_all(struct lm_cache *cache, size_t class_index) {
   return first;
 }
 
+/* Cuts off what the list has beyond `cap` blocks, those that were freed first. Returns how many it
+ * has then. */
+static size_t cut_list(struct lm_block *first, size_t cap, struct lm_block **rest) {
+  struct lm_block *last = first;
+  *rest = LM_NO_BLOCK;
+  if (first == LM_NO_BLOCK) return 0;
+  size_t count = 1;
+  for (struct lm_block *next; count < cap && lm_is_block(next = lm_block_next(last)); count++)
+    last = next;
+  *rest = lm_block_next(last);
+  if (*rest != LM_NO_BLOCK) lm_block_link(last, LM_NO_BLOCK);
+  return count;
+}
+
+/* A list that is no longer than a whole one goes to the depot, or else home. Returns whether it is
+ * wanted. */
+static bool give_list(struct lm_cache *cache, size_t class_index, struct lm_block *first) {
+  bool wanted, given = give_to_depot(cache, class_index, first, &wanted);
+  if (!given) lm_depot_put_back(cache->central, class_index, first, true);
+  return given && wanted;
+}
+
+/* The same of one of any length: depots know by the number of lists how much they have. */
+static bool give_whole_lists(struct lm_cache *cache, size_t class_index, struct lm_block *first) {
+  bool wanted = true;
+  for (struct lm_block *rest; first != LM_NO_BLOCK; first = rest) {
+    if (LM_UNLIKELY(!lm_is_block(first))) lm_misuse_broken_link(lm_sizeclass_bytes(class_index));
+    cut_list(first, lm_list_blocks[class_index], &rest);
+    wanted &= give_list(cache, class_index, first);
+  }
+  return wanted;
+}
+
 /* All of the class goes to the depot, or else home. */
 static void give_class(struct lm_cache *cache, size_t class_index) {
-  bool wanted;
-  struct lm_block *first = take_all(cache, class_index);
-  if (first != LM_NO_BLOCK && !give_to_depot(cache, class_index, first, &wanted))
-    lm_depot_put_back(cache->central, class_index, first, true);
+  give_whole_lists(cache, class_index, take_all(cache, class_index));
+}
+
+/* The class has no block, and is not asked for. */
+static void forget_class(struct lm_cache *cache, size_t class_index) {
+  *lm_cache_left(cache, class_index) = 0;
+  set_cap(cache, class_index, 0);
 }
 
 /* All of the class goes home. */
@@ -157,6 +193,7 @@ static size_t homeward_most(void) {
 
 static void free_in_bulk(struct lm_cache *cache, struct lm_block *block) {
   __builtin_prefetch(lm_span_record_of(block), 1);
+  lm_assert(cache->homeward_count < LM_HOMEWARD_COUNT);
   cache->homeward[cache->homeward_count++] = block;
   if (cache->homeward_count < homeward_most()) return;
   send_homeward(cache);
@@ -170,7 +207,7 @@ void lm_cache_age(struct lm_cache *cache, uint64_t elapsed_ms) {
   size_t count = (size_t)lm_min(elapsed_ms, LM_CACHE_AGE_MS) * LM_BIN_COUNT / LM_CACHE_AGE_MS + 1;
   for (; count > 0; count--) {
     size_t class_index = next_class(cache);
-    if (cache->lists[class_index] == LM_NO_BLOCK) set_cap(cache, class_index, 0);
+    if (cache->lists[class_index] == LM_NO_BLOCK) forget_class(cache, class_index);
     else give_class(cache, class_index);
     if (class_index == 1) end_bulk(cache);
   }
@@ -181,6 +218,7 @@ void lm_cache_age(struct lm_cache *cache, uint64_t elapsed_ms) {
 /* A list of a depot's becomes the cache's, which has none. Its length is not known, but at most. */
 static void *begin_list(struct lm_cache *cache, size_t class_index, struct lm_block *first) {
   if (LM_UNLIKELY(!lm_is_block(first))) lm_misuse_broken_link(lm_sizeclass_bytes(class_index));
+  lm_assert(cache->lists[class_index] == LM_NO_BLOCK);
   cache->lists[class_index] = lm_block_next(first);
   set_left(cache, class_index, lm_list_blocks[class_index]);
   return first;
@@ -201,6 +239,7 @@ static void *take_from_spans(struct lm_cache *cache, size_t class_index, bool *z
   cache->wants[class_index] = (uint16_t)(2 * want);
   void *block = lm_central_take(cache->central, class_index, want, &rest, &count, zero);
   if (block == NULL) return NULL;
+  lm_assert(count != 0 && cache->lists[class_index] == LM_NO_BLOCK);
   cache->lists[class_index] = rest;
   set_left(cache, class_index, count);
   return block;
@@ -230,31 +269,18 @@ void *lm_cache_refill_middle(struct lm_cache *cache, size_t class_index) {
 
 /* ---- Overflow ---- */
 
-/* Cuts off what the list has beyond `cap` blocks, those that were freed first. Returns how many it
- * has then. */
-static size_t cut_list(struct lm_block *first, size_t cap, struct lm_block **rest) {
-  struct lm_block *last = first;
-  *rest = LM_NO_BLOCK;
-  if (first == LM_NO_BLOCK) return 0;
-  size_t count = 1;
-  for (struct lm_block *next; count < cap && lm_is_block(next = lm_block_next(last)); count++)
-    last = next;
-  *rest = lm_block_next(last);
-  if (*rest != LM_NO_BLOCK) lm_block_link(last, LM_NO_BLOCK);
-  return count;
-}
-
 /* The list may be full: if it has more than a half, the others leave. */
 static void shorten_list(struct lm_cache *cache, size_t class_index) {
   struct lm_block *rest;
-  size_t count = cut_list(cache->lists[class_index], cache->caps[class_index], &rest);
+  size_t cap = cache->caps[class_index];
+  size_t count = cut_list(cache->lists[class_index], cap, &rest);
   set_left(cache, class_index, count + 1);
   if (rest == LM_NO_BLOCK) return;
   if (LM_UNLIKELY(!lm_is_block(rest))) lm_misuse_broken_link(lm_sizeclass_bytes(class_index));
   renew_cap(cache, class_index);
-  bool wanted, given = give_to_depot(cache, class_index, rest, &wanted);
-  if (!given) lm_depot_put_back(cache->central, class_index, rest, true);
-  note_list(cache, given && wanted);
+  bool whole = cap == lm_list_blocks[class_index]; /* what is beyond has no more */
+  note_list(cache, LM_LIKELY(whole) ? give_list(cache, class_index, rest)
+                                    : give_whole_lists(cache, class_index, rest));
 }
 
 /* Nothing of the class is kept. */
@@ -275,6 +301,7 @@ static void push_or_send(struct lm_cache *cache, size_t class_index, struct lm_b
 }
 
 void lm_cache_overflow(struct lm_cache *cache, size_t class_index, struct lm_block *block) {
+  lm_assert(lm_cache_is_threads(cache) && class_index != 0 && class_index < LM_BIN_COUNT);
   *lm_cache_left(cache, class_index) = 0;
   if (LM_UNLIKELY(cache->in_bulk) && lm_class_is_small(class_index)) free_in_bulk(cache, block);
   else push_or_send(cache, class_index, block);
@@ -322,6 +349,7 @@ static void store_idle(struct lm_cache *cache) {
   lm_lock_take(&lm_caches_lock);
   cache->next_idle = idle_caches;
   idle_caches = cache;
+  lm_assert(lm_load_relaxed(&lm_pool_thread_count) != 0);
   add_threads((size_t)-1);
   lm_lock_free(&lm_caches_lock);
 }
@@ -335,6 +363,7 @@ struct lm_cache *lm_cache_begin(void) {
     store_idle(cache);
     return NULL;
   }
+  lm_assert(cache->thread_id == 0 && cache->granted_bytes == 0 && cache->homeward_count == 0);
   cache->thread_id = lm_os_thread_id();
   cache->seen_ms = lm_os_clock_ms();
   return cache;
