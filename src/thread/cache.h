@@ -50,7 +50,7 @@ struct lm_cache_profile {
 };
 
 /* Each of them may be the last one that keeps a page. */
-#define LM_HOMEWARD_COUNT 32
+#define LM_HOMEWARD_COUNT 16
 
 struct lm_cache {
   /* By class: malloc pops, free pushes, by tag. Only the thread's own, but that reports read them. */
