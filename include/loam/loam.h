@@ -123,10 +123,10 @@ LOAM_ATTR_MALLOC void *loam_pvalloc(size_t size) LOAM_NOEXCEPT;
  * malloc_usable_size(3). */
 size_t loam_malloc_usable_size(void *block) LOAM_NOEXCEPT;
 
-/* Gives empty memory back to the system now, but for about `keep` bytes in each pool: all that no
- * thread holds for itself, what the calling thread does, and most of what others do that are not in
- * a call just then; who enters one meanwhile waits. Returns 1 if memory was given back,
- * else 0. Empty memory goes back by itself after `purge_delay_ms`.
+/* Gives empty memory back to the system now, but for about `keep` bytes in each pool: what depots
+ * have, pages without a block, and what the calling thread has freed; not what is in the caches of
+ * other threads. Returns 1 if memory was given back, else 0. Empty memory goes back by itself after
+ * `purge_delay_ms`.
  * malloc_trim(3). */
 int loam_malloc_trim(size_t keep) LOAM_NOEXCEPT;
 
@@ -279,9 +279,9 @@ struct loam_page_provider {
 
 /* From now on all memory for ordinary blocks, and for heaps without a provider of their own, is
  * reserved by `provider`, which stays for good. Blocks from before stay where they are, and spans
- * that threads have are filled up; the C library and constructors allocate before main, so that
- * there are some. loam's own records of processes and heaps, some KiB for each, come from the
- * system in any case.
+ * that have free blocks serve on; the C library and constructors allocate before main, so that
+ * there are some. loam's own records of threads and heaps, some KiB for each, come from the system
+ * in any case.
  * Returns 0; EINVAL if `provider`, `reserve` or `release` is NULL; EBUSY if there is a provider for
  * the process already. */
 LOAM_ATTR_RESULT int loam_set_page_provider(const struct loam_page_provider *provider)
@@ -305,8 +305,8 @@ LOAM_ATTR_RESULT int loam_set_page_provider(const struct loam_page_provider *pro
 struct loam_heap;
 
 /* A new heap without blocks; NULL with errno ENOMEM if there is no memory for it. To be ended with
- * loam_heap_destroy. Costs about 8 KiB of memory, which later heaps use again, and the spans of the
- * classes it comes to use: at least a page of memory for each. */
+ * loam_heap_destroy. Costs about 12 KiB of memory, which later heaps use again, and the spans of
+ * the classes it comes to use: at least a page of memory for each. */
 LOAM_ATTR_RESULT struct loam_heap *loam_heap_new(void) LOAM_NOEXCEPT;
 
 /* The same, and all memory for its blocks, of whatever size, comes from `provider`, serves no other
