@@ -174,11 +174,10 @@ struct loam_stats {
   uint64_t resident_bytes, peak_resident_bytes; /* of the whole process; 0: not known */
   uint64_t used_bytes, used_count;              /* blocks that the program has: of these */
   uint64_t small_used_bytes, middle_used_bytes, large_used_bytes, huge_used_bytes;
-  uint64_t free_bytes;      /* free and not given back: the sum of the next five */
-  uint64_t cached_bytes;    /* in bins and caches of threads */
-  uint64_t waiting_bytes;   /* small blocks on their way to the thread whose span they are of */
-  uint64_t span_free_bytes; /* free blocks of spans that others are in use of */
-  uint64_t spare_bytes;     /* empty spans that threads keep */
+  uint64_t free_bytes;      /* free and not given back: the sum of the next four */
+  uint64_t cached_bytes;    /* in caches of threads; middle blocks in depots, too */
+  uint64_t depot_bytes;     /* small blocks in depots: for any thread */
+  uint64_t span_free_bytes; /* free small blocks in their spans */
   uint64_t dirty_bytes;     /* pages that nobody uses */
   uint64_t idle_page_bytes; /* pages of spans in use on which all blocks are free */
   uint64_t hole_bytes;      /* such that have been given back */
@@ -199,8 +198,8 @@ void loam_stats(struct loam_stats *stats, size_t size) LOAM_NOEXCEPT;
  * (`carved_count`), the program has `used_count`, and the others are free in one of four places. */
 struct loam_class_stats {
   uint64_t block_bytes, span_count, carved_count, used_count;
-  uint64_t bin_count;       /* in bins of threads */
-  uint64_t waiting_count;   /* on their way to the thread whose span they are of */
+  uint64_t cache_count;     /* in caches of threads */
+  uint64_t depot_count;     /* in depots */
   uint64_t free_count;      /* in their spans */
   uint64_t hole_count;      /* in their spans, on pages that have been given back */
   uint64_t idle_page_count; /* pages on which all blocks are free and that have not been */
