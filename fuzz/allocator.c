@@ -611,11 +611,13 @@ static const struct operation *take_operation(void) {
   return &operations[0];
 }
 
-/* Where memory could not be committed, chunks say less of their runs than they have. */
-static void check_own_heap(void) {
-  struct lm_heap *heap = LM_THREAD(lm_this_heap);
-  if (had_faults) return;
-  if (heap != &lm_empty_heap) lm_heap_validate(heap);
+/* What loam's records say of each other, but for other threads' caches. */
+static void check_records(void) {
+  const struct lm_cache *cache = LM_THREAD(lm_this_cache);
+  if (!lm_cache_is_empty(cache)) lm_cache_validate(cache);
+  for (int i = 0; i < HEAPS; i++)
+    if (heaps[i].heap != NULL) lm_central_validate(&heaps[i].heap->central);
+  validate_all();
 }
 
 /* Until the input is over or the main thread has to see to something. */
@@ -628,8 +630,7 @@ static void act(void) {
     if (faulty_operations > 0 && --faulty_operations == 0) end_faults();
     if (++operation_count % 256 != 0) continue;
     shadow_check();
-    for (unsigned i = 0; i < lm_pool_count; i++) lm_pool_validate(&lm_pools[i]);
-    check_own_heap();
+    check_records();
   }
 }
 
@@ -787,6 +788,7 @@ static void take_variant(void) {
   lm_options.cache_bytes = variant & 128 ? 0 : LM_CACHE_AUTO;
   lm_options.heap_cache_bytes = variant & 128 ? 0 : LM_HEAP_CACHE_BYTES;
   if (!drive_owns_process) return;
+  lm_central_count = 1 + take_byte(&input) % 4;
   if ((variant & 12) == 12) lm_os.overcommit = false;
   if ((variant & 28) == 28) lm_os.purge_decommits = true;
   lm_options.fill = (variant & 96) == 32   ? LM_FILL_JUNK
@@ -799,7 +801,7 @@ static void take_variant(void) {
 static void check_that_nothing_is_left(void) {
   static struct loam_stats stats;
   if (had_faults) return; /* what the system has taken away stays counted */
-  if (lm_os.purge_decommits) return; /* where bins of other threads are not looked through */
+  if (lm_os.purge_decommits) return; /* where lists of other threads' caches are not looked through */
   lm_checked_end();
   loam_stats(&stats, sizeof stats);
   CHECK_EQ(stats.used_count, 0);
@@ -826,7 +828,7 @@ static void fuzz_allocator(const uint8_t *bytes, size_t size) {
   while (block_count > 0) give(&blocks[0], (unsigned)block_count);
   for (unsigned i = 1; i < ACTORS; i++) end_actor(i);
   for (int i = 0; i < HEAPS; i++) destroy_heap(i);
-  check_own_heap();
+  check_records();
   check_that_nothing_is_left();
 }
 

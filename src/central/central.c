@@ -22,6 +22,7 @@ void lm_central_start(void) {
 
 void lm_central_init(struct lm_central *central, uint32_t index, uint32_t rank, uint32_t tag_bits,
                      struct lm_pool *pool) {
+  lm_assert(central->pool == NULL && pool != NULL);
   central->lock.rank = rank;
   central->index = index;
   central->tag_bits = tag_bits;
@@ -83,6 +84,9 @@ static bool is_kept(const struct lm_central_class *class) {
 void lm_central_list_span(struct lm_central *central, struct lm_span *span, bool keeps,
                           struct lm_span **ended) {
   struct lm_central_class *class = &central->classes[span->class_index];
+  lm_assert(span->central == central && span->next == NULL && span->previous == NULL);
+  lm_assert(span->used_count + span->hole_block_count <= span->extended_count);
+  lm_assert((span->hole_pages == 0) == (span->hole_block_count == 0));
   if (span->used_count == 0) {
     if (!keeps || !is_kept(class) || span->free_list == LM_NO_BLOCK || span->hole_pages != 0) {
       lm_assert(lm_span_listed_count(span) <= class->free_count);
@@ -101,6 +105,7 @@ void lm_central_list_span(struct lm_central *central, struct lm_span *span, bool
 
 void lm_central_end_all(struct lm_span *ended) {
   for (struct lm_span *next; ended != NULL; ended = next) {
+    lm_assert(ended->used_count == 0);
     next = ended->next;
     lm_span_end(ended);
   }
@@ -118,6 +123,8 @@ LM_INLINE void check_next(const struct lm_block *next, size_t class_index) {
  * of all. */
 static struct lm_block *take_listed(struct lm_span *span, size_t want, struct lm_block *rest,
                                     size_t *count) {
+  lm_assert(want != 0 && span->free_list != LM_NO_BLOCK);
+  lm_assert(span->state == LM_SPAN_USABLE || span->state == LM_SPAN_ROOMY);
   struct lm_block *first = span->free_list, *last = first, *next = lm_block_next(last);
   size_t taken = 1;
   size_t listed = lm_span_listed_count(span);
@@ -191,9 +198,9 @@ static void *take_of_spans(struct lm_central *central, size_t class_index, size_
   return span != NULL ? grow_span(central, span, want, rest, count, zero) : NULL;
 }
 
-/* Blocks of a span that has just begun and is on no list; one of which none can be carved is none of
- * the central's: a program that goes on asking while memory is refused would have ever more of them.
- * The lock is held. False if the span is to end. */
+/* Blocks of a span that has just begun and is on no list. One of which none can be carved is not
+ * listed: a program that goes on asking while memory is refused would have ever more of them. The
+ * lock is held. False if the span is to end. */
 static bool carve_new(struct lm_central *central, struct lm_span *span, size_t want,
                       struct lm_block **rest, size_t *count, bool *zero) {
   lm_assert(span->central == central && span->extended_count == 0);
@@ -398,7 +405,7 @@ void lm_central_put_list(struct lm_block *first, bool refused) {
 
 /* ---- Empty spans ---- */
 
-void lm_central_end_empty(struct lm_central *central, size_t class_index, bool now) {
+bool lm_central_end_empty(struct lm_central *central, size_t class_index, bool now) {
   struct lm_central_class *class = &central->classes[class_index];
   struct lm_span *ended = NULL;
   lm_lock_take(&central->lock);
@@ -415,6 +422,8 @@ void lm_central_end_empty(struct lm_central *central, size_t class_index, bool n
   } else if (span != NULL) {
     span->changed &= (uint8_t)~LM_CHANGED_SINCE_LOOK;
   }
+  bool others = class->usable.first != NULL || class->roomy.first != NULL;
   lm_lock_free(&central->lock);
   lm_central_end_all(ended);
+  return others;
 }

@@ -95,10 +95,10 @@ LM_INLINE uint64_t lm_central_random(struct lm_central *central) {
 
 /* ---- Blocks of spans ---- */
 
-/* Up to `want` blocks of a small class, out of spans of the central's, a new one if need be; or a list
- * of another's depot, of any number. The first is returned; the others are `*rest`, linked up to
- * LM_NO_BLOCK, and `*count` is the number of all, `want` if that is not known. `*zero`: the first one
- * reads as zero. NULL if out of memory. No lock is held. */
+/* Up to `want` blocks of a small class, out of spans of the central's, a new one if need be; or a
+ * list of another's depot, of any number. The first is returned; the others are `*rest`, linked up
+ * to LM_NO_BLOCK, and `*count` is the number of all, `want` if that is not known. `*zero`: the first
+ * one reads as zero. NULL if out of memory. No lock is held. */
 void *lm_central_take(struct lm_central *central, size_t class_index, size_t want,
                       struct lm_block **rest, size_t *count, bool *zero);
 /* The same of a first-class heap, whose lock is held; one block. */
@@ -113,9 +113,9 @@ void lm_central_put(struct lm_block *block, void *caller);
 /* The same of blocks of any small classes, none of which is to be kept for the next calls. */
 void lm_central_put_blocks(struct lm_block *const *blocks, size_t count);
 
-/* Ends the empty spans of the class that are kept, if nothing has changed in them since this was
- * last asked for, or `now`. */
-void lm_central_end_empty(struct lm_central *central, size_t class_index, bool now);
+/* Ends the empty span of the class that is kept, if nothing has changed in it since this was last
+ * asked for, or `now`. Returns whether there are spans that are not full. No lock is held. */
+bool lm_central_end_empty(struct lm_central *central, size_t class_index, bool now);
 
 /* Words by class that say in which centrals there is something: a bit for each, or for each of
  * those that are as many as a word has bits apart. Set by who puts it there, with the central's

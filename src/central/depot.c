@@ -49,6 +49,8 @@ void lm_depot_learn_middle(struct lm_central *central, size_t class_index) {
 
 static void push_list(struct lm_central *central, size_t class_index, struct lm_block *first) {
   struct lm_central_class *class = &central->classes[class_index];
+  lm_assert(lm_is_block(first) && central->tag_bits == 0);
+  lm_assert(lm_load_relaxed(&class->list_count) < class->list_limit);
   lm_list_link(first, class->lists != NULL ? class->lists : LM_NO_BLOCK);
   class->lists = first;
   uint16_t count = lm_load_relaxed(&class->list_count);
@@ -141,6 +143,7 @@ void lm_depot_put_back(struct lm_central *central, size_t class_index, struct lm
   uint32_t count = 0;
   for (struct lm_block *block = first, *next; lm_is_block(block); block = next, count++) {
     next = lm_block_next(block);
+    lm_assert(lm_region_block_pages(block) == lm_middle_pages[class_index]);
     lm_region_set_block_pages(block, lm_region_block_pages(block));
     lm_pool_give_large(block);
   }

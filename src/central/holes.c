@@ -171,6 +171,7 @@ static void find_last(struct away *away) {
 static size_t make_holes(struct away *away, size_t *effort) {
   block_set is_free = {0};
   struct lm_span *span = away->span;
+  lm_assert(span->state == LM_SPAN_AWAY && !lm_region_of(span)->decommits);
   lm_spend_effort(effort, away->listed_count / BLOCKS_PER_EFFORT + 1);
   find_free(span, away->first, is_free);
   uint64_t empty = find_empty_pages(span, is_free) & ~away->hole_pages;
@@ -180,8 +181,12 @@ static size_t make_holes(struct away *away, size_t *effort) {
     return 0;
   }
   away->given_pages = purge_pages(span, empty | unused, effort);
+  lm_assert((away->given_pages & ~(empty | unused)) == 0);
   away->hole_pages |= away->given_pages & empty;
+  size_t free_count = away->listed_count + away->hole_count;
   link_free(away, is_free);
+  lm_assert(away->listed_count + away->hole_count == free_count);
+  (void)free_count;
   return (size_t)lm_bit_count(away->given_pages);
 }
 

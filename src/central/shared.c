@@ -50,6 +50,7 @@ struct loam_heap *lm_shared_begin(const struct loam_page_provider *provider) {
   struct loam_heap *shared = pop_unused();
   if (shared == NULL) shared = make_shared();
   if (shared == NULL) return NULL;
+  lm_assert(!shared->live && shared->owned == NULL);
   if (provider != NULL) use_provider(shared, provider);
   lm_lock_take(&shared->central.lock);
   shared->live = true;
@@ -58,6 +59,7 @@ struct loam_heap *lm_shared_begin(const struct loam_page_provider *provider) {
 }
 
 void lm_shared_end(struct loam_heap *shared) {
+  lm_assert(!shared->live && shared->owned == NULL);
   if (shared->central.pool == &shared->own_pool) {
     lm_pool_release(&shared->own_pool);
     shared->central.pool = &lm_pools[0];
@@ -78,8 +80,11 @@ void lm_shared_for_each_lock(void (*visit)(struct lm_lock *lock)) {
 
 /* ---- One block ---- */
 
+_Static_assert(offsetof(struct loam_heap, central) == 0, "a span's central is its heap");
 struct loam_heap *lm_shared_of(const void *block) {
-  return (struct loam_heap *)lm_span_of(block)->central;
+  struct lm_central *central = lm_span_of(block)->central;
+  lm_assert(central->tag_bits == LM_TAG_FIRST_CLASS);
+  return (struct loam_heap *)central;
 }
 
 void lm_shared_free(void *address, void *caller) {

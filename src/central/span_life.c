@@ -45,8 +45,10 @@ struct lm_span *lm_span_begin(struct lm_central *central, size_t class_index) {
   char *start = lm_pool_take_slices(central->pool, class->slice_count, &dirty_pages);
   if (start == NULL) return NULL;
   struct lm_span *span = lm_span_record_of(start);
+  lm_assert(span->state == LM_SPAN_NONE);
   for (size_t i = 0; i < class->slice_count; i++) span[i].head_distance = (uint8_t)i;
   span->free_list = LM_NO_BLOCK;
+  span->next = span->previous = NULL;
   span->central = central;
   span->dirty_pages = dirty_pages;
   span->hole_pages = 0;
@@ -64,6 +66,7 @@ struct lm_span *lm_span_begin(struct lm_central *central, size_t class_index) {
 }
 
 void lm_span_end(struct lm_span *span) {
+  lm_assert(span->state != LM_SPAN_NONE && span->head_distance == 0);
   unguard(span);
   lm_span_set_tag(span, 0);
   span->state = LM_SPAN_NONE;
@@ -151,6 +154,8 @@ size_t lm_span_carve(struct lm_span *span, size_t most, struct lm_block **rest, 
   *rest = link_carved(span, lm_span_start(span) + offset, count, block_bytes);
   span->extended_count = (uint16_t)(span->extended_count + count);
   span->used_count = (uint16_t)(span->used_count + count);
+  lm_assert(span->extended_count <= span->capacity);
+  lm_assert(span->used_count <= span->extended_count);
   span->changed = LM_CHANGED;
   return count;
 }

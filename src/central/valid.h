@@ -16,7 +16,8 @@ void lm_central_validate(struct lm_central *central);
 
 /* What every list of blocks of the class is, in a depot or a cache: ends with LM_NO_BLOCK after no
  * more blocks than a list has, all of the class, none twice and none in another list since the mark
- * was made. Returns how many. `in_depot`: the first one's second word is the link to the next list. */
+ * was made. Returns how many. `in_depot`: the first one's second word is the link to the next list.
+ */
 size_t lm_list_validate(struct lm_block *first, size_t class_index, bool in_depot, uint64_t mark);
 /* A mark that no block has. */
 uint64_t lm_list_new_mark(void);

@@ -6,6 +6,7 @@
 
 #include "config/options.h"
 #include "large/owned.h"
+#include "os/panic.h"
 #include "pages/huge.h"
 #include "thread/tick.h"
 
@@ -25,6 +26,7 @@ static bool is_for_mapping(struct lm_pool *pool, size_t size) {
 }
 
 void *lm_large_take(struct lm_pool *pool, size_t size, size_t alignment, bool clear) {
+  lm_assert(alignment >= lm_os.page_bytes && (alignment & (alignment - 1)) == 0);
   if (size > LM_LARGE_MAX_BYTES || alignment > LM_LARGE_MAX_BYTES)
     return lm_huge_take(pool, size, alignment, clear);
   bool zero;
@@ -40,6 +42,7 @@ void *lm_large_take(struct lm_pool *pool, size_t size, size_t alignment, bool cl
 
 void *lm_middle_take(struct lm_cache *cache, size_t size, bool clear) {
   size_t class_index = lm_middle_class(size);
+  lm_assert(lm_is_middle(size) && lm_sizeclass_bytes(class_index) >= size);
   void *block = lm_cache_pop(cache, class_index);
   if (block == NULL) block = lm_cache_refill_middle(cache, class_index);
   if (block == NULL)
@@ -117,6 +120,7 @@ static void *take_grown(struct lm_pool *pool, size_t old_bytes, size_t size) {
 
 /* A block in a region becomes a larger one; NULL if its pages cannot move. */
 static void *move_block(struct lm_pool *pool, void *block, size_t old_bytes, size_t size) {
+  lm_assert(old_bytes <= size);
   if (!may_move_pages(pool, block)) return NULL;
   if (is_for_mapping(pool, size)) return move_to_mapping(pool, block, old_bytes, size);
   void *moved = take_grown(pool, old_bytes, size);

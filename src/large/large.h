@@ -10,6 +10,7 @@
 #define LM_LARGE_LARGE_H
 
 #include "base/compiler.h"
+#include "os/panic.h"
 #include "pages/pool.h"
 #include "thread/cache.h"
 
@@ -31,6 +32,8 @@ LM_INLINE bool lm_is_middle(size_t size) {
 }
 /* A free middle block that has been taken off a list is the program's from here on. */
 LM_INLINE void *lm_middle_begin(void *block, size_t class_index) {
+  lm_assert(lm_load_relaxed(lm_region_block_entry(block)) ==
+            (LM_BLOCK_CACHED | lm_middle_pages[class_index]));
   lm_region_set_block_pages(block, lm_middle_pages[class_index]);
   return block;
 }

@@ -22,6 +22,7 @@ static struct lm_owned **find_owned(const void *block) {
 }
 
 void lm_owned_insert(struct lm_owned *record, void *block) {
+  lm_assert(record->heap != NULL && block != NULL);
   record->block = block;
   lm_lock_take(&lm_owned_lock);
   struct lm_owned **bucket = owned_bucket_of(block), *first = record->heap->owned;

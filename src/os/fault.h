@@ -1,4 +1,4 @@
-/* Makes system calls fail on demand, and the clock stand still, in test builds only (LM_FAKE_OS=1). */
+/* Makes system calls fail on demand, and the clock stand still: in test builds (LM_FAKE_OS=1). */
 #ifndef LM_OS_FAULT_H
 #define LM_OS_FAULT_H
 

@@ -44,6 +44,7 @@ static void set_region_count(struct lm_pool *pool, uint32_t count) {
 bool lm_directory_add(struct lm_pool *pool, struct lm_region *region) {
   uint32_t count = lm_load_relaxed(&pool->region_count);
   if (count == pool->directory_room && !grow_directory(pool)) return false;
+  lm_assert(region->pool == pool && count < pool->directory_room);
   region->number = count;
   pool->directory[count] = region;
   lm_directory_limit_runs(region, region->run_limit);
@@ -53,6 +54,7 @@ bool lm_directory_add(struct lm_pool *pool, struct lm_region *region) {
 }
 
 void lm_directory_remove(struct lm_pool *pool, struct lm_region *region) {
+  lm_assert(lm_load_relaxed(&pool->region_count) != 0);
   uint32_t last = lm_load_relaxed(&pool->region_count) - 1;
   lm_assert(region->number <= last && pool->directory[region->number] == region);
   struct lm_region *moved = pool->directory[last];

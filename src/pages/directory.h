@@ -9,6 +9,8 @@
 
 #include "pages/pool.h"
 
+_Static_assert(LM_REGION_MAX_PAGES <= UINT16_MAX, "limits of runs have 16 bits");
+
 /* False if there is no memory for it. The region has one run of free pages, of any length. */
 bool lm_directory_add(struct lm_pool *pool, struct lm_region *region);
 

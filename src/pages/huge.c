@@ -28,6 +28,8 @@ LM_REQUIRES(lm_huge_lock) static struct lm_huge **find(const void *address) {
 }
 
 LM_REQUIRES(lm_huge_lock) static void insert(struct lm_huge *huge) {
+  lm_assert(huge->address != 0 && *find((void *)huge->address) == NULL);
+  lm_assert(huge->size != 0 && huge->asked_size <= huge->size);
   struct lm_huge **bucket = bucket_of(huge->address);
   huge->next = *bucket;
   *bucket = huge;
@@ -109,6 +111,7 @@ static void unmap_huge(const struct lm_huge *huge) {
 /* The block is at the address from here on. */
 static void *list_at(struct lm_huge *huge, void *address) {
   huge->address = (uintptr_t)address;
+  lm_assert(!lm_region_holds(huge->address));
   lm_region_note_huge(huge->address);
   lm_lock_take(&lm_huge_lock);
   insert(huge);

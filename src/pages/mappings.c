@@ -3,6 +3,7 @@
 #include "base/bits.h"
 #include "config/options.h"
 #include "os/os.h"
+#include "os/panic.h"
 #include "pages/pressure.h"
 
 #define SURPLUS_FRACTION 4 /* a mapping may be longer than the block by this part of it */
@@ -30,6 +31,7 @@ static bool serves(size_t mapping_size, size_t size) {
 /* Takes an entry's mapping, if it has one, out. */
 LM_REQUIRES(lm_mappings_lock) static void *take_out(struct lm_kept_mapping *entry) {
   void *address = entry->address;
+  lm_assert(address == NULL || entry->size <= lm_mappings_kept_bytes);
   if (address != NULL) lm_mappings_kept_bytes -= entry->size;
   entry->address = NULL;
   return address;
@@ -97,6 +99,7 @@ LM_REQUIRES(lm_mappings_lock) static char *cut(struct lm_kept_mapping *entry, si
     *most = entry->size;
     return take_out(entry);
   }
+  lm_assert(entry->size <= lm_mappings_kept_bytes);
   entry->size -= *most;
   lm_mappings_kept_bytes -= *most;
   return entry->address + entry->size;

@@ -2,6 +2,7 @@
 
 #include "base/bits.h"
 #include "os/os.h"
+#include "os/panic.h"
 #include "pages/region.h"
 
 struct lm_lock lm_meta_lock = LM_LOCK_INIT(LM_RANK_META);
@@ -20,6 +21,7 @@ LM_REQUIRES(lm_meta_lock) static void *cut_record(size_t size, size_t alignment)
   char *record = (char *)lm_align_up((uintptr_t)batch_next, alignment);
   if (record > batch_end || (size_t)(batch_end - record) < size) return NULL;
   batch_next = record + size;
+  lm_assert(batch_next <= batch_end && (uintptr_t)record % alignment == 0);
   return record;
 }
 

@@ -183,6 +183,7 @@ void *lm_pool_take_slices(struct lm_pool *pool, size_t slice_count, uint64_t *di
                     .search_count = slice_count * lm_pages_per_slice(),
                     .slice_count = slice_count,
                     .zero = &zero};
+  lm_assert(slice_count != 0 && slice_count <= LM_SPAN_MAX_SLICES);
   lm_lock_take(&pool->lock);
   void *start = take_run(pool, &run, take_slices_in);
   if (start != NULL)
@@ -197,6 +198,8 @@ void lm_pool_give_slices(void *start, size_t slice_count, uint64_t dirty_pages) 
   struct lm_region *region = lm_region_of(start);
   struct lm_pool *pool = region->pool; /* the region may have gone at the end */
   size_t page = lm_page_of(start), page_count = slice_count * lm_pages_per_slice();
+  lm_assert((dirty_pages & ~lm_bitmap_mask(0, 0, page_count)) == 0);
+  lm_assert(lm_load_relaxed(&lm_span_record_of(start)->tag) == 0);
   lm_lock_take(&pool->lock);
   lm_assert(slice_count <= pool->span_slice_count);
   pool->span_slice_count -= slice_count;
@@ -211,6 +214,7 @@ bool lm_pool_purge_unused(char *start, char *end) {
   struct lm_region *region = lm_region_of(start);
   start = (char *)lm_align_up((uintptr_t)start, lm_os.page_bytes);
   if (start >= end) return true;
+  lm_assert(!region->decommits && lm_region_of(end - 1) == region);
   if (lm_provider_purge(region->provider, start, (size_t)(end - start)) != 0) return false;
   size_t page = lm_page_of(start), count = (size_t)(end - start) >> lm_os.page_shift;
   lm_lock_take(&region->pool->lock);
@@ -278,6 +282,8 @@ static void *take_large_in(struct lm_region *region, const struct run *run) {
   if (run->gap_count != 0) page = below_gap(region, first, page, run->gap_count);
   if (!lm_runs_take(region, page, page_count, run->zero)) return NULL;
   void *block = lm_page_address(region, page);
+  lm_assert((uintptr_t)block % (run->alignment_pages << lm_os.page_shift) == 0);
+  lm_assert(lm_region_live_pages(block) == 0);
   lm_tags_write(block, LM_TAG_LARGE);
   lm_store_relaxed(&region->spans[lm_slice_of_page(page)].tag, (uint8_t)LM_TAG_LARGE);
   lm_region_set_block_pages(block, page_count);
@@ -388,6 +394,7 @@ bool lm_pool_resize_large(void *block, size_t page_count) {
   bool done = true, zero;
   lm_lock_take(&pool->lock);
   size_t old_count = lm_region_live_pages(block);
+  lm_assert(old_count != 0 && page_count != 0 && old_count <= pool->large_page_count);
   if (page_count > old_count) {
     size_t from = page + old_count, to = page + page_count;
     done = to <= lm_pages_per_region() && lm_bitmap_find_set(region->used_pages, from, to) == to &&
@@ -409,6 +416,8 @@ void lm_pool_forget_large(void *block) {
   size_t page = lm_page_of(block);
   lm_lock_take(&pool->lock);
   size_t page_count = lm_region_live_pages(block);
+  lm_assert(page_count != 0);
+  lm_assert(pool->large_count != 0 && page_count <= pool->large_page_count);
   lm_region_set_block_pages(block, 0);
   lm_bitmap_clear(region->dirty_pages, page, page + page_count);
   pool->large_count--;

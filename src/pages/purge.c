@@ -43,6 +43,7 @@ static size_t purge_run(struct lm_region *region, enum purge what, size_t most,
   size_t to = lm_provider_purge_end(candidates, region->dirty_pages, from,
                                     free_end(region, from, most), region->decommits);
   size_t count = lm_bitmap_count(region->dirty_pages, from, to);
+  lm_assert(from < to && count != 0);
   *from_page = to;
   lm_runs_hold(region, from, to - from);
   bool own = lm_pool_is_own(region->pool);
@@ -159,6 +160,7 @@ static bool turn_clock(struct lm_pool *pool, uint64_t now_ms, size_t *left) {
     pool->turned_ms = now_ms;
     pool->turning_count = lm_load_relaxed(&pool->region_count);
   }
+  lm_assert(pool->turning_count <= lm_load_relaxed(&pool->region_count));
   size_t ended_count = 0;
   for (int i = 0; i < REGIONS_PER_TURN && ended_count < ENDED_PER_TURN; i++) {
     struct lm_region *region = lm_directory_below(pool, pool->turning_count);

@@ -99,6 +99,7 @@ static int reserve_region(const struct loam_page_provider *provider, size_t byte
  * longer than an eighth of that, since the program needs it for other things, too. 0: none. */
 #define LIMIT_FRACTION 8
 #define SHORTEST_BYTES (LM_REGION_BYTES / 16)
+_Static_assert(sizeof(struct lm_region) <= SHORTEST_BYTES / 2, "the header leaves room for blocks");
 static size_t region_bytes(const struct loam_page_provider *provider, size_t least_bytes) {
   uint64_t limit = provider == NULL ? lm_os_address_space_limit() : UINT64_MAX;
   size_t bytes = LM_REGION_BYTES;
@@ -174,6 +175,7 @@ struct lm_region *lm_region_new(struct lm_pool *pool, size_t page_count) {
 
 void lm_region_end(struct lm_region *region) {
   size_t bytes = region->bytes;
+  lm_assert(lm_region_holds((uintptr_t)region));
   lm_lock_take(&lm_tags_lock);
   map_region((uintptr_t)region, false);
   if (bytes < LM_REGION_BYTES) change_short(short_entry((uintptr_t)region, bytes), 0);

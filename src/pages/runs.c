@@ -34,6 +34,7 @@ static bool commit_clean_pages(struct lm_region *region, size_t page, size_t cou
 
 static bool commit_pages(struct lm_region *region, size_t page, size_t count) {
   if (region->decommits) return commit_clean_pages(region, page, count);
+  lm_assert(count != 0 && page + count <= lm_pages_per_region());
   size_t from = lm_slice_of_page(page), to = lm_slice_of_page(page + count - 1) + 1;
   if (lm_bitmap_find_clear(region->committed_slices, from, to) == to) return true;
   char *start = (char *)region + (from << LM_SLICE_SHIFT);
@@ -239,6 +240,7 @@ static void mark_dirty_slices(struct lm_region *region, size_t page, size_t coun
 void lm_runs_give(struct lm_region *region, size_t page, size_t count) {
   lm_assert(lm_bitmap_find_clear(region->used_pages, page, page + count) == page + count);
   lm_assert(count <= region->used_page_count);
+  lm_assert(region->used_page_count <= lm_load_relaxed(&region->pool->used_page_count));
   lm_bitmap_clear(region->used_pages, page, page + count);
   free_slices(region, page, count);
   region->used_page_count -= (uint32_t)count;

@@ -2,6 +2,7 @@
 
 #include "base/bits.h"
 #include "os/os.h"
+#include "os/panic.h"
 #include "pages/region.h"
 
 static lm_tag no_tag; /* always 0 */
@@ -17,6 +18,7 @@ void lm_tags_start(void) {
 }
 
 int lm_tags_commit(uintptr_t region, size_t region_bytes) {
+  lm_assert(region % LM_REGION_BYTES == 0 && region_bytes % LM_SLICE_BYTES == 0);
   if (lm_tags.multiplier == 0) return 0;
   return lm_os_commit(&lm_tags.table[region >> LM_SLICE_SHIFT],
                       (region_bytes >> LM_SLICE_SHIFT) * sizeof(lm_tag));

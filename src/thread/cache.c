@@ -46,6 +46,8 @@ static size_t bytes_of_cap(size_t class_index, size_t cap) {
 }
 
 static void set_cap(struct lm_cache *cache, size_t class_index, size_t cap) {
+  lm_assert(cap <= lm_list_blocks[class_index]);
+  lm_assert(bytes_of_cap(class_index, cache->caps[class_index]) <= cache->granted_bytes);
   cache->granted_bytes -= bytes_of_cap(class_index, cache->caps[class_index]);
   cache->granted_bytes += bytes_of_cap(class_index, cap);
   cache->caps[class_index] = (uint16_t)cap;

@@ -12,9 +12,9 @@
 /* The first frees of a cache's first thread that are looked at closely. */
 #define LM_INSPECT_FREES 256
 
-/* A block with the tag of a small class goes onto the class's list, of which the first `most` blocks
- * are compared with it: ends the program if no block begins there, or if it is on the list. Returns
- * how many have been compared. */
+/* A block with the tag of a small class goes onto the class's list, of which the first `most`
+ * blocks are compared with it: ends the program if no block begins there, or if it is on the list.
+ * Returns how many have been compared. */
 size_t lm_inspect_freed(const struct lm_cache *cache, const struct lm_block *block,
                         size_t class_index, size_t most, void *caller);
 

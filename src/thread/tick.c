@@ -4,6 +4,7 @@
 #include "central/holes.h"
 #include "config/options.h"
 #include "os/os.h"
+#include "os/panic.h"
 #include "pages/pressure.h"
 #include "thread/inspect.h"
 #include "thread/valid.h"
@@ -60,7 +61,7 @@ static bool turn_class(struct lm_central *central, size_t class_index, uint8_t n
   if (!inherits && lm_depot_age(central, class_index, lm_pressed(LM_PRESSURE_SOME), effort))
     return true;
   if (!lm_class_is_small(class_index)) return false;
-  lm_central_end_empty(central, class_index, lm_pressed(LM_PRESSURE_SOME));
+  if (!lm_central_end_empty(central, class_index, lm_pressed(LM_PRESSURE_SOME))) return false;
   return lm_holes_look(central, class_index, number, inherits ? LM_HOLES_NONE : LM_HOLES_DUE,
                        effort, &page_count);
 }
@@ -70,6 +71,7 @@ static bool turn_class(struct lm_central *central, size_t class_index, uint8_t n
 
 LM_REQUIRES(lm_tick_lock) static void go_on(size_t *effort) {
   size_t passed = 0;
+  lm_assert(turn.class_index < LM_BIN_COUNT);
   while (*effort != 0 && turn.central < lm_central_count) {
     struct lm_central *central = lm_central_if_made(turn.central);
     if (central != NULL &&
@@ -102,6 +104,7 @@ static bool step(uint64_t now_ms) {
   else if (!lm_load_relaxed(&underway) && due) begin_turn(now_ms, false);
   size_t most = lm_pressed(LM_PRESSURE_MUCH) ? effort : lm_min(effort, turn.credit), left = most;
   go_on(&left);
+  lm_assert(left <= most && turn.credit <= (size_t)CREDIT_MAX_MS * CREDIT_PER_MS);
   turn.credit -= lm_min(turn.credit, most - left);
   more |= lm_load_relaxed(&underway) && turn.credit != 0;
   lm_lock_free(&lm_tick_lock);
@@ -195,35 +198,45 @@ void lm_tick_background(void) {
 
 /* ---- On demand ---- */
 
-/* Returns how many pages went. Under the lock, so that no fork finds a span away. */
-LM_REQUIRES(lm_tick_lock) static size_t trim_class(struct lm_central *central, size_t class_index,
+typedef size_t class_function(struct lm_central *central, size_t class_index, uint8_t number);
+
+/* These return how many pages went. Under the lock, so that no fork finds a span away. */
+LM_REQUIRES(lm_tick_lock) static size_t trim_depot(struct lm_central *central, size_t class_index,
+                                                   uint8_t unused) {
+  size_t effort = SIZE_MAX;
+  (void)unused;
+  lm_depot_age(central, class_index, true, &effort);
+  return 0;
+}
+
+LM_REQUIRES(lm_tick_lock) static size_t trim_spans(struct lm_central *central, size_t class_index,
                                                    uint8_t number) {
   size_t page_count = 0, effort = SIZE_MAX;
-  lm_depot_age(central, class_index, true, &effort);
   if (!lm_class_is_small(class_index)) return 0;
   lm_central_end_empty(central, class_index, true);
   lm_holes_look(central, class_index, number, LM_HOLES_ALL, &effort, &page_count);
   return page_count;
 }
 
-static bool trim_central(struct lm_central *central, uint8_t number) {
-  size_t page_count = 0;
-  for (size_t i = 1; i < LM_BIN_COUNT; i++) {
-    lm_lock_take(&lm_tick_lock);
-    page_count += trim_class(central, i, number);
-    lm_lock_free(&lm_tick_lock);
+static size_t for_each_class(class_function *function, uint8_t number) {
+  size_t sum = 0;
+  for (uint32_t i = 0; i < lm_central_count; i++) {
+    struct lm_central *central = lm_central_if_made(i);
+    for (size_t k = 1; k < LM_BIN_COUNT && central != NULL; k++) {
+      lm_lock_take(&lm_tick_lock);
+      sum += function(central, k, number);
+      lm_lock_free(&lm_tick_lock);
+    }
   }
-  return page_count != 0;
+  return sum;
 }
 
+/* Lists go home first: a depot has blocks of other centrals' spans, too. */
 bool lm_tick_trim(size_t keep_bytes) {
-  bool any = false;
   lm_lock_take(&lm_tick_lock);
   uint8_t number = ++turn.number;
   lm_lock_free(&lm_tick_lock);
-  for (uint32_t i = 0; i < lm_central_count; i++) {
-    struct lm_central *central = lm_central_if_made(i);
-    if (central != NULL) any |= trim_central(central, number);
-  }
+  for_each_class(trim_depot, number);
+  bool any = for_each_class(trim_spans, number) != 0;
   return lm_pool_trim(keep_bytes) || any;
 }

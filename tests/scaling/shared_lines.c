@@ -198,9 +198,7 @@ enum { TRIES = 16 };
 int main(void) {
   alarm(500);
   lm_pool_count = POOLS;
-  /* No heap is parked: to threads that wait for one of a few processors it would happen all the
-   * time, and one such line counts with each access that follows. */
-  orders_all = false;
+  lm_central_count = MOST_THREADS;
   printf("%-26s %8s %24s %24s\n", "pattern", "threads", "read-modify-writes", "shared lines");
   for (size_t p = 0; p < COUNT_OF(patterns); p++) {
     for (size_t threads = 2; threads <= MOST_THREADS; threads *= 2) {

@@ -55,12 +55,6 @@ static inline bool is_the_programs_end(void (*function)(void)) {
   return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
 }
 
-/* From here on each system call fails that can; or none. */
-static inline void refuse_all(bool refused) {
-  lm_fault_more = refused ? LONG_MAX : 0;
-  lm_fault_countdown = refused ? 0 : -1;
-}
-
 #define PAGE lm_os.page_bytes
 /* A slice of one page has no part that could go back. */
 #define SLICES_HAVE_PAGES (PAGE < LM_SLICE_BYTES)
@@ -71,6 +65,14 @@ static inline void refuse_all(bool refused) {
 /* Where a purge decommits, memory of spans and chunks that no block was taken of. */
 static inline void make_accessible(void *address, size_t size) {
   if (lm_os.purge_decommits) CHECK_EQ(lm_os_commit(address, size), 0);
+}
+
+#if LM_FAKE_OS
+
+/* From here on each system call fails that can; or none. */
+static inline void refuse_all(bool refused) {
+  lm_fault_more = refused ? LONG_MAX : 0;
+  lm_fault_countdown = refused ? 0 : -1;
 }
 
 /* ---- Time, which stands still in a test that has asked for it ---- */
@@ -202,5 +204,7 @@ static inline void cache_give(struct lm_cache *cache, void *block) {
     lm_cache_push(cache, tag, block);
   }
 }
+
+#endif
 
 #endif
