@@ -437,7 +437,7 @@ static void do_statistics(void) {
   for (size_t i = 0; i < count; i++) {
     const struct loam_class_stats *c = &classes[i];
     carved += c->carved_count;
-    used += c->used_count + c->bin_count + c->waiting_count + c->free_count + c->hole_count;
+    used += c->used_count + c->cache_count + c->depot_count + c->free_count + c->hole_count;
   }
   CHECK_EQ(carved, used);
 }

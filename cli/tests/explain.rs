@@ -37,9 +37,19 @@ fn check_blocks(report: &Value, running: &Running) {
     assert_eq!((count, bytes), (running.used_count, running.used_bytes));
 }
 
+/// What caches and centrals have adds up to the whole.
+fn check_heaps(report: &Value) {
+    let heaps = report["heaps"].as_array().unwrap();
+    for part in ["between_bytes", "idle_bytes", "cached_bytes", "depot_bytes"] {
+        let all = heaps.iter().map(|heap| heap["loam"][part].as_u64().unwrap());
+        assert_eq!(all.sum::<u64>(), report["loam"][part].as_u64().unwrap(), "{part}: {report:#}");
+    }
+}
+
 fn check(running: &Running, first_advice: &str) -> Value {
     let report = explained(&running.pid());
     check_sum(&report);
+    check_heaps(&report);
     check_blocks(&report, running);
     let advice = report["advice"][0].as_str().unwrap();
     assert!(advice.contains(first_advice), "{report:#}");
@@ -76,13 +86,23 @@ fn a_planted_retention_would_come_back_by_a_trim() {
 }
 
 #[test]
-fn threads_have_their_heaps_and_names() {
+fn threads_have_caches_with_their_names_and_spans_are_of_centrals() {
     let running = Running::of(Linked::Dynamic, "threads");
     let report = check(&running, " is live");
     let heaps = report["heaps"].as_array().unwrap();
-    let named = |heap: &&Value| heap["name"].as_str().unwrap().starts_with("heaps-0 (");
-    // The first thread's heap need not have a page: its few blocks are guarded.
-    assert!((4..=5).contains(&heaps.iter().filter(named).count()), "{report:#}");
+    let (caches, centrals): (Vec<_>, Vec<_>) =
+        heaps.iter().partition(|heap| heap["thread_id"].is_u64());
+    let name = |heap: &Value| heap["name"].as_str().unwrap().to_owned();
+    // The first thread's cache need not have anything: its few blocks are guarded.
+    assert!((4..=5).contains(&caches.len()), "{report:#}");
+    for cache in caches {
+        assert!(name(cache).starts_with("heaps-0 ("), "{report:#}");
+        let kept = &cache["loam"]["cached_bytes"];
+        assert!(*kept != 0 && cache["resident_bytes"] == *kept, "{report:#}");
+    }
+    assert!(!centrals.is_empty() && centrals.iter().all(|one| name(one).starts_with("central ")));
+    let live = centrals.iter().map(|one| one["loam"]["live_bytes"].as_u64().unwrap());
+    assert_eq!(live.sum::<u64>(), report["blocks"]["small"]["bytes"].as_u64().unwrap());
     assert_eq!(report["blocks"]["huge"]["count"], 1);
     assert!(report["others"]["stack_bytes"].as_u64().unwrap() > 0);
 }

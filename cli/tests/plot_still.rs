@@ -73,7 +73,7 @@ fn a_heap_is_one_picture_with_every_page() {
     assert!(pinned > 10_000, "{pinned} points of pages");
     let text = std::fs::read_to_string(svg).expect("text");
     assert!(text.contains(&format!("<title>process {} (heaps-0): ", running.pid())), "{text}");
-    for heading in ["Where the memory is", "What keeps pages", "Heaps"] {
+    for heading in ["Where the memory is", "What keeps pages", "Caches and centrals"] {
         assert!(text.contains(&format!(">{heading}</text>")), "{heading}");
     }
 }

@@ -93,7 +93,7 @@ fn check(target: &str, by: &str, comment: &str) -> Value {
     let explained = json(&["explain", "--json", target]);
     let all = explained["blocks"].as_object().unwrap().values();
     assert_eq!(held("live"), all.map(bytes).sum::<i64>());
-    let parts = ["idle", "cached", "waiting", "dirty"];
+    let parts = ["idle", "cached", "depot", "dirty"];
     let part = |name: &str| explained["loam"][format!("{name}_bytes")].as_i64().unwrap();
     assert_eq!(held("retained"), parts.into_iter().map(part).sum::<i64>());
     let sizes = explained["sizes"].as_array().unwrap().iter();

@@ -123,10 +123,10 @@ LOAM_ATTR_MALLOC void *loam_pvalloc(size_t size) LOAM_NOEXCEPT;
  * malloc_usable_size(3). */
 size_t loam_malloc_usable_size(void *block) LOAM_NOEXCEPT;
 
-/* Gives empty memory back to the system now, but for about `keep` bytes in each pool: all that no
- * thread holds for itself, what the calling thread does, and most of what others do that are not in
- * a call just then; who enters one meanwhile waits. Returns 1 if memory was given back,
- * else 0. Empty memory goes back by itself after `purge_delay_ms`.
+/* Gives empty memory back to the system now, but for about `keep` bytes in each pool: what depots
+ * have, pages without a block, and what the calling thread has freed; not what is in the caches of
+ * other threads. Returns 1 if memory was given back, else 0. Empty memory goes back by itself after
+ * `purge_delay_ms`.
  * malloc_trim(3). */
 int loam_malloc_trim(size_t keep) LOAM_NOEXCEPT;
 
@@ -174,11 +174,10 @@ struct loam_stats {
   uint64_t resident_bytes, peak_resident_bytes; /* of the whole process; 0: not known */
   uint64_t used_bytes, used_count;              /* blocks that the program has: of these */
   uint64_t small_used_bytes, middle_used_bytes, large_used_bytes, huge_used_bytes;
-  uint64_t free_bytes;      /* free and not given back: the sum of the next five */
-  uint64_t cached_bytes;    /* in bins and caches of threads */
-  uint64_t waiting_bytes;   /* small blocks on their way to the thread whose span they are of */
-  uint64_t span_free_bytes; /* free blocks of spans that others are in use of */
-  uint64_t spare_bytes;     /* empty spans that threads keep */
+  uint64_t free_bytes;      /* free and not given back: the sum of the next four */
+  uint64_t cached_bytes;    /* in caches of threads; middle blocks in depots, too */
+  uint64_t depot_bytes;     /* small blocks in depots: for any thread */
+  uint64_t span_free_bytes; /* free small blocks in their spans */
   uint64_t dirty_bytes;     /* pages that nobody uses */
   uint64_t idle_page_bytes; /* pages of spans in use on which all blocks are free */
   uint64_t hole_bytes;      /* such that have been given back */
@@ -199,8 +198,8 @@ void loam_stats(struct loam_stats *stats, size_t size) LOAM_NOEXCEPT;
  * (`carved_count`), the program has `used_count`, and the others are free in one of four places. */
 struct loam_class_stats {
   uint64_t block_bytes, span_count, carved_count, used_count;
-  uint64_t bin_count;       /* in bins of threads */
-  uint64_t waiting_count;   /* on their way to the thread whose span they are of */
+  uint64_t cache_count;     /* in caches of threads */
+  uint64_t depot_count;     /* in depots */
   uint64_t free_count;      /* in their spans */
   uint64_t hole_count;      /* in their spans, on pages that have been given back */
   uint64_t idle_page_count; /* pages on which all blocks are free and that have not been */
@@ -279,9 +278,9 @@ struct loam_page_provider {
 
 /* From now on all memory for ordinary blocks, and for heaps without a provider of their own, is
  * reserved by `provider`, which stays for good. Blocks from before stay where they are, and spans
- * that threads have are filled up; the C library and constructors allocate before main, so that
- * there are some. loam's own records of processes and heaps, some KiB for each, come from the
- * system in any case.
+ * that have free blocks serve on; the C library and constructors allocate before main, so that
+ * there are some. loam's own records of threads and heaps, some KiB for each, come from the system
+ * in any case.
  * Returns 0; EINVAL if `provider`, `reserve` or `release` is NULL; EBUSY if there is a provider for
  * the process already. */
 LOAM_ATTR_RESULT int loam_set_page_provider(const struct loam_page_provider *provider)
@@ -305,8 +304,8 @@ LOAM_ATTR_RESULT int loam_set_page_provider(const struct loam_page_provider *pro
 struct loam_heap;
 
 /* A new heap without blocks; NULL with errno ENOMEM if there is no memory for it. To be ended with
- * loam_heap_destroy. Costs about 8 KiB of memory, which later heaps use again, and the spans of the
- * classes it comes to use: at least a page of memory for each. */
+ * loam_heap_destroy. Costs about 12 KiB of memory, which later heaps use again, and the spans of
+ * the classes it comes to use: at least a page of memory for each. */
 LOAM_ATTR_RESULT struct loam_heap *loam_heap_new(void) LOAM_NOEXCEPT;
 
 /* The same, and all memory for its blocks, of whatever size, comes from `provider`, serves no other

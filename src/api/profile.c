@@ -19,8 +19,8 @@ _Atomic(struct loam_heap *) lm_profile_heap;
 
 #if defined(__linux__)
 
-/* So much of a class whose bin has to be walked along is in a window at most: more would spoil the
- * caches, which the block that was freed last is in. */
+/* So much of a class, whose list has to be walked along, is in a window at most: more would spoil
+ * the caches of the processor, which the block that was freed last is in. */
 #define BATCH_BYTES (8 * LM_KIB)
 #define BATCH_COUNT 64
 
@@ -230,7 +230,7 @@ void *lm_profile_take(struct lm_cache *cache, size_t size, bool clear) {
   size_t class_index = lm_sizeclass_of(size == 0 ? 1 : size);
   size_t bytes = lm_classes[class_index].block_bytes;
   void *block = lm_cache_pop(&window->cache, class_index);
-  /* Mostly malloc has just found both lists empty. */
+  /* Mostly malloc has just found the list empty. */
   if (block == NULL && lm_is_block(cache->lists[class_index]))
     block = lm_profile_refill(&window->cache, class_index);
   if (block != NULL) return clear ? memset(block, 0, size) : block; /* counted already */

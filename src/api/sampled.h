@@ -3,9 +3,9 @@
  * the first access past either end or after free stops the program, which is told who took the
  * block, who freed it, and who has accessed it.
  *
- * The clock says when a thread's next one is due (thread/tick.c), so that what they cost is a part of
- * the time that is known before, and nothing while none is due: then malloc takes the slow path for
- * some calls. While a profile is taken, no block is guarded. */
+ * The clock says when a thread's next one is due (thread/tick.c), so that what they cost is a part
+ * of the time that is known before, and nothing while none is due: then malloc takes the slow path
+ * for some calls. While a profile is taken, no block is guarded. */
 #ifndef LM_API_SAMPLED_H
 #define LM_API_SAMPLED_H
 

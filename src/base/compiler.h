@@ -32,7 +32,7 @@
 #define LM_HARDENED_ORDER LM_HARDENED /* 1: fresh blocks in random order; central/span_life.c */
 #endif
 #if !defined(LM_HARDENED_GUARDS)
-#define LM_HARDENED_GUARDS LM_HARDENED /* 1: no access behind spans; central/span_life.h */
+#define LM_HARDENED_GUARDS LM_HARDENED /* 1: guard pages behind spans; central/span_life.h */
 #endif
 #if !defined(LM_HARDENED_FREES)
 #define LM_HARDENED_FREES (LM_HARDENED && !LM_CHECKING) /* 1: api/hardened.h */

@@ -346,36 +346,32 @@ static void note_put(struct lm_central *central, size_t class_index, uint32_t re
 /* What a list is put for; blocks of all classes may come together where they are freed in bulk. */
 enum put_reason { PUT_ONE_CLASS, PUT_REFUSED, PUT_IN_BULK };
 
-/* Puts blocks of one central and class, from blocks[from] on; returns up to which. Its lock is
- * held. */
-static size_t put_alike(struct lm_central *central, struct lm_block *const *blocks, size_t from,
-                        size_t count, enum put_reason reason, struct putting *putting) {
-  struct lm_span *span = lm_span_of(blocks[from]);
-  size_t i = from;
-  do {
-    central->classes[putting->class_index].free_count++;
-    put_one(central, span, blocks[i], putting);
-    if (++i == count) break;
-    span = lm_span_of(blocks[i]);
-    if (reason == PUT_IN_BULK && span->class_index != putting->class_index) break;
-  } while (span->central == central);
-  return i;
+/* The next block is of another class, as it may be in bulk only. */
+static LM_NOINLINE void change_class(struct lm_central *central, size_t class_index,
+                                     struct putting *putting) {
+  note_put(central, putting->class_index, 0);
+  put_class(putting, class_index);
 }
 
 /* While blocks are out their span's central does not change. */
-static void put_some(struct lm_block *const *blocks, size_t count, enum put_reason reason,
-                     void *caller) {
+LM_INLINE void put_some(struct lm_block *const *blocks, size_t count, enum put_reason reason,
+                        void *caller) {
   struct putting putting = {.caller = caller, .keeps = reason != PUT_IN_BULK};
-  put_class(&putting, lm_span_of(blocks[0])->class_index);
+  struct lm_span *span = lm_span_of(blocks[0]);
+  put_class(&putting, span->class_index);
   for (size_t i = 0; i < count;) {
-    struct lm_central *central = lm_span_of(blocks[i])->central;
+    struct lm_central *central = span->central;
+    size_t from = i;
     lm_lock_take(&central->lock);
     do {
-      if (reason == PUT_IN_BULK) put_class(&putting, lm_span_of(blocks[i])->class_index);
-      size_t from = i;
-      i = put_alike(central, blocks, i, count, reason, &putting);
-      note_put(central, putting.class_index, reason == PUT_REFUSED ? (uint32_t)(i - from) : 0);
-    } while (i < count && lm_span_of(blocks[i])->central == central);
+      if (reason == PUT_IN_BULK && LM_UNLIKELY(span->class_index != putting.class_index))
+        change_class(central, span->class_index, &putting);
+      central->classes[putting.class_index].free_count++;
+      put_one(central, span, blocks[i], &putting);
+      if (++i == count) break;
+      span = lm_span_of(blocks[i]);
+    } while (span->central == central);
+    note_put(central, putting.class_index, reason == PUT_REFUSED ? (uint32_t)(i - from) : 0);
     lm_lock_free(&central->lock);
   }
   lm_central_end_all(putting.ended);
@@ -402,7 +398,8 @@ void lm_central_put_list(struct lm_block *first, bool refused) {
       __builtin_prefetch(lm_span_record_of(first), 1);
       blocks[count++] = first;
     }
-    put_some(blocks, count, refused ? PUT_REFUSED : PUT_ONE_CLASS, NULL);
+    if (refused) put_some(blocks, count, PUT_REFUSED, NULL);
+    else put_some(blocks, count, PUT_ONE_CLASS, NULL);
   }
 }
 

@@ -4,7 +4,8 @@
  *
  * All of it is reached by whoever calls, under the central's lock, which only slow paths take: no
  * memory waits for a thread that sleeps or has ended. No more is done under the lock at a time than
- * LM_CENTRAL_BLOCKS_AT_ONCE blocks take; the system is never asked for anything under it.
+ * LM_CENTRAL_BLOCKS_AT_ONCE blocks take; the system is asked for nothing under it, but to commit
+ * the pages that blocks are carved of where a purge decommits.
  *
  * (Rejected: spans that belong to threads. They need an inbox for what others free, and somebody
  * who looks after them while their thread sleeps, and after its end.) */
@@ -23,8 +24,8 @@
 /* Blocks that are put or taken under a lock at a time. A cold one takes up to 100 nanoseconds. */
 #define LM_CENTRAL_BLOCKS_AT_ONCE 256
 
-/* Smaller blocks stay with their central: those of another's share cache lines with what others have,
- * and to write to them would take the line away each time. */
+/* Smaller blocks stay with their central: those of another's share cache lines with what others
+ * have, and to write to them would take the line away each time. */
 #define LM_ELSEWHERE_MIN_BYTES (2 * LM_CACHE_LINE_BYTES)
 
 /* Under the central's lock, but for what others read to see whether there may be lists. */

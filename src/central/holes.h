@@ -7,7 +7,10 @@
  * meanwhile: blocks that come home go onto its list, and none leave.
  *
  * Not in a region that decommits, whose pages would have to be committed again when the span ends,
- * which may fail. */
+ * which may fail.
+ *
+ * (Rejected: links that stand elsewhere, so that blocks of a hole stay on the list. malloc would
+ * fetch their pages again with the next blocks that it takes.) */
 #ifndef LM_CENTRAL_HOLES_H
 #define LM_CENTRAL_HOLES_H
 

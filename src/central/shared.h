@@ -1,6 +1,7 @@
 /* First-class heaps: each is a central of its own, without depots, which any thread uses under its
  * lock, and a list of its middle, large and huge blocks. No cache ever has a block of theirs, so
- * that all memory of such a heap can be given back at once. */
+ * that all memory of such a heap can be given back at once. (Rejected: caches in front of them.
+ * What each thread has of a heap's would have to be found first.) */
 #ifndef LM_CENTRAL_SHARED_H
 #define LM_CENTRAL_SHARED_H
 

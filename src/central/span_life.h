@@ -1,4 +1,5 @@
-/* How a span begins and ends, and where its blocks are. */
+/* How a span begins and ends, and where its blocks are. (Rejected: to cut it into blocks when it
+ * begins. Each of its pages would be touched before anybody has a use for it.) */
 #ifndef LM_CENTRAL_SPAN_LIFE_H
 #define LM_CENTRAL_SPAN_LIFE_H
 

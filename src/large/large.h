@@ -2,7 +2,10 @@
  *
  * Up to LM_LARGE_MAX_BYTES they are runs of pages in a region, which stay with the process for a
  * while when freed; middle ones, up to LM_MIDDLE_MAX_BYTES, also wait in the lists of caches and
- * depots. Above, each is a mapping of its own ("huge"), given back at once. */
+ * depots. Above, each is a mapping of its own ("huge"), given back at once.
+ *
+ * (Rejected: parts of regions from which each thread cuts its middle blocks by itself. It needs no
+ * lock, but what is free in them serves no other thread.) */
 #ifndef LM_LARGE_LARGE_H
 #define LM_LARGE_LARGE_H
 
@@ -35,9 +38,9 @@ LM_INLINE void *lm_middle_begin(void *block, size_t class_index) {
   return block;
 }
 
-/* Frees the block that begins at `address`, which is in a slice where large blocks begin, if it is a
- * middle one, as long as its class's are, and nobody wants to be told. False, with nothing done, if
- * not. The cache is a thread's. */
+/* Frees the block that begins at `address`, which is in a slice where large blocks begin, if it is
+ * a middle one, as long as its class's are, and nobody wants to be told. False, with nothing done,
+ * if not. The cache is a thread's. */
 LM_INLINE bool lm_middle_give(struct lm_cache *cache, void *address);
 
 /* Usable bytes of the block that begins at `address`, which may be any address whose tag is not a

@@ -1,6 +1,7 @@
 /* Which middle, large and huge blocks belong to a first-class heap: a table by address, and a list
- * for each heap. Other such blocks are not in it, and pay for it with one load when they are freed or
- * resized. */
+ * for each heap. Other such blocks are not in it, and pay for it with one load when they are freed
+ * or resized. (Rejected: a mark in the entry that a region has for each block. Huge blocks have
+ * none.) */
 #ifndef LM_LARGE_OWNED_H
 #define LM_LARGE_OWNED_H
 

@@ -1,7 +1,9 @@
 /* A pool's regions, by number, and beside them how long their runs are, so that a search passes
  * over those that have none without reading a line of theirs. One that leaves gives its number to
  * the last: whoever goes through all of them goes down, and misses none. The pool's lock is held.
- */
+ *
+ * (Rejected: the limits in the regions' own headers. With hundreds of regions a search would read a
+ * line of each.) */
 #ifndef LM_PAGES_DIRECTORY_H
 #define LM_PAGES_DIRECTORY_H
 

@@ -1,4 +1,5 @@
-/* Huge blocks: each is a mapping of its own, found by its address in a table. */
+/* Huge blocks: each is a mapping of its own, found by its address in a table. (Rejected: regions
+ * for them. A mapping goes back when its block is freed, and grows by page tables.) */
 #ifndef LM_PAGES_HUGE_H
 #define LM_PAGES_HUGE_H
 

@@ -1,7 +1,8 @@
 /* Mappings of huge blocks that have been freed, kept for the next ones: to map and touch one anew
  * costs a fault for each page. Only while a program takes such blocks again soon after it has freed
  * them, no more than the option cache_bytes says, and until the purge clock has turned; what goes
- * back then goes from its end, some of it in each call. */
+ * back then goes from its end, some of it in each call. (Rejected: to keep whatever is freed. Who
+ * frees a huge block and rests would keep it.) */
 #ifndef LM_PAGES_MAPPINGS_H
 #define LM_PAGES_MAPPINGS_H
 

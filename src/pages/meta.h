@@ -1,5 +1,5 @@
-/* Memory for loam's own records that outlive what they describe: heaps, huge blocks. It is never
- * given back; whoever is done with a record keeps it on a list for the next one. */
+/* Memory for loam's own records that outlive what they describe: caches, centrals, huge blocks. It
+ * is never given back; whoever is done with a record keeps it on a list for the next one. */
 #ifndef LM_PAGES_META_H
 #define LM_PAGES_META_H
 

@@ -20,7 +20,9 @@
  *
  * Centrals are spread over the pools. A run goes back to the pool that it came from, whoever frees
  * it. A first-class heap with a page provider of its own has a pool of its own, so that its memory
- * serves no other and can be released as a whole. */
+ * serves no other and can be released as a whole.
+ *
+ * (Rejected: a pool for each processor. What one has free another cannot use.) */
 #ifndef LM_PAGES_POOL_H
 #define LM_PAGES_POOL_H
 
@@ -116,8 +118,8 @@ void lm_pool_release(struct lm_pool *pool);
  * have been written to; the others read as zero. NULL if out of memory. */
 void *lm_pool_take_slices(struct lm_pool *pool, size_t slice_count, uint64_t *dirty_pages);
 
-/* Gives a span's slices back; bit i of `dirty_pages`: OS page i may have been written to. The caller
- * has cleared their tags. */
+/* Gives a span's slices back; bit i of `dirty_pages`: OS page i may have been written to. The
+ * caller has cleared their tags. */
 void lm_pool_give_slices(void *start, size_t slice_count, uint64_t dirty_pages);
 
 /* Gives the OS pages within [start, end), which a span has but does not use yet, back to the

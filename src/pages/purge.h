@@ -1,5 +1,6 @@
 /* Giving free dirty pages of pools back to the system: early, by the clock, on demand. pool.h says
- * when, and declares the clock and the demand. */
+ * when, and declares the clock and the demand. (Rejected: a bound beyond which all goes at once.
+ * Who takes again what he has freed some milliseconds ago would pay a fault for each page.) */
 #ifndef LM_PAGES_PURGE_H
 #define LM_PAGES_PURGE_H
 

@@ -1,5 +1,7 @@
-/* A region: address space reserved at once, aligned to its own size, with all records about its
- * OS pages in a header at its start. The record of any address in it is found by masking.
+/* A region: address space reserved at once, aligned to its own size, with all records about its OS
+ * pages in a header at its start. The record of any address in it is found by masking. (Rejected:
+ * records in front of the blocks of each span. All of them would fight over the same lines of
+ * caches.)
  *
  * A process whose address space is limited has shorter ones: they begin at the same alignment and
  * have the first pages of their place. In the maps the others are in use. */

@@ -1,4 +1,5 @@
-/* Where regions are: one bit for each place in the address space where one can be. */
+/* Where regions are: one bit for each place in the address space where one can be. (Rejected: the
+ * table of tags for this, too. A process whose address space is limited has none.) */
 #ifndef LM_PAGES_REGION_MAP_H
 #define LM_PAGES_REGION_MAP_H
 

@@ -1,5 +1,6 @@
 /* Runs of OS pages in a region: which are used, which are dirty, and where free ones may be.
- * All with the lock of the region's pool held. */
+ * All with the lock of the region's pool held. (Rejected: free runs in lists by length. Their links
+ * would stand on pages that are to go back, or need records.) */
 #ifndef LM_PAGES_RUNS_H
 #define LM_PAGES_RUNS_H
 
@@ -38,8 +39,8 @@ void lm_runs_give(struct lm_region *region, size_t page, size_t count);
 /* The longest run of free pages of the region's. */
 size_t lm_runs_longest(const struct lm_region *region);
 
-/* The highest run of `count` free pages, from the first page of it; LM_BITMAP_NONE, which the pool's
- * directory remembers, if there is none. Words whose runs are too short are passed over. */
+/* The highest run of `count` free pages, from the first page of it; LM_BITMAP_NONE, which the
+ * pool's directory remembers, if there is none. Words whose runs are too short are passed over. */
 size_t lm_runs_find_highest(struct lm_region *region, size_t count);
 
 /* A new region's, whose used pages have been marked: it has one free run. */

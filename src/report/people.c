@@ -88,7 +88,7 @@ static void print_free(struct printer *printer, const struct lm_figures *figures
   print_bytes(printer, "free", lm_figures_free_bytes(figures), "and not given back");
   print_part(printer, "  in caches", figures->cached.bytes + figures->cached_bytes,
              "of threads, for their next calls");
-  print_part(printer, "  in depots", figures->in_depots.bytes, "for any thread's");
+  print_part(printer, "  in depots", figures->in_depots.bytes, "for any thread");
   print_part(printer, "  between blocks in use", figures->listed.bytes, "in the same spans");
   print_part(printer, "    whole pages of that", figures->idle_bytes,
              "which go back once the span is quiet");
@@ -134,16 +134,16 @@ static void print_class_row(struct printer *printer, const struct lm_figures *fi
   const struct lm_class_figures *class = &figures->classes[class_index];
   struct lm_text *text = printer->text;
   size_t block_bytes = lm_classes[class_index].block_bytes;
-  const size_t counts[] = {class->used_count, class->cache_count + class->depot_count,
+  const size_t counts[] = {class->used_count, class->cache_count, class->depot_count,
                            class->free_count, class->hole_count};
   printer->start = text->length;
   lm_text_string(text, "  ");
   lm_text_number(text, block_bytes);
   for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-    lm_text_pad(text, printer->start, 14 + 16 * i);
+    lm_text_pad(text, printer->start, 14 + 15 * i);
     lm_text_bytes(text, counts[i] * block_bytes);
   }
-  lm_text_pad(text, printer->start, 14 + 16 * 4);
+  lm_text_pad(text, printer->start, 14 + 15 * 5);
   lm_text_number(text, class->span_count);
   lm_text_char(text, '\n');
 }
@@ -151,8 +151,8 @@ static void print_class_row(struct printer *printer, const struct lm_figures *fi
 static void print_classes(struct printer *printer, const struct lm_figures *figures) {
   size_t class_index = next_largest(figures, 0);
   if (class_index == 0) return;
-  lm_text_string(printer->text, "  blocks of    in use          in caches       free            "
-                                "given back      spans\n");
+  lm_text_string(printer->text, "  blocks of   in use         in caches      in depots      free  "
+                                "         given back     spans\n");
   for (int i = 0; i < CLASSES_MAX && class_index != 0; i++) {
     print_class_row(printer, figures, class_index);
     class_index = next_largest(figures, class_index);

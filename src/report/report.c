@@ -18,10 +18,9 @@ void lm_report_fill(struct loam_stats *stats, const struct lm_figures *figures) 
       .large_used_bytes = figures->large.bytes,
       .huge_used_bytes = figures->huge.bytes,
       .free_bytes = lm_figures_free_bytes(figures),
-      .cached_bytes = figures->cached.bytes + figures->in_depots.bytes + figures->cached_bytes,
-      .waiting_bytes = 0,
+      .cached_bytes = figures->cached.bytes + figures->cached_bytes,
+      .depot_bytes = figures->in_depots.bytes,
       .span_free_bytes = figures->listed.bytes,
-      .spare_bytes = 0,
       .dirty_bytes = figures->dirty_bytes,
       .idle_page_bytes = figures->idle_bytes,
       .hole_bytes = figures->hole_bytes,
@@ -44,7 +43,8 @@ void lm_report_fill_class(struct loam_class_stats *stats, const struct lm_figure
       .span_count = class->span_count,
       .carved_count = class->carved_count,
       .used_count = class->used_count,
-      .bin_count = class->cache_count + class->depot_count,
+      .cache_count = class->cache_count,
+      .depot_count = class->depot_count,
       .free_count = class->free_count,
       .hole_count = class->hole_count,
       .idle_page_count = class->idle_page_count,
@@ -54,13 +54,13 @@ void lm_report_fill_class(struct loam_class_stats *stats, const struct lm_figure
 #define NAMES(of)                                                                              \
   of(resident_bytes) of(peak_resident_bytes) of(used_bytes) of(used_count)                     \
   of(small_used_bytes) of(middle_used_bytes) of(large_used_bytes) of(huge_used_bytes)          \
-  of(free_bytes) of(cached_bytes) of(waiting_bytes) of(span_free_bytes) of(spare_bytes)        \
-  of(dirty_bytes) of(idle_page_bytes) of(hole_bytes) of(metadata_bytes) of(purged_bytes)       \
-  of(purge_count) of(region_count) of(reserved_bytes) of(free_run_count) of(heap_live_count)   \
+  of(free_bytes) of(cached_bytes) of(depot_bytes) of(span_free_bytes) of(dirty_bytes)          \
+  of(idle_page_bytes) of(hole_bytes) of(metadata_bytes) of(purged_bytes) of(purge_count)       \
+  of(region_count) of(reserved_bytes) of(free_run_count) of(heap_live_count)                   \
   of(heap_made_count)
 #define CLASS_NAMES(of)                                                                        \
-  of(block_bytes) of(span_count) of(carved_count) of(used_count) of(bin_count)                 \
-  of(waiting_count) of(free_count) of(hole_count) of(idle_page_count)
+  of(block_bytes) of(span_count) of(carved_count) of(used_count) of(cache_count)               \
+  of(depot_count) of(free_count) of(hole_count) of(idle_page_count)
 #define TEXT_OF(name) #name,
 static const char *const names[] = {NAMES(TEXT_OF)};
 static const char *const class_names[] = {CLASS_NAMES(TEXT_OF)};

@@ -21,7 +21,6 @@ static uint32_t inverse_of(uint32_t odd) {
 /* A whole list has so many bytes, but of small blocks no more of them than that, and of larger ones
  * more bytes: what a lock costs is shared out among them. */
 #define LIST_BYTES (16 * LM_KIB)
-#define LIST_BLOCKS_MOST 512
 #define LIST_BYTES_MOST (64 * LM_KIB)
 #define LIST_BLOCKS_ENOUGH 16
 #define LIST_BLOCKS_LEAST 8
@@ -33,7 +32,7 @@ static uint16_t list_blocks_of(size_t class_index) {
   if (!lm_class_is_small(class_index))
     return (uint16_t)lm_max(LIST_BYTES_MIDDLE / bytes, LIST_BLOCKS_LEAST_MIDDLE);
   size_t count = lm_max(LIST_BYTES / bytes, lm_min(LIST_BYTES_MOST / bytes, LIST_BLOCKS_ENOUGH));
-  return (uint16_t)lm_min(lm_max(count, LIST_BLOCKS_LEAST), LIST_BLOCKS_MOST);
+  return (uint16_t)lm_min(lm_max(count, LIST_BLOCKS_LEAST), LM_LIST_BLOCKS_MAX);
 }
 
 static void fill_middle(size_t page_bytes) {

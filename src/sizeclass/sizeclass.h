@@ -57,6 +57,7 @@ extern size_t lm_small_class_limit; /* the classes of spans are below this, thos
 LM_INLINE bool lm_class_is_small(size_t class_index) { return class_index < lm_small_class_limit; }
 
 /* By class, middle ones too: so many blocks has a whole list, at most. */
+#define LM_LIST_BLOCKS_MAX 512
 extern uint16_t lm_list_blocks[LM_BIN_COUNT];
 
 /* By OS pages: the class of middle blocks that hold so many, 0 if that is a small one; and how many

@@ -149,8 +149,8 @@ static size_t next_class(struct lm_cache *cache) {
 
 /* So many more lists that nobody wants than are asked for are a sign of it. */
 #define BULK_LISTS 8
-/* With blocks that go home so many classes' lists do. */
-#define CLASSES_AT_ONCE 4
+/* With so many blocks that go home, or fewer, the lists of a class do. */
+#define BLOCKS_PER_CLASS 8
 
 static void send_homeward(struct lm_cache *cache) {
   if (cache->homeward_count != 0) lm_central_put_blocks(cache->homeward, cache->homeward_count);
@@ -176,8 +176,8 @@ static void note_list(struct lm_cache *cache, bool wanted) {
   if (LM_UNLIKELY(cache->unwanted_count == BULK_LISTS)) begin_bulk(cache);
 }
 
-static void send_lists(struct lm_cache *cache) {
-  for (int i = 0; i < CLASSES_AT_ONCE; i++) {
+static void send_lists(struct lm_cache *cache, size_t block_count) {
+  for (size_t i = 0; i < block_count; i += BLOCKS_PER_CLASS) {
     size_t class_index = next_class(cache), effort = 1;
     send_class(cache, class_index);
     lm_depot_age(cache->central, class_index, true, &effort);
@@ -186,18 +186,18 @@ static void send_lists(struct lm_cache *cache) {
 }
 
 /* Each thread keeps its part of what one may. */
-static size_t homeward_most(void) {
-  size_t thread_count = lm_max(lm_load_relaxed(&lm_pool_thread_count), 1);
-  return lm_max(LM_HOMEWARD_COUNT / thread_count, 1);
+static bool homeward_is_full(const struct lm_cache *cache) {
+  return cache->homeward_count * lm_load_relaxed(&lm_pool_thread_count) >= LM_HOMEWARD_COUNT ||
+         cache->homeward_count == LM_HOMEWARD_COUNT;
 }
 
 static void free_in_bulk(struct lm_cache *cache, struct lm_block *block) {
   __builtin_prefetch(lm_span_record_of(block), 1);
   lm_assert(cache->homeward_count < LM_HOMEWARD_COUNT);
   cache->homeward[cache->homeward_count++] = block;
-  if (cache->homeward_count < homeward_most()) return;
+  if (!homeward_is_full(cache)) return;
+  send_lists(cache, cache->homeward_count);
   send_homeward(cache);
-  send_lists(cache);
   lm_tick_event(cache);
 }
 
@@ -349,9 +349,13 @@ static void store_idle(struct lm_cache *cache) {
   lm_lock_take(&lm_caches_lock);
   cache->next_idle = idle_caches;
   idle_caches = cache;
-  lm_assert(lm_load_relaxed(&lm_pool_thread_count) != 0);
   add_threads((size_t)-1);
   lm_lock_free(&lm_caches_lock);
+}
+
+/* 0 where the system shall be asked for nothing but memory. */
+static uint32_t thread_id(void) {
+  return LM_OPTION(system_calls) == LM_SYSTEM_CALLS_ALL ? lm_os_thread_id() : 0;
 }
 
 struct lm_cache *lm_cache_begin(void) {
@@ -364,7 +368,7 @@ struct lm_cache *lm_cache_begin(void) {
     return NULL;
   }
   lm_assert(cache->thread_id == 0 && cache->granted_bytes == 0 && cache->homeward_count == 0);
-  cache->thread_id = lm_os_thread_id();
+  cache->thread_id = thread_id();
   cache->seen_ms = lm_os_clock_ms();
   return cache;
 }
@@ -383,6 +387,6 @@ void lm_cache_end(struct lm_cache *cache) {
 }
 
 void lm_cache_after_fork(struct lm_cache *cache) {
-  if (!lm_cache_is_empty(cache)) cache->thread_id = lm_os_thread_id();
+  if (!lm_cache_is_empty(cache)) cache->thread_id = thread_id();
   lm_store_relaxed(&lm_pool_thread_count, lm_cache_is_empty(cache) ? 0 : 1);
 }

@@ -4,10 +4,10 @@
  *     malloc   pops; if the list is empty it takes one of a depot, or blocks of spans (central/)
  *     free     pushes; if the list is full, the half of it that was freed first goes to the depot
  *
- * Nobody counts what malloc pops: a list takes so many frees that it cannot have more than twice its
- * class's `cap` blocks, and when it has taken them it is looked at. `cap` is that of a whole list
- * (lm_list_blocks) as long as all caches together keep no more than the option heap_cache_bytes,
- * shared out by the number of threads.
+ * Nobody counts what malloc pops: a list takes so many frees that it cannot have more than twice
+ * its class's `cap` blocks, and when it has taken them it is looked at. `cap` is that of a whole
+ * list (lm_list_blocks) as long as all caches together keep no more than the option
+ * heap_cache_bytes, shared out by the number of threads.
  *
  * Where a thread gives lists that nobody wants, and malloc does not ask for any, memory is being
  * freed in bulk: from then on blocks of all classes go straight home, a few at a time, and with these
@@ -50,7 +50,7 @@ struct lm_cache_profile {
 };
 
 /* Each of them may be the last one that keeps a page. */
-#define LM_HOMEWARD_COUNT 32
+#define LM_HOMEWARD_COUNT 16
 
 struct lm_cache {
   /* By class: malloc pops, free pushes, by tag. Only the thread's own, but that reports read them. */

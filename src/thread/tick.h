@@ -1,10 +1,13 @@
-/* What the passing of time asks for: depots are aged, empty spans end, pages between blocks and free
- * pages go back to the system. Calls of any thread's slow paths do it, and the option background's
- * thread; each no more than one call may, and the next goes on where it has stopped.
+/* What the passing of time asks for: depots are aged, empty spans end, pages between blocks and
+ * free pages go back to the system. Calls of any thread's slow paths do it, and the option
+ * background's thread; each no more than one call may, and the next goes on where it has stopped.
  *
  * A thread whose calls all take the fast paths would never do it, and one that frees much and then
  * calls seldom would keep its peak. So the next calls of malloc take the slow path, too: as many as
- * cost next to nothing. */
+ * cost next to nothing.
+ *
+ * (Rejected: a thread of loam's own, which a program that counts its threads does not expect. Only
+ * the option background starts one.) */
 #ifndef LM_THREAD_TICK_H
 #define LM_THREAD_TICK_H
 

@@ -1,4 +1,4 @@
-/* Blocks above the size classes are rounded up to OS pages and no further. */
+/* Large blocks are rounded up to OS pages and no further. */
 #include "names.h"
 
 static void check_size(size_t size) {
@@ -14,7 +14,7 @@ static void check_size(size_t size) {
 }
 
 int main(void) {
-  for (size_t size = 64 * KIB + 1; size < 4 * MIB; size += 12345) check_size(size);
+  for (size_t size = 256 * KIB + 1; size < 4 * MIB; size += 12345) check_size(size);
   for (size_t size = 4 * MIB; size <= 1024 * MIB; size *= 2) {
     check_size(size - 1);
     check_size(size);

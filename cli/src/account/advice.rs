@@ -17,12 +17,12 @@ fn count(number: u64, one: &str, several: &str) -> String {
 
 pub fn of(account: &Account, figures: &Figures) -> Vec<String> {
     let loam = |kind| account.loam.of(kind);
-    let given_back = loam(Kind::Idle) + loam(Kind::Cached) + loam(Kind::Dirty);
+    let given_back = loam(Kind::Idle) + loam(Kind::Depots) + loam(Kind::Dirty);
     let mut parts = vec![
         (loam(Kind::Live), live(account, figures)),
         (loam(Kind::Between), pinned(loam(Kind::Between), figures)),
         (given_back, trim(account, given_back)),
-        (loam(Kind::Waiting), waiting(loam(Kind::Waiting))),
+        (loam(Kind::Cached), cached(loam(Kind::Cached))),
         (loam(Kind::Unused), unused(loam(Kind::Unused))),
         (account.others.sum(), others(account)),
     ];
@@ -80,22 +80,22 @@ fn trim(account: &Account, given_back: u64) -> String {
     let loam = |kind| bytes(account.loam.of(kind));
     format!(
         "{} would come back by a trim: {} of pages that nobody uses, {} of free pages in spans, {} \
-         in caches of threads. It goes back by itself while any thread allocates, after \
+         in depots. It goes back by itself while any thread allocates, after \
          purge_delay_ms; before a long rest call malloc_trim(0), or start the process with \
          LOAM_OPTIONS=background=on.",
         bytes(given_back),
         loam(Kind::Dirty),
         loam(Kind::Idle),
-        loam(Kind::Cached),
+        loam(Kind::Depots),
     )
 }
 
-fn waiting(waiting: u64) -> String {
+fn cached(cached: u64) -> String {
     format!(
-        "{} was freed by other threads than those whose it is, and waits for these: they have not \
-         allocated since, or the others have not sent it. Calls of any thread take what has been \
-         sent; malloc_trim(0) does both for the thread that calls it.",
-        bytes(waiting)
+        "{} is in caches of threads: free blocks for their next calls. A thread that goes on \
+         calling gives back what it does not need, and with malloc_trim(0) all that its own cache \
+         has; one that sleeps keeps it. The option heap_cache_bytes bounds what all keep.",
+        bytes(cached)
     )
 }
 

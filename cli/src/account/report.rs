@@ -2,7 +2,7 @@
 
 use crate::account::advice;
 use crate::account::sums::Account;
-use crate::heap::figures::{Blocks, Class, Figures, Heap, Kind, Owner, Resident};
+use crate::heap::figures::{Blocks, Class, Figures, Heap, Keeper, Kind, Resident};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -31,7 +31,7 @@ pub struct Loam {
     pub between_bytes: u64,
     pub idle_bytes: u64,
     pub cached_bytes: u64,
-    pub waiting_bytes: u64,
+    pub depot_bytes: u64,
     pub dirty_bytes: u64,
     pub unused_bytes: u64,
     pub metadata_bytes: u64,
@@ -44,7 +44,7 @@ impl Loam {
             between_bytes: resident.of(Kind::Between),
             idle_bytes: resident.of(Kind::Idle),
             cached_bytes: resident.of(Kind::Cached),
-            waiting_bytes: resident.of(Kind::Waiting),
+            depot_bytes: resident.of(Kind::Depots),
             dirty_bytes: resident.of(Kind::Dirty),
             unused_bytes: resident.of(Kind::Unused),
             metadata_bytes: resident.of(Kind::Metadata),
@@ -87,7 +87,7 @@ pub struct Size {
     pub span_count: u64,
     pub live_count: u64,
     pub cached_count: u64,
-    pub waiting_count: u64,
+    pub depot_count: u64,
     pub free_count: u64,
     pub resident_bytes: u64,
     pub live_bytes: u64,
@@ -105,7 +105,7 @@ impl Size {
             span_count: class.span_count,
             live_count: class.live_count,
             cached_count: class.cached_count,
-            waiting_count: class.waiting_count,
+            depot_count: class.depot_count,
             free_count: class.free_count,
             resident_bytes: class.resident.sum(),
             live_bytes: class.resident.of(Kind::Live),
@@ -127,7 +127,7 @@ pub struct HeapLine {
 
 impl HeapLine {
     fn of(heap: &Heap) -> HeapLine {
-        let thread_id = if let Owner::Thread(id) = heap.owner { Some(id) } else { None };
+        let thread_id = if let Keeper::Cache(id) = heap.keeper { Some(id) } else { None };
         let resident_bytes = heap.resident.sum();
         HeapLine { name: heap.name(), thread_id, resident_bytes, loam: Loam::of(&heap.resident) }
     }

@@ -29,7 +29,7 @@ Exit status: 0, or 2 if it cannot be drawn; then no file is left.";
 
 const STATS_EXAMPLES: &str = "\
 Examples:
-  loam stats 4711                  what the process has allocated, by size and by heap
+  loam stats 4711                  what the process has allocated, by size, cache and central
   loam stats --prometheus 4711     as Prometheus reads it
 
 Exit status: 0, or 2 if it cannot be found out.";
@@ -58,7 +58,7 @@ Exit status: that of PROGRAM; 0 for a file; 2 if there is no profile.";
 /// Reads the memory of a process that runs on loam, or a core that one has left. Nothing has to be
 /// prepared, nothing runs in the process, and nothing of it is stopped; what it does meanwhile may
 /// be counted in part. Every resident page is accounted for: what the program has, what is free
-/// and on which pages, by size and by thread, and what is not loam's. In the end that is put in
+/// and on which pages, by size, cache and central, and what is not loam's. In the end that is put in
 /// words.
 #[derive(Debug, Args)]
 #[command(after_help = EXPLAIN_EXAMPLES)]
@@ -132,7 +132,7 @@ fn plot_moment(text: &str) -> Result<PlotMoment, String> {
     }
 }
 
-/// Print what a process has allocated, by size and by heap
+/// Print what a process has allocated, by size, cache and central
 ///
 /// Reads the process as explain does, so that it need not be prepared.
 #[derive(Debug, Args)]
@@ -154,7 +154,7 @@ pub struct StatsArguments {
 /// Watch the memory of processes, live on the terminal
 ///
 /// Reads them as explain does, again and again: what they have in memory and how fast that grows,
-/// what it is, sizes and heaps, and how near the cgroup's limit is. Ends with q.
+/// what it is, sizes, caches and centrals, and how near the cgroup's limit is. Ends with q.
 #[derive(Debug, Args)]
 #[command(after_help = TOP_EXAMPLES)]
 pub struct TopArguments {

@@ -28,7 +28,7 @@ fn write(out: &mut String, report: &Report) -> std::fmt::Result {
         ("free between them, on the same pages", loam.between_bytes),
         ("free pages of spans", loam.idle_bytes),
         ("caches of threads", loam.cached_bytes),
-        ("freed by other threads, on the way", loam.waiting_bytes),
+        ("depots: for any thread", loam.depot_bytes),
         ("pages that nobody uses", loam.dirty_bytes),
         ("never used: rests of pages", loam.unused_bytes),
         ("loam's records", loam.metadata_bytes),
@@ -101,10 +101,10 @@ fn write_heaps(out: &mut String, heaps: &[HeapLine]) -> std::fmt::Result {
     writeln!(
         out,
         "  {:<26}{:>12}{:>12}{:>12}{:>12}{:>12}",
-        "heaps", "in memory", "live", "between", "free pages", "caches"
+        "caches and centrals", "in memory", "live", "between", "free pages", "in lists"
     )?;
     for heap in heaps.iter().take(LINES_MAX) {
-        let Loam { live_bytes, between_bytes, idle_bytes, cached_bytes, .. } = heap.loam;
+        let Loam { live_bytes, between_bytes, idle_bytes, .. } = heap.loam;
         writeln!(
             out,
             "  {:<26}{:>12}{:>12}{:>12}{:>12}{:>12}",
@@ -113,7 +113,7 @@ fn write_heaps(out: &mut String, heaps: &[HeapLine]) -> std::fmt::Result {
             numbers::bytes(live_bytes),
             numbers::bytes(between_bytes),
             numbers::bytes(idle_bytes),
-            numbers::bytes(cached_bytes)
+            numbers::bytes(heap.loam.cached_bytes + heap.loam.depot_bytes)
         )?;
     }
     write_more(out, heaps.len())

@@ -11,11 +11,11 @@ pub enum Kind {
     Between,
     /// Pages of spans on which all blocks are free.
     Idle,
-    /// Free blocks that a thread keeps for its next calls, and empty spans.
+    /// Free blocks in lists of a thread's cache, for its next calls.
     Cached,
-    /// Freed by a thread whose they are not, and not with their owner yet.
-    Waiting,
-    /// Pages that nobody uses, and that were used.
+    /// Free blocks in lists of a central's depots, for any thread.
+    Depots,
+    /// Pages that nobody uses, and that were used: of spans, those that no block is cut from.
     Dirty,
     /// Never used: the rest of a page that blocks are cut from, of a huge page, of a span that its
     /// blocks do not fill.
@@ -28,7 +28,7 @@ pub const KINDS: [Kind; 8] = [
     Kind::Between,
     Kind::Idle,
     Kind::Cached,
-    Kind::Waiting,
+    Kind::Depots,
     Kind::Dirty,
     Kind::Unused,
     Kind::Metadata,
@@ -75,7 +75,7 @@ pub struct Class {
     pub carved_count: u64,
     pub live_count: u64,
     pub cached_count: u64,
-    pub waiting_count: u64,
+    pub depot_count: u64,
     /// On the lists of their spans, or on pages that have been given back.
     pub free_count: u64,
     pub resident: Resident,
@@ -84,38 +84,46 @@ pub struct Class {
     pub pinned_bytes: u64,
 }
 
-#[derive(Debug, Clone)]
-pub enum Owner {
-    /// By the system's number.
-    Thread(u32),
-    /// Kept for the next thread, or without spans.
-    Idle,
+/// What keeps blocks: a cache has lists; the others have spans, and those of a processor depots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keeper {
+    /// The cache of a thread, by the system's number.
+    Cache(u32),
+    /// A cache that is kept for the next thread.
+    IdleCache,
+    /// A processor's, by its index.
+    Central(u32),
     FirstClass,
-    /// Spans whose thread has ended.
-    Orphans,
 }
 
 #[derive(Debug, Clone)]
 pub struct Heap {
-    pub owner: Owner,
+    pub keeper: Keeper,
     pub thread_name: Option<String>,
-    /// In its spans and chunks.
+    /// In small blocks of its spans that the program has. Caches have no spans.
     pub live_bytes: u64,
+    /// Of what is in its lists and spans.
     pub resident: Resident,
 }
 
 impl Heap {
     pub fn name(&self) -> String {
         let thread = self.thread_name.as_deref().unwrap_or("thread");
-        match self.owner {
+        match self.keeper {
             // A name is the process's own to choose.
-            Owner::Thread(id) => {
+            Keeper::Cache(id) => {
                 format!("{} ({id})", thread.replace(char::is_control, "\u{fffd}"))
             }
-            Owner::Idle => "kept for the next thread".to_owned(),
-            Owner::FirstClass => "first-class heap".to_owned(),
-            Owner::Orphans => "threads that have ended".to_owned(),
+            Keeper::IdleCache => "cache for the next thread".to_owned(),
+            Keeper::Central(index) => format!("central {index}"),
+            Keeper::FirstClass => "first-class heap".to_owned(),
         }
+    }
+
+    /// `None` of a cache: what a thread has taken nobody counts.
+    pub fn live_bytes(&self) -> Option<u64> {
+        let has_spans = !matches!(self.keeper, Keeper::Cache(_) | Keeper::IdleCache);
+        has_spans.then_some(self.live_bytes)
     }
 }
 
@@ -130,7 +138,7 @@ pub struct Page {
     pub live_count: u16,
     /// Free bytes that the live blocks keep from going back.
     pub between_bytes: u32,
-    /// Index of its heap, if it is of one.
+    /// Index of the central that has its span, or of the cache or central that has it in a list.
     pub heap: Option<u32>,
 }
 
@@ -180,7 +188,7 @@ pub struct Figures {
     pub heaps: Vec<Heap>,
     pub region_count: u64,
     pub ranges: Vec<Range>,
-    /// In spans, chunks' blocks, large and huge blocks: pages that are in use.
+    /// In spans, and in middle, large and huge blocks: pages that are in use.
     pub active_bytes: u64,
     /// Address space.
     pub mapped_bytes: u64,

@@ -6,13 +6,13 @@ use anyhow::{Context, Result, anyhow, bail};
 use std::collections::HashMap;
 
 const OWNER: &[u8] = b"loam-layout";
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// What the note's words stand for, in their order.
-const ROOTS: [&str; 17] = [
+const ROOTS: [&str; 18] = [
     "layout",
     "tags",
     "region_map",
-    "heaps",
+    "caches",
     "shared_heaps",
     "huge_buckets",
     "meta",
@@ -26,9 +26,8 @@ const ROOTS: [&str; 17] = [
     "profile_bytes",
     "profile_last_bytes",
     "profile_order",
+    "centrals",
 ];
-/// Those that every version has.
-const ROOTS_MIN: usize = 10;
 
 pub struct Layout {
     roots: Vec<u64>,
@@ -37,7 +36,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Of the process's loam; of several, the one that has heaps.
+    /// Of the process's loam; of several, the one that has caches or heaps.
     pub fn find(source: &dyn Source) -> Result<Layout> {
         let mut found = Vec::new();
         let mappings = &source.process().mappings;
@@ -48,12 +47,12 @@ impl Layout {
             let roots = roots_of(&note.description, note.address)?;
             found.push(Layout::read(source, roots, path.display().to_string())?);
         }
-        let has_heaps = |layout: &Layout| -> bool {
+        let is_in_use = |layout: &Layout| -> bool {
             let first = |root| layout.root(root).and_then(|at| layout.pointer_at(source, at));
-            first("heaps").is_ok_and(|first| first != 0)
+            first("caches").is_ok_and(|first| first != 0)
                 || first("shared_heaps").is_ok_and(|first| first != 0)
         };
-        let index = found.iter().position(has_heaps);
+        let index = found.iter().position(is_in_use);
         match index.or_else(|| (!found.is_empty()).then_some(0)) {
             Some(index) => Ok(found.swap_remove(index)),
             None => bail!(
@@ -116,7 +115,7 @@ fn roots_of(description: &[u8], address: u64) -> Result<Vec<u64>> {
         Some(at.wrapping_add_signed(i64::from(word(index + 1)?.cast_signed())))
     };
     let roots: Vec<u64> = (0..ROOTS.len()).map_while(root).collect();
-    if roots.len() < ROOTS_MIN {
+    if roots.len() < ROOTS.len() {
         bail!("the process's loam is an older version");
     }
     Ok(roots)
@@ -132,10 +131,10 @@ mod tests {
             let distances = (0..count).map(|index| (100 - 300 * index).to_le_bytes());
             [format.to_le_bytes().to_vec(), distances.flatten().collect()].concat()
         };
-        let roots = roots_of(&words(FORMAT, 10), 5000).unwrap();
+        let roots = roots_of(&words(FORMAT, 18), 5000).unwrap();
         assert_eq!(roots[..3], [5104, 4808, 4512]);
         let said = |description: &[u8]| roots_of(description, 5000).unwrap_err().to_string();
-        assert!(said(&words(FORMAT + 1, 10)).contains("another version"));
-        assert!(said(&words(FORMAT, 9)).contains("an older version"));
+        assert!(said(&words(FORMAT + 1, 18)).contains("another version"));
+        assert!(said(&words(FORMAT, 17)).contains("an older version"));
     }
 }

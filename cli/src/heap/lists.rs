@@ -1,22 +1,37 @@
-//! Blocks on the lists of heaps. The process goes on meanwhile, and so a link may lead anywhere: it
-//! is looked at before it is followed, and no list is followed for ever.
+//! Blocks on the lists of caches and depots. The process goes on meanwhile, and so a link may lead
+//! anywhere: it is looked at before it is followed, and no list is followed for ever.
 
-use crate::heap::figures::Owner;
+use crate::heap::figures::{Keeper, Kind};
 use crate::heap::layout::Layout;
 use crate::heap::source::Source;
 use anyhow::Result;
 use std::collections::{HashMap, HashSet};
 
+/// In whose lists a block is, by the index in `Lists::heaps`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// In a cache of the heap with this index.
-    Cached(usize),
-    Waiting,
+    Cache(usize),
+    Depot(usize),
+}
+
+impl Place {
+    pub fn kind(self) -> Kind {
+        match self {
+            Place::Cache(_) => Kind::Cached,
+            Place::Depot(_) => Kind::Depots,
+        }
+    }
+
+    pub fn heap(self) -> usize {
+        match self {
+            Place::Cache(index) | Place::Depot(index) => index,
+        }
+    }
 }
 
 pub struct Found {
     pub address: u64,
-    pub owner: Owner,
+    pub keeper: Keeper,
 }
 
 pub struct Lists {
@@ -25,7 +40,8 @@ pub struct Lists {
 }
 
 const BLOCKS_MAX: usize = 1 << 26;
-const RING_MAX: usize = 4096;
+/// In a depot, of a class.
+const LISTS_MAX: usize = 1 << 16;
 
 /// Reads lists.
 struct Reader<'source> {
@@ -35,6 +51,7 @@ struct Reader<'source> {
     regions: &'source HashSet<u64>,
     pointer_bytes: u64,
     region_shift: u64,
+    list_blocks_max: u64,
     pages: HashMap<u64, Vec<u8>>,
     blocks: HashMap<u64, Place>,
 }
@@ -83,17 +100,8 @@ impl Reader<'_> {
 
     fn note_list(&mut self, first: u64, place: Place) -> Result<()> {
         let mut block = first;
-        while self.note(block, place) {
-            block = self.link(block)?;
-        }
-        Ok(())
-    }
-
-    /// From the newest block by their links to the handle.
-    fn note_ring(&mut self, newest: u64, handle: u64) -> Result<()> {
-        let mut block = newest;
-        for _ in 0..RING_MAX {
-            if !self.note(block, Place::Waiting) || block == handle {
+        for _ in 0..self.list_blocks_max {
+            if !self.note(block, place) {
                 break;
             }
             block = self.link(block)?;
@@ -101,59 +109,51 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn note_messages(&mut self, first: u64) -> Result<()> {
-        let newest_at = self.number("message.newest")?;
-        let next_at = self.number("message.next")?;
-        let mask = (1 << self.number("message.address_bits")?) - 1;
-        let (mut message, mut seen) = (first, HashSet::new());
-        while self.is_block(message) && seen.insert(message) {
-            let newest = self.link(message + newest_at)?;
-            let next = self.link(message + next_at)? & mask;
-            self.note_ring(newest, message)?;
-            message = next;
+    /// A pointer of a record.
+    fn word(&self, record: &[u8], at: u64) -> u64 {
+        let bytes = record.get(at as usize..(at + self.pointer_bytes) as usize).unwrap_or_default();
+        let mut word = [0; 8];
+        word[..bytes.len()].copy_from_slice(bytes);
+        u64::from_le_bytes(word)
+    }
+
+    fn note_cache(&mut self, cache: u64, index: usize) -> Result<Keeper> {
+        let record = self.source.bytes(cache, self.number("cache.size")? as usize)?;
+        for table in ["cache.lists", "cache.behind"] {
+            let start = self.number(table)?;
+            for class in 1..self.number("bin.count")? {
+                let first = self.word(&record, start + class * self.pointer_bytes);
+                self.note_list(first, Place::Cache(index))?;
+            }
+        }
+        let thread_id = self.word(&record, self.number("cache.thread_id")?) as u32;
+        Ok(if thread_id == 0 { Keeper::IdleCache } else { Keeper::Cache(thread_id) })
+    }
+
+    fn note_depot(&mut self, first: u64, place: Place) -> Result<()> {
+        let next_list = self.number("list.next_list")?;
+        let mut list = first;
+        for _ in 0..LISTS_MAX {
+            if !self.is_block(list) || self.blocks.contains_key(&list) {
+                break;
+            }
+            let next = self.link(list + next_list)?;
+            self.note_list(list, place)?;
+            list = next;
         }
         Ok(())
     }
 
-    fn note_heap(&mut self, heap: u64, index: usize) -> Result<u64> {
-        let record = self.source.bytes(heap, self.number("heap.size")? as usize)?;
-        let width = self.pointer_bytes;
-        let word = |at: u64| {
-            let bytes = record.get(at as usize..(at + width) as usize).unwrap_or_default();
-            let mut word = [0; 8];
-            word[..bytes.len()].copy_from_slice(bytes);
-            u64::from_le_bytes(word)
-        };
-        let cached = Place::Cached(index);
-        for (table, count) in [
-            ("heap.bins", "class.count"),
-            ("heap.reserves", "class.count"),
-            ("heap.cached", "cached.count"),
-        ] {
-            let start = self.number(table)?;
-            for i in 0..self.number(count)? {
-                self.note_list(word(start + i * width), cached)?;
-            }
+    fn note_central(&mut self, central: u64, index: usize) -> Result<()> {
+        let (count, size) = (self.number("bin.count")?, self.number("central_class.size")?);
+        let classes = central + self.number("central.classes")?;
+        let records = self.source.bytes(classes, (count * size) as usize)?;
+        let lists = self.number("central_class.lists")?;
+        for class in 1..count {
+            let first = self.word(&records, class * size + lists);
+            self.note_depot(first, Place::Depot(index))?;
         }
-        let large_blocks = self.number("heap.large_blocks")?;
-        for i in 0..self.number("large_blocks.count")? {
-            self.note(word(large_blocks + i * width), cached);
-        }
-        let (chains, chain_size) = (self.number("heap.chains")?, self.number("chain.size")?);
-        for i in 0..self.number("chain.count")? {
-            let chain = chains + i * chain_size;
-            if word(chain + self.number("chain.slice")?) != 0 {
-                let newest = word(chain + self.number("chain.newest")?);
-                self.note_ring(newest, word(chain + self.number("chain.handle")?))?;
-            }
-        }
-        let (parcels, parcel_size) = (self.number("heap.parcels")?, self.number("parcel.size")?);
-        for i in 0..self.number("parcel.count")? {
-            self.note_messages(word(parcels + i * parcel_size + self.number("parcel.first")?))?;
-        }
-        self.note_messages(word(self.number("heap.received")?))?;
-        self.note_messages(word(self.number("heap.inbox")?))?;
-        Ok(word(self.number("heap.thread_id")?) & 0xffff_ffff)
+        Ok(())
     }
 }
 
@@ -167,25 +167,30 @@ impl Lists {
             regions,
             pointer_bytes: layout.number("pointer.size")?,
             region_shift: layout.number("region.shift")?,
+            list_blocks_max: layout.number("list.blocks_max")?,
             pages: HashMap::new(),
             blocks: HashMap::new(),
         };
         let mut heaps = Vec::new();
-        let next_made = layout.number("heap.next_made")?;
-        let mut heap = layout.pointer_at(source, layout.root("heaps")?)?;
-        while heap != 0 && heaps.len() < HEAPS_MAX {
-            let thread_id = reader.note_heap(heap, heaps.len())?;
-            let owner = match u32::try_from(thread_id) {
-                Ok(id) if id != 0 => Owner::Thread(id),
-                _ => Owner::Idle,
-            };
-            heaps.push(Found { address: heap, owner });
-            heap = layout.pointer_at(source, heap + next_made)?;
+        let first = |root| layout.root(root).and_then(|at| layout.pointer_at(source, at));
+        let mut cache = first("caches")?;
+        while cache != 0 && heaps.len() < HEAPS_MAX {
+            let keeper = reader.note_cache(cache, heaps.len())?;
+            heaps.push(Found { address: cache, keeper });
+            cache = layout.pointer_at(source, cache + layout.number("cache.next_made")?)?;
         }
-        let mut shared = layout.pointer_at(source, layout.root("shared_heaps")?)?;
+        let centrals = layout.root("centrals")?;
+        for index in 0..layout.number("central.count")? {
+            let at = centrals + index * reader.pointer_bytes;
+            let central = layout.pointer_at(source, at)?;
+            if central != 0 {
+                reader.note_central(central, heaps.len())?;
+                heaps.push(Found { address: central, keeper: Keeper::Central(index as u32) });
+            }
+        }
+        let mut shared = first("shared_heaps")?;
         while shared != 0 && heaps.len() < HEAPS_MAX {
-            reader.note_heap(shared, heaps.len())?;
-            heaps.push(Found { address: shared, owner: Owner::FirstClass });
+            heaps.push(Found { address: shared, keeper: Keeper::FirstClass });
             shared = layout.pointer_at(source, shared + layout.number("shared.next")?)?;
         }
         Ok(Lists { heaps, blocks: reader.blocks })

@@ -1,7 +1,7 @@
 //! All regions of a process, page by page, and what else is loam's.
 
 use crate::heap::figures::{
-    Blocks, Class, Content, Figures, Heap, Kind, Owner, Page, Range, Resident,
+    Blocks, Class, Content, Figures, Heap, Keeper, Kind, Page, Range, Resident,
 };
 use crate::heap::layout::Layout;
 use crate::heap::lists::{Lists, Place};
@@ -41,11 +41,10 @@ fn find_regions(source: &dyn Source, layout: &Layout) -> Result<Vec<u64>> {
 struct Shape {
     pointer: usize,
     slice_bytes: u64,
-    chunk_bytes: u64,
-    class_middle: u64,
+    middle_max_bytes: u64,
     none: u64,
-    spare: u64,
-    on_its_way: u64,
+    /// The entry is of a block in a list.
+    cached: u64,
     /// The entry is of a block behind a guard.
     guarded: u64,
     /// Ends the list of a span's free blocks.
@@ -55,21 +54,19 @@ struct Shape {
     used_pages: u64,
     dirty_pages: u64,
     spans: u64,
-    chunks: u64,
     block_pages: u64,
     span: Span,
     span_size: u64,
-    chunk_size: u64,
-    chunk_dirty_pages: u64,
 }
 
 struct Span {
     free_list: u64,
     extended_count: u64,
     state: u64,
-    owner: u64,
+    central: u64,
     class_index: u64,
     slice_count: u64,
+    dirty_pages: u64,
     hole_pages: u64,
 }
 
@@ -79,11 +76,9 @@ impl Shape {
         Ok(Shape {
             pointer: number("pointer.size")? as usize,
             slice_bytes: 1 << number("slice.shift")?,
-            chunk_bytes: 1 << number("chunk.shift")?,
-            class_middle: number("class.middle")?,
+            middle_max_bytes: number("middle.max_bytes")?,
             none: number("span.none")?,
-            spare: number("span.spare")?,
-            on_its_way: number("block.on_its_way")?,
+            cached: number("block.cached")?,
             guarded: number("block.guarded")?,
             no_block: number("block.none")?,
             region_bytes: number("region.bytes")?,
@@ -91,20 +86,18 @@ impl Shape {
             used_pages: number("region.used_pages")?,
             dirty_pages: number("region.dirty_pages")?,
             spans: number("region.spans")?,
-            chunks: number("region.chunks")?,
             block_pages: number("region.block_pages")?,
             span: Span {
                 free_list: number("span.free_list")?,
                 extended_count: number("span.extended_count")?,
                 state: number("span.state")?,
-                owner: number("span.owner")?,
+                central: number("span.central")?,
                 class_index: number("span.class_index")?,
                 slice_count: number("span.slice_count")?,
+                dirty_pages: number("span.dirty_pages")?,
                 hole_pages: number("span.hole_pages")?,
             },
             span_size: number("span.size")?,
-            chunk_size: number("chunk.size")?,
-            chunk_dirty_pages: number("chunk.dirty_pages")?,
         })
     }
 }
@@ -112,7 +105,6 @@ impl Shape {
 struct Walker<'source> {
     source: &'source dyn Source,
     layout: &'source Layout,
-    lists: &'source Lists,
     shape: Shape,
     /// Indices of heaps by the address of their record.
     heaps: HashMap<u64, usize>,
@@ -135,7 +127,7 @@ struct Region {
 enum State {
     Live,
     Free,
-    Away(Place),
+    Listed(Place),
 }
 
 impl<'source> Walker<'source> {
@@ -151,9 +143,7 @@ impl<'source> Walker<'source> {
             "{} has not started loam yet",
             source.process().title
         );
-        let heaps: Vec<Heap> =
-            lists.heaps.iter().map(|found| heap(&found.owner, source.process())).collect();
-        let orphans = heap(&Owner::Orphans, source.process());
+        let heaps = lists.heaps.iter().map(|found| heap(found.keeper, source.process()));
         let figures = Figures {
             page_bytes,
             small: Blocks::default(),
@@ -163,7 +153,7 @@ impl<'source> Walker<'source> {
             larger_counts: BTreeMap::new(),
             resident: Resident::default(),
             classes: classes(source, layout)?,
-            heaps: heaps.into_iter().chain([orphans]).collect(),
+            heaps: heaps.collect(),
             region_count: 0,
             ranges: Vec::new(),
             active_bytes: 0,
@@ -174,7 +164,6 @@ impl<'source> Walker<'source> {
         Ok(Walker {
             source,
             layout,
-            lists,
             shape: Shape::of(layout)?,
             heaps: indices.collect(),
             places: &lists.blocks,
@@ -185,11 +174,6 @@ impl<'source> Walker<'source> {
 
     fn page(&self) -> u64 {
         self.figures.page_bytes
-    }
-
-    /// The heap's index, or that of orphans.
-    fn heap_at(&self, address: u64) -> usize {
-        self.heaps.get(&address).copied().unwrap_or(self.lists.heaps.len())
     }
 
     fn add(&mut self, heap: Option<usize>, kind: Kind, bytes: u64) {
@@ -262,79 +246,46 @@ impl<'source> Walker<'source> {
             let state = field(self.shape.span.state, 1);
             let class_index = field(self.shape.span.class_index, 1);
             let slices = field(self.shape.span.slice_count, 1);
-            let owner = self.heap_at(field(self.shape.span.owner, self.shape.pointer));
-            if state != self.shape.none && slices != 0 && class_index <= self.shape.class_middle {
-                let count = slices * slice_pages;
-                if class_index == self.shape.class_middle {
-                    self.add_chunk(region, page, owner);
-                } else if state == self.shape.spare {
-                    let kind = (Kind::Cached, Content::Nothing);
-                    self.add_pages(region, page..page + count, Some(owner), kind);
-                } else {
-                    self.add_span(region, page, span, owner)?;
-                }
-                return Ok(count);
+            let is_class = class_index < self.figures.classes.len() as u64;
+            if state != self.shape.none && slices != 0 && is_class {
+                self.add_span(region, page, span)?;
+                return Ok(slices * slice_pages);
             }
         }
-        Ok(self.add_block(region, page, None))
+        Ok(self.add_block(region, page))
     }
 
     /// Adds the middle or large block that begins there.
-    fn add_block(&mut self, region: &Region, page: u64, chunk_owner: Option<usize>) -> u64 {
+    fn add_block(&mut self, region: &Region, page: u64) -> u64 {
         let entry = region.header.word(self.shape.block_pages + page * 4, 4);
-        let count = entry & !(self.shape.on_its_way | self.shape.guarded);
+        let count = entry & !(self.shape.cached | self.shape.guarded);
         if count == 0 || count > region.resident.len() as u64 - page {
-            let kind = (Kind::Unused, Content::Nothing);
-            self.add_pages(region, page..page + 1, chunk_owner, kind);
+            self.add_pages(region, page..page + 1, None, (Kind::Unused, Content::Nothing));
             return 1;
         }
-        let content = if chunk_owner.is_some() { Content::Middle } else { Content::Large };
-        let bytes = count * self.page();
+        let (bytes, pages) = (count * self.page(), page..page + count);
+        let is_middle = bytes <= self.shape.middle_max_bytes;
+        let content = if is_middle { Content::Middle } else { Content::Large };
         self.figures.active_bytes += bytes;
-        if entry & self.shape.on_its_way == 0 {
-            let blocks = match chunk_owner {
-                Some(_) => &mut self.figures.middle,
-                None => &mut self.figures.large,
-            };
-            blocks.add(bytes);
-            *self.figures.larger_counts.entry(bytes).or_default() += 1;
-            if let Some(owner) = chunk_owner {
-                self.figures.heaps[owner].live_bytes += bytes;
-            }
-            self.add_pages(region, page..page + count, chunk_owner, (Kind::Live, content));
+        if entry & self.shape.cached != 0 {
+            // On its way from one list to another it is in none.
+            let place = self.places.get(&(region.start + page * self.page()));
+            let kind = place.map_or(Kind::Cached, |place| place.kind());
+            self.add_pages(region, pages, place.map(|place| place.heap()), (kind, content));
             return count;
         }
-        let (heap, kind) = match self.places.get(&(region.start + page * self.page())) {
-            Some(Place::Cached(heap)) => (Some(*heap), Kind::Cached),
-            _ => (chunk_owner, Kind::Waiting),
-        };
-        self.add_pages(region, page..page + count, heap, (kind, content));
+        let blocks = if is_middle { &mut self.figures.middle } else { &mut self.figures.large };
+        blocks.add(bytes);
+        *self.figures.larger_counts.entry(bytes).or_default() += 1;
+        self.add_pages(region, pages, None, (Kind::Live, content));
         count
-    }
-
-    fn add_chunk(&mut self, region: &Region, first: u64, owner: usize) {
-        let count = self.shape.chunk_bytes / self.page();
-        let chunk = self.shape.chunks + first / count * self.shape.chunk_size;
-        let mut page = first;
-        while page < first + count {
-            let entry = region.header.word(self.shape.block_pages + page * 4, 4);
-            if entry != 0 {
-                page += self.add_block(region, page, Some(owner));
-                continue;
-            }
-            let dirty = chunk + self.shape.chunk_dirty_pages;
-            let is_dirty = region.header.bit(dirty, page - first);
-            let kind = if is_dirty { Kind::Dirty } else { Kind::Unused };
-            self.add_pages(region, page..page + 1, Some(owner), (kind, Content::Nothing));
-            page += 1;
-        }
     }
 
     /// Where each carved block of the span is.
     fn states(&self, pages: &Pages, first_free: u64, count: u64, block_bytes: u64) -> Vec<State> {
         let mut states: Vec<State> = (0..count)
             .map(|i| match self.places.get(&(pages.start + i * block_bytes)) {
-                Some(place) => State::Away(*place),
+                Some(place) => State::Listed(*place),
                 None => State::Live,
             })
             .collect();
@@ -352,9 +303,11 @@ impl<'source> Walker<'source> {
         states
     }
 
-    fn add_span(&mut self, region: &Region, page: u64, span: u64, owner: usize) -> Result<()> {
+    fn add_span(&mut self, region: &Region, page: u64, span: u64) -> Result<()> {
         let field = |offset, width| region.header.word(span + offset, width);
         let class_index = field(self.shape.span.class_index, 1) as usize;
+        let central = field(self.shape.span.central, self.shape.pointer);
+        let heap = self.heaps.get(&central).copied();
         let (carved, holes) =
             (field(self.shape.span.extended_count, 2), field(self.shape.span.hole_pages, 8));
         let free_list = field(self.shape.span.free_list, self.shape.pointer);
@@ -370,15 +323,31 @@ impl<'source> Walker<'source> {
         let pages = Pages::read(self.source, start, read, page_bytes)?;
         let mut states = self.states(&pages, free_list, carved, block_bytes);
         mark_holes(&mut states, holes, block_bytes, page_bytes);
-        self.count_blocks(&states, class_index, bytes, owner);
+        self.count_blocks(&states, class_index, bytes, heap);
+        let dirty = field(self.shape.span.dirty_pages, 8);
+        let uncut = (carved * block_bytes).div_ceil(page_bytes) as usize;
         for (index, _) in resident.iter().enumerate().filter(|(_, is)| **is) {
+            if index >= uncut {
+                let is_dirty = dirty >> index.min(63) & 1 == 1;
+                let kind = if is_dirty { Kind::Dirty } else { Kind::Unused };
+                let (at, content) = (page + index as u64, Content::Small(class_index as u16));
+                self.add_pages(region, at..at + 1, heap, (kind, content));
+                self.figures.classes[class_index].resident.add(kind, page_bytes);
+                continue;
+            }
             let range = index as u64 * page_bytes..(index as u64 + 1) * page_bytes;
-            self.pages[from + index] = Some(self.add_span_page(&states, range, class_index, owner));
+            self.pages[from + index] = Some(self.add_span_page(&states, range, class_index, heap));
         }
         Ok(())
     }
 
-    fn count_blocks(&mut self, states: &[State], class_index: usize, bytes: u64, owner: usize) {
+    fn count_blocks(
+        &mut self,
+        states: &[State],
+        class_index: usize,
+        bytes: u64,
+        heap: Option<usize>,
+    ) {
         let count = |is: fn(&State) -> bool| states.iter().filter(|state| is(state)).count() as u64;
         let class = &mut self.figures.classes[class_index];
         let live = count(|state| *state == State::Live);
@@ -387,12 +356,14 @@ impl<'source> Walker<'source> {
         class.carved_count += states.len() as u64;
         class.live_count += live;
         class.free_count += count(|state| *state == State::Free);
-        class.cached_count += count(|state| matches!(state, State::Away(Place::Cached(_))));
-        class.waiting_count += count(|state| *state == State::Away(Place::Waiting));
+        class.cached_count += count(|state| matches!(state, State::Listed(Place::Cache(_))));
+        class.depot_count += count(|state| matches!(state, State::Listed(Place::Depot(_))));
         self.figures.active_bytes += bytes;
         self.figures.small.count += live;
         self.figures.small.bytes += live * class.block_bytes;
-        self.figures.heaps[owner].live_bytes += live * class.block_bytes;
+        if let Some(heap) = heap {
+            self.figures.heaps[heap].live_bytes += live * class.block_bytes;
+        }
     }
 
     /// Divides a page that is in memory among the blocks on it.
@@ -401,13 +372,13 @@ impl<'source> Walker<'source> {
         states: &[State],
         page: std::ops::Range<u64>,
         class_index: usize,
-        owner: usize,
+        heap: Option<usize>,
     ) -> Page {
         let block_bytes = self.figures.classes[class_index].block_bytes.max(1);
         let first = page.start / block_bytes;
         let last = (page.end - 1) / block_bytes;
         let (mut live, mut live_count, mut free) = (0, 0, 0);
-        let mut away = Vec::new();
+        let mut listed = Vec::new();
         for index in first..=last {
             let block = index * block_bytes..(index + 1) * block_bytes;
             let bytes = block.end.min(page.end) - block.start.max(page.start);
@@ -418,23 +389,23 @@ impl<'source> Walker<'source> {
                     live_count += u64::from(block.start >= page.start);
                 }
                 Some(State::Free) => free += bytes,
-                Some(State::Away(place)) => away.push((*place, bytes)),
+                Some(State::Listed(place)) => listed.push((*place, bytes)),
                 None => {}
             }
         }
-        let away_bytes: u64 = away.iter().map(|(_, bytes)| bytes).sum();
-        let unused = page.end - page.start - live - free - away_bytes;
-        let is_idle = live == 0 && away.is_empty();
+        let listed_bytes: u64 = listed.iter().map(|(_, bytes)| bytes).sum();
+        let unused = page.end - page.start - live - free - listed_bytes;
+        let is_idle = live == 0 && listed.is_empty();
         let kind = if is_idle { Kind::Idle } else { Kind::Between };
         // The rest of a page of which all that was cut is free goes back with it.
         let (free, unused) = if is_idle && free != 0 { (free + unused, 0) } else { (free, unused) };
         let found = Page {
-            kind: span_page_kind(live, free, unused, &away),
+            kind: span_page_kind(live, free, unused, &listed),
             content: Content::Small(class_index as u16),
             live_bytes: live as u32,
             live_count: live_count as u16,
             between_bytes: if live != 0 { free as u32 } else { 0 },
-            heap: u32::try_from(owner).ok(),
+            heap: heap.and_then(|index| u32::try_from(index).ok()),
         };
         let class = &mut self.figures.classes[class_index];
         for (kind, bytes) in [(Kind::Live, live), (kind, free), (Kind::Unused, unused)] {
@@ -444,18 +415,14 @@ impl<'source> Walker<'source> {
             class.pinning_count += live_count;
             class.pinned_bytes += free;
         }
-        for (place, bytes) in &away {
-            let kind = if *place == Place::Waiting { Kind::Waiting } else { Kind::Cached };
-            class.resident.add(kind, *bytes);
+        for (place, bytes) in &listed {
+            class.resident.add(place.kind(), *bytes);
         }
-        self.add(Some(owner), Kind::Live, live);
-        self.add(Some(owner), kind, free);
-        self.add(Some(owner), Kind::Unused, unused);
-        for (place, bytes) in away {
-            match place {
-                Place::Cached(heap) => self.add(Some(heap), Kind::Cached, bytes),
-                Place::Waiting => self.add(Some(owner), Kind::Waiting, bytes),
-            }
+        self.add(heap, Kind::Live, live);
+        self.add(heap, kind, free);
+        self.add(heap, Kind::Unused, unused);
+        for (place, bytes) in listed {
+            self.add(Some(place.heap()), place.kind(), bytes);
         }
         found
     }
@@ -531,7 +498,7 @@ impl<'source> Walker<'source> {
         if multiplier == 0 {
             return Ok(());
         }
-        const TAG_BYTES: u64 = 4;
+        const TAG_BYTES: u64 = 1;
         let word_count = self.layout.number("tags.words")?;
         self.figures.tags = Some((table, table + word_count * TAG_BYTES));
         let words = |address: u64| {
@@ -548,14 +515,15 @@ impl<'source> Walker<'source> {
 }
 
 /// What a page of a span counts as: with live blocks that, else what most of it is.
-fn span_page_kind(live: u64, free: u64, unused: u64, away: &[(Place, u64)]) -> Kind {
-    let waiting: u64 =
-        away.iter().filter(|(place, _)| *place == Place::Waiting).map(|(_, bytes)| bytes).sum();
-    let cached = away.iter().map(|(_, bytes)| bytes).sum::<u64>() - waiting;
+fn span_page_kind(live: u64, free: u64, unused: u64, listed: &[(Place, u64)]) -> Kind {
+    let of = |kind| -> u64 {
+        let of_kind = listed.iter().filter(|(place, _)| place.kind() == kind);
+        of_kind.map(|(_, bytes)| bytes).sum()
+    };
     let parts = [
         (free, Kind::Idle),
-        (cached, Kind::Cached),
-        (waiting, Kind::Waiting),
+        (of(Kind::Cached), Kind::Cached),
+        (of(Kind::Depots), Kind::Depots),
         (unused, Kind::Unused),
     ];
     match parts.iter().max_by_key(|(bytes, _)| bytes) {
@@ -564,11 +532,11 @@ fn span_page_kind(live: u64, free: u64, unused: u64, away: &[(Place, u64)]) -> K
     }
 }
 
-fn heap(owner: &Owner, process: &Process) -> Heap {
+fn heap(keeper: Keeper, process: &Process) -> Heap {
     let of_thread = |id| process.threads.iter().find(|thread| thread.id == id);
-    let thread = if let Owner::Thread(id) = owner { of_thread(*id) } else { None };
+    let thread = if let Keeper::Cache(id) = keeper { of_thread(id) } else { None };
     Heap {
-        owner: owner.clone(),
+        keeper,
         thread_name: thread.and_then(|thread| thread.name.clone()),
         live_bytes: 0,
         resident: Resident::default(),

@@ -1,5 +1,5 @@
 //! What is in a process's heaps, as a page: what keeps its memory, its address space page by page,
-//! sizes, and heaps.
+//! sizes, caches and centrals.
 
 use crate::account::report::{HeapLine, Loam, Report, Size};
 use crate::heap::figures::Figures;
@@ -146,7 +146,7 @@ fn answer(pins: &[Line], report: &Report) -> Option<String> {
 
 fn facts(report: &Report, figures: &Figures) -> Vec<(&'static str, String)> {
     let loam = &report.loam;
-    let back = loam.idle_bytes + loam.cached_bytes + loam.dirty_bytes;
+    let back = loam.idle_bytes + loam.depot_bytes + loam.dirty_bytes;
     let live = figures.live();
     let mut facts = vec![("in memory", numbers::bytes(report.resident_bytes))];
     if let Some(peak) = report.peak_resident_bytes {
@@ -167,14 +167,15 @@ fn share(part: u64, whole: u64) -> String {
 }
 
 /// What resident bytes of loam's are, and what they are drawn in.
-fn amounts(loam: &Loam) -> [Amount; 7] {
+fn amounts(loam: &Loam) -> [Amount; 8] {
     let amount = |name, color, bytes| Amount { name, color, bytes };
     [
         amount("live: blocks that the program has", "full", loam.live_bytes),
         amount("pinned: free, on pages that blocks in use are on", "pinned", loam.between_bytes),
         amount("free pages of spans", "free", loam.idle_bytes),
         amount("pages that nobody uses", "free", loam.dirty_bytes),
-        amount("caches, and on the way to them", "cached", loam.cached_bytes + loam.waiting_bytes),
+        amount("caches of threads", "cached", loam.cached_bytes),
+        amount("depots: for any thread", "cached", loam.depot_bytes),
         amount("never used: rests of pages", "rest", loam.unused_bytes),
         amount("loam's records", "own", loam.metadata_bytes),
     ]
@@ -248,7 +249,11 @@ fn size_rows(report: &Report, figures: &Figures) -> Vec<Row> {
                 size.between_bytes,
             ),
             amount("free pages", "free", size.idle_bytes),
-            amount("caches, and the rest", "cached", size.resident_bytes.saturating_sub(used)),
+            amount(
+                "caches, depots, and the rest",
+                "cached",
+                size.resident_bytes.saturating_sub(used),
+            ),
         ];
         Row {
             name: format!("{} bytes", size.block_bytes),

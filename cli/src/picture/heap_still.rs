@@ -26,13 +26,13 @@ pub fn draw(heap: &Heap) -> Still {
         ("full", "live"),
         ("pinned", "pinned"),
         ("free", "free pages"),
-        ("cached", "caches, and the rest"),
+        ("cached", "caches, depots, and the rest"),
     ];
     sheet.key(&colors.map(|(color, name)| (Color::of_part(color), name.to_owned())));
     sheet.bars(&content.sizes);
     sheet.heading("Sizes of the blocks that the program has");
     sheet.bars(&content.histogram);
-    sheet.heading("Heaps");
+    sheet.heading("Caches and centrals");
     sheet.bars(&content.heaps);
     sheet.finish()
 }
@@ -60,7 +60,7 @@ fn put_map(sheet: &mut Sheet, map: &Map) {
     sheet.cells(cells, side);
     sheet.below(&[
         ("free", "free, would come back"),
-        ("cached", "free, in caches"),
+        ("cached", "free, in caches and depots"),
         ("rest", "never used"),
         ("own", "loam's records"),
     ]);

@@ -1,5 +1,5 @@
 // The address space of a heap: cells in lines, as many in a line as the width is good for.
-const FREE = ["free page of a span", "free, in a cache", "freed by another thread, on the way",
+const FREE = ["free page of a span", "free, in a cache", "free, in a depot",
   "page that nobody uses", "never used", "loam's records"];
 const FREE_COLORS = ["m-free", "m-cached", "m-cached", "m-free", "m-rest", "m-own"];
 async function heapMap() {
@@ -52,7 +52,7 @@ async function heapMap() {
       const text = full === 0 ? "not in memory" : used;
       const what = info.contents[contents[cell]];
       const heap = info.heaps[heaps[cell]];
-      return [address(cell), text + (what ? `: ${what}` : ""), heap && `heap: ${heap}`]
+      return [address(cell), text + (what ? `: ${what}` : ""), heap]
         .filter(Boolean).join("\n");
     },
   });

@@ -1,5 +1,5 @@
 //! The address space of a heap, page by page, in a few bytes each: how much of it is in use, what it
-//! is cut into, and whose it is.
+//! is cut into, and which cache or central has it.
 
 use crate::heap::figures::{Content, Figures, Kind, Page};
 use crate::picture::colors::Color;
@@ -19,7 +19,7 @@ const FULL: u8 = 100;
 
 pub struct Map {
     pub info: Info,
-    /// One byte a cell: first how full each is, then what of, then of which heap.
+    /// One byte a cell: first how full each is, then what of, then of which cache or central.
     planes: [Vec<u8>; 3],
 }
 
@@ -136,7 +136,7 @@ fn cell(pages: &[Option<Page>], page_bytes: u64) -> [u8; 3] {
         }
         Kind::Idle | Kind::Between => FULL + 1,
         Kind::Cached => FULL + 2,
-        Kind::Waiting => FULL + 3,
+        Kind::Depots => FULL + 3,
         Kind::Dirty => FULL + 4,
         Kind::Unused => FULL + 5,
         Kind::Metadata => FULL + 6,
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(map.planes[0], [1, 100, 101, 50]);
         assert_eq!(map.planes[1], [6; 4]);
         assert_eq!(map.info.contents[6], "blocks of 112 bytes");
-        assert_eq!(map.info.heaps[1], "worker (17)");
+        assert_eq!(map.info.heaps[1], "central 3");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A heap for tests.
 
-use crate::heap::figures::{Blocks, Class, Figures, Heap, Kind, Owner, Resident};
+use crate::heap::figures::{Blocks, Class, Figures, Heap, Keeper, Kind, Resident};
 use std::collections::BTreeMap;
 
 pub fn figures() -> Figures {
@@ -9,8 +9,7 @@ pub fn figures() -> Figures {
     (pinned.pinning_count, pinned.pinned_bytes) = (40, 160_000);
     pinned.resident.add(Kind::Live, 4480);
     pinned.resident.add(Kind::Between, 160_000);
-    let owner = Owner::Thread(17);
-    let thread_name = Some("worker".to_owned());
+    let keeper = Keeper::Central(3);
     let mut resident = Resident::default();
     resident.add(Kind::Live, 4480 + (1 << 20));
     resident.add(Kind::Between, 160_000);
@@ -23,7 +22,7 @@ pub fn figures() -> Figures {
         larger_counts: BTreeMap::from([(1 << 20, 1)]),
         resident,
         classes: vec![class(16), class(48), pinned],
-        heaps: vec![Heap { owner, thread_name, live_bytes: 4480, resident }],
+        heaps: vec![Heap { keeper, thread_name: None, live_bytes: 4480, resident }],
         region_count: 1,
         ranges: Vec::new(),
         active_bytes: 1 << 20,

@@ -201,7 +201,7 @@ fn add_pinned(
 const SMALL_BYTES: u64 = 16 << 10;
 
 /// Free, and nobody's in use is on the page.
-const RETAINED: [Kind; 4] = [Kind::Idle, Kind::Cached, Kind::Waiting, Kind::Dirty];
+const RETAINED: [Kind; 4] = [Kind::Idle, Kind::Cached, Kind::Depots, Kind::Dirty];
 
 /// What was freed last is what is there: of two blocks that were at an address the later one, and
 /// no more in all than there is.

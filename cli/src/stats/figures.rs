@@ -28,7 +28,7 @@ pub struct Bin {
     pub size: u64,
     pub curregs: u64,
     pub cached: u64,
-    pub waiting: u64,
+    pub depots: u64,
     pub free: u64,
     pub curslabs: u64,
     pub resident: u64,
@@ -37,8 +37,10 @@ pub struct Bin {
 #[derive(Serialize)]
 pub struct HeapStats {
     pub name: String,
-    pub allocated: u64,
+    /// In small blocks of its spans; `None` of a thread's cache.
+    pub allocated: Option<u64>,
     pub cached: u64,
+    pub depots: u64,
     pub resident: u64,
 }
 
@@ -71,7 +73,7 @@ fn bin(class: &Class) -> Bin {
         size: class.block_bytes,
         curregs: class.live_count,
         cached: class.cached_count,
-        waiting: class.waiting_count,
+        depots: class.depot_count,
         free: class.free_count,
         curslabs: class.span_count,
         resident: class.resident.sum(),
@@ -81,8 +83,9 @@ fn bin(class: &Class) -> Bin {
 fn heap(heap: &Heap) -> HeapStats {
     HeapStats {
         name: heap.name(),
-        allocated: heap.live_bytes,
+        allocated: heap.live_bytes(),
         cached: heap.resident.of(Kind::Cached),
+        depots: heap.resident.of(Kind::Depots),
         resident: heap.resident.sum(),
     }
 }

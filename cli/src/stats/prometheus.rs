@@ -34,7 +34,7 @@ fn write(out: &mut String, stats: &Stats) -> std::fmt::Result {
         for (place, count) in [
             ("live", bin.curregs),
             ("cached", bin.cached),
-            ("waiting", bin.waiting),
+            ("depots", bin.depots),
             ("free", bin.free),
         ] {
             writeln!(out, "loam_size_blocks{{size=\"{}\",place=\"{place}\"}} {count}", bin.size)?;
@@ -44,7 +44,11 @@ fn write(out: &mut String, stats: &Stats) -> std::fmt::Result {
     for bin in &stats.bins {
         writeln!(out, "loam_size_resident_bytes{{size=\"{}\"}} {}", bin.size, bin.resident)?;
     }
-    head(out, "heap_resident_bytes", "Of each heap's pages, in memory.")?;
+    head(
+        out,
+        "heap_resident_bytes",
+        "Of the spans and lists of each cache and central, in memory.",
+    )?;
     for (index, heap) in stats.heaps.iter().enumerate() {
         let name = heap.name.replace('\\', "\\\\").replace('"', "\\\"");
         let resident = heap.resident;

@@ -27,21 +27,24 @@ fn write(out: &mut String, stats: &Stats) -> std::fmt::Result {
         writeln!(out, "  {name:<26}{:>12}", numbers::bytes(value))?;
     }
     writeln!(out)?;
-    let heads = ["live", "cached", "waiting", "free", "spans", "resident"];
+    let heads = ["live", "cached", "depots", "free", "spans", "resident"];
     write!(out, "  {:<26}", "blocks of")?;
     heads.iter().try_for_each(|head| write!(out, "{head:>12}"))?;
     writeln!(out)?;
     for bin in &stats.bins {
         write!(out, "  {:<26}", bin.size)?;
-        for count in [bin.curregs, bin.cached, bin.waiting, bin.free, bin.curslabs] {
+        for count in [bin.curregs, bin.cached, bin.depots, bin.free, bin.curslabs] {
             write!(out, "{count:>12}")?;
         }
         writeln!(out, "{:>12}", numbers::bytes(bin.resident))?;
     }
     writeln!(out)?;
-    writeln!(out, "  {:<26}{:>12}{:>12}{:>12}", "heaps", "allocated", "cached", "resident")?;
+    write!(out, "  {:<26}", "caches and centrals")?;
+    let heads = ["allocated", "cached", "depots", "resident"];
+    heads.iter().try_for_each(|head| write!(out, "{head:>12}"))?;
+    writeln!(out)?;
     for heap in &stats.heaps {
-        let figures = [heap.allocated, heap.cached, heap.resident];
+        let figures = [heap.allocated.unwrap_or(0), heap.cached, heap.depots, heap.resident];
         write!(out, "  {:<26}", heap.name)?;
         figures.iter().try_for_each(|&figure| write!(out, "{:>12}", numbers::bytes(figure)))?;
         writeln!(out)?;

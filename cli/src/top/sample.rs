@@ -10,7 +10,8 @@ use std::time::Instant;
 
 pub struct Row {
     pub name: String,
-    pub live_bytes: u64,
+    /// `None` of a thread's cache.
+    pub live_bytes: Option<u64>,
     pub resident_bytes: u64,
 }
 
@@ -55,13 +56,13 @@ fn largest(rows: impl Iterator<Item = Row>) -> Vec<Row> {
 fn row_of_class(class: &Class) -> Row {
     Row {
         name: format!("{} bytes", class.block_bytes),
-        live_bytes: class.live_count * class.block_bytes,
+        live_bytes: Some(class.live_count * class.block_bytes),
         resident_bytes: class.resident.sum(),
     }
 }
 
 fn row_of_heap(heap: &Heap) -> Row {
-    Row { name: heap.name(), live_bytes: heap.live_bytes, resident_bytes: heap.resident.sum() }
+    Row { name: heap.name(), live_bytes: heap.live_bytes(), resident_bytes: heap.resident.sum() }
 }
 
 /// The last samples' resident bytes, and the last two samples.

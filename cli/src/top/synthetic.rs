@@ -10,7 +10,8 @@ pub fn sample(at: Instant, resident_mib: u64) -> Sample {
     loam.add(Kind::Live, (resident_mib - 1) << 20);
     loam.add(Kind::Metadata, 1 << 19);
     let row =
-        |name: &str| Row { name: name.to_owned(), live_bytes: 1 << 20, resident_bytes: 2 << 20 };
+        |name: &str, live_bytes| Row { name: name.to_owned(), live_bytes, resident_bytes: 2 << 20 };
+    let live = Some(1 << 20);
     Sample {
         at,
         title: "process 7 (server)".to_owned(),
@@ -18,8 +19,8 @@ pub fn sample(at: Instant, resident_mib: u64) -> Sample {
         peak_bytes: 100 << 20,
         loam,
         live_count: 12345,
-        sizes: vec![row("112 bytes"), row("16 bytes")],
-        heaps: vec![row("server (7)")],
+        sizes: vec![row("112 bytes", live), row("16 bytes", live)],
+        heaps: vec![row("central 0", live), row("server (7)", None)],
         limit: Some(Limit { used_bytes: 64 << 20, limit_bytes: 256 << 20 }),
     }
 }

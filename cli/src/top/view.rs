@@ -33,7 +33,7 @@ fn name(kind: Kind) -> &'static str {
         Kind::Between => "free between them",
         Kind::Idle => "free pages of spans",
         Kind::Cached => "caches of threads",
-        Kind::Waiting => "on the way",
+        Kind::Depots => "depots",
         Kind::Dirty => "pages nobody uses",
         Kind::Unused => "never used",
         Kind::Metadata => "loam's records",
@@ -69,7 +69,7 @@ fn draw_process(frame: &mut Frame, history: &History, area: Rect) {
     let [kinds, sizes, heaps] = columns.spacing(2).areas(tables);
     draw_kinds(frame, history, kinds);
     draw_rows(frame, "sizes", &last.sizes, sizes);
-    draw_rows(frame, "heaps", &last.heaps, heaps);
+    draw_rows(frame, "kept by", &last.heaps, heaps);
 }
 
 fn draw_limit(frame: &mut Frame, history: &History, area: Rect) {
@@ -103,7 +103,7 @@ fn draw_rows(frame: &mut Frame, title: &str, lines: &[Line], area: Rect) {
     let rows = lines.iter().map(|line| {
         Row::new([
             line.name.clone(),
-            numbers::bytes(line.live_bytes),
+            line.live_bytes.map_or(String::new(), numbers::bytes),
             numbers::bytes(line.resident_bytes),
         ])
     });
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_screen_has_rates_limit_kinds_sizes_and_heaps() {
+    fn a_screen_has_rates_limit_kinds_sizes_caches_and_centrals() {
         let screen = drawn(120, 24, &[history()]);
         for text in [
             "process 7 (server)",
