@@ -164,7 +164,7 @@ static void *take_elsewhere_unfilled(struct lm_cache *cache, size_t size, bool c
     lm_tick_look(cache);
   }
   if (lm_profile_is_on()) return lm_profile_take(cache, size, clear);
-  /* The profile may have ended while malloc looked into the empty cache, and not into the window. */
+  /* The profile may have ended while malloc looked into the empty cache, not into the window. */
   if (LM_UNLIKELY(cache->profile.window != NULL)) lm_profile_leave(cache);
   return LM_UNLIKELY(cache->guard.soon) ? take_sampled(cache, size, clear)
                                          : lm_take(cache, size, clear);

@@ -32,7 +32,7 @@ LM_INLINE void *lm_raw_malloc(size_t size) {
 }
 
 /* free: one load of a tag says in which list the block goes. Lists take so many, and those of tags
- * that are no small class's take none: what they begin with is of no list, or of a middle class's. */
+ * that are no small class's take none: they begin with what is of no list, or a middle class's. */
 LM_INLINE void lm_free_tagged(void *address, size_t tag) {
   struct lm_cache *cache = LM_THREAD(lm_this_cache);
   struct lm_block *block = address, *first = cache->lists[tag];

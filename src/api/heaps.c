@@ -17,7 +17,9 @@ LM_LOCKS_UNCHECKED static void enter_heap(struct loam_heap *heap, const char *ca
   lm_misuse_heap(heap, call, caller);
 }
 
-LM_LOCKS_UNCHECKED static void leave_heap(struct loam_heap *heap) { lm_lock_free(&heap->central.lock); }
+LM_LOCKS_UNCHECKED static void leave_heap(struct loam_heap *heap) {
+  lm_lock_free(&heap->central.lock);
+}
 
 static bool is_of(struct loam_heap *heap, const void *block) {
   uint32_t tag = lm_tag_of(block);

@@ -145,8 +145,8 @@ LM_INLINE size_t lm_bitmap_lowest_run(const uint64_t *map, size_t from, size_t t
   }
 }
 
-/* The bits of `word` at which `length` set bits end, 1 to 64, that may have begun in the word before,
- * which is `previous`. */
+/* The bits of `word` at which `length` set bits end, 1 to 64, that may have begun in the word
+ * before, which is `previous`. */
 LM_INLINE uint64_t lm_bits_run_ends(uint64_t word, uint64_t previous, size_t length) {
   for (size_t have = 1, step; have < length && word != 0; have += step) {
     step = lm_min(have, length - have); /* below 64 */

@@ -381,7 +381,9 @@ void lm_central_put_blocks(struct lm_block *const *blocks, size_t count) {
   put_some(blocks, count, PUT_IN_BULK, NULL);
 }
 
-void lm_central_put(struct lm_block *block, void *caller) { put_some(&block, 1, PUT_ONE_CLASS, caller); }
+void lm_central_put(struct lm_block *block, void *caller) {
+  put_some(&block, 1, PUT_ONE_CLASS, caller);
+}
 
 #define PUT_AT_ONCE 32 /* blocks whose spans' records are fetched at the same time */
 

@@ -96,9 +96,9 @@ LM_INLINE uint64_t lm_central_random(struct lm_central *central) {
 /* ---- Blocks of spans ---- */
 
 /* Up to `want` blocks of a small class, out of spans of the central's, a new one if need be; or a
- * list of another's depot, whatever it has. The first is returned; the others are `*rest`, linked up
- * to LM_NO_BLOCK, and `*count` is the number of all, or the most that a list has. `*zero`: the first
- * one reads as zero. NULL if out of memory. No lock is held. */
+ * list of another's depot, whatever it has. The first is returned; the others are `*rest`, linked
+ * up to LM_NO_BLOCK, and `*count` is the number of all, or the most that a list has. `*zero`: the
+ * first one reads as zero. NULL if out of memory. No lock is held. */
 void *lm_central_take(struct lm_central *central, size_t class_index, size_t want,
                       struct lm_block **rest, size_t *count, bool *zero);
 /* The same of a first-class heap, whose lock is held; one block. */
@@ -106,8 +106,8 @@ void *lm_central_take_one(struct lm_central *central, size_t class_index, bool *
 
 /* Puts small blocks back into their spans, whosever these are: a list of one class, up to
  * LM_NO_BLOCK, or one block. No lock is held. What was done to them wrongly ends the program;
- * `caller` is NULL if it is not known. `refused`: a depot had no room for the list, and shall if that
- * is asked for. */
+ * `caller` is NULL if it is not known. `refused`: a depot had no room for the list, and shall if
+ * that is asked for. */
 void lm_central_put_list(struct lm_block *first, bool refused);
 void lm_central_put(struct lm_block *block, void *caller);
 /* The same of blocks of any small classes, none of which is to be kept for the next calls. */

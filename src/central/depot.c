@@ -116,7 +116,8 @@ struct lm_block *lm_depot_take_elsewhere(struct lm_central *central, size_t clas
 
 bool lm_depot_give(struct lm_central *central, size_t class_index, struct lm_block *first,
                    bool *wanted) {
-  if (lm_sizeclass_bytes(class_index) >= LM_ELSEWHERE_MIN_BYTES) central = lm_central_enter(central);
+  bool anywhere = lm_sizeclass_bytes(class_index) >= LM_ELSEWHERE_MIN_BYTES;
+  if (anywhere) central = lm_central_enter(central);
   else lm_lock_take(&central->lock);
   bool room = has_room(central, class_index, wanted);
   if (room) push_list(central, class_index, first);
@@ -127,7 +128,8 @@ bool lm_depot_give(struct lm_central *central, size_t class_index, struct lm_blo
 /* ---- Back to where they came from ---- */
 
 /* Spans count their blocks themselves. */
-static void note_middle_put(struct lm_central *central, size_t class_index, uint32_t refused_count) {
+static void note_middle_put(struct lm_central *central, size_t class_index,
+                            uint32_t refused_count) {
   struct lm_central_class *class = &central->classes[class_index];
   lm_lock_take(&central->lock);
   class->refused_count += refused_count;
@@ -160,7 +162,8 @@ static struct lm_block *take_aged(struct lm_central *central, size_t class_index
   struct lm_central_class *class = &central->classes[class_index];
   struct lm_block *first = NULL;
   lm_lock_take(&central->lock);
-  if (all || lm_load_relaxed(&class->lowest_count) > keep_count) first = pop_list(central, class_index);
+  if (all || lm_load_relaxed(&class->lowest_count) > keep_count)
+    first = pop_list(central, class_index);
   if (first == NULL) {
     class->refused_count /= 2;
     lm_store_relaxed(&class->lowest_count, lm_load_relaxed(&class->list_count));

@@ -190,8 +190,7 @@ static size_t make_holes(struct away *away, size_t *effort) {
   return (size_t)lm_bit_count(away->given_pages);
 }
 
-/* The same of a span that is on a list of a central whose lock is held, which is given up meanwhile.
- */
+/* The same of a span that is on a list of a central whose lock is held, and given up meanwhile. */
 static size_t make_holes_in(struct lm_central *central, struct lm_span *span, size_t *effort) {
   struct away away;
   struct lm_span *ended = NULL;

@@ -131,7 +131,8 @@ static void mark_free(uint64_t *is_free, const struct lm_span *span) {
   const struct lm_block *block = span->free_list;
   const char *start = lm_span_start(span);
   for (; lm_is_block(block); block = lm_block_next(block)) {
-    size_t index = (size_t)((const char *)block - start) / lm_classes[span->class_index].block_bytes;
+    size_t offset = (size_t)((const char *)block - start);
+    size_t index = offset / lm_classes[span->class_index].block_bytes;
     lm_bitmap_set(is_free, index, index + 1);
   }
 }

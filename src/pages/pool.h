@@ -55,7 +55,8 @@ struct lm_pool {
   uint32_t aligned_region; /* where the last search for an aligned run has ended */
   _Atomic(uint32_t) region_count; /* written under the lock; read without it by lm_pool_tick */
   bool accepts_huge; /* lm_pool_accept_huge */
-  _Atomic(size_t) used_page_count; /* sum over the regions; written and read as dirty_page_count is */
+  /* Sum over the regions; written and read as dirty_page_count is. */
+  _Atomic(size_t) used_page_count;
   size_t span_slice_count; /* slices in spans */
   size_t large_count, large_page_count;
   uint64_t purged_page_count; /* since the start */

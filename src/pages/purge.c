@@ -23,8 +23,8 @@ static size_t free_end(const struct lm_region *region, size_t from, size_t most)
 
 /* Purges free dirty pages by one call, from one to at most `most` behind it, without the lock: the
  * pages are marked as used meanwhile. The lock of a heap's own pool stays, or its regions might go.
- * Returns how many pages, also if they are refused, which are not aged any more: they are tried once
- * in a turn. 0 if none is left from `*from_page` on. The lock is held on entry and exit. */
+ * Returns how many pages, also if they are refused, which are not aged any more: they are tried
+ * once in a turn. 0 if none is left from `*from_page` on. The lock is held on entry and exit. */
 LM_LOCKS_UNCHECKED
 static size_t purge_run(struct lm_region *region, enum purge what, size_t most,
                         size_t *from_page) {
@@ -132,7 +132,8 @@ static LM_COLD size_t option_page_count(void) {
 
 static size_t calm_page_count(const struct lm_pool *pool) {
   size_t share = CALM_SHARED_BYTES / lm_max(lm_load_relaxed(&lm_pool_thread_count), 1);
-  return (lm_max(share, CALM_BYTES) >> lm_os.page_shift) + lm_load_relaxed(&pool->used_page_count) / CALM_FRACTION;
+  size_t used_page_count = lm_load_relaxed(&pool->used_page_count);
+  return (lm_max(share, CALM_BYTES) >> lm_os.page_shift) + used_page_count / CALM_FRACTION;
 }
 
 /* Where more than so many threads share a pool, few of them run at the same time and the others may

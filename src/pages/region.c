@@ -56,7 +56,8 @@ void lm_region_note_huge(uintptr_t address) {
   uintptr_t index = address >> LM_REGION_SHIFT;
   uint64_t bit = (uint64_t)1 << (index % 64);
   if (index >> (LM_REGION_ADDRESS_BITS - LM_REGION_SHIFT) != 0) return;
-  if ((lm_load_relaxed(&huge_map[index / 64]) & bit) == 0) lm_or_relaxed(&huge_map[index / 64], bit);
+  if ((lm_load_relaxed(&huge_map[index / 64]) & bit) == 0)
+    lm_or_relaxed(&huge_map[index / 64], bit);
 }
 
 /* A free that has read the multiplier may be about to read the tag of its block, whenever it goes

@@ -53,7 +53,8 @@ extern struct lm_class lm_classes[LM_CLASS_LIMIT];
 /* Above this, at most LM_CLASSED_MAX_BYTES, blocks are runs of OS pages: less waste than classes
  * where pages are small. */
 extern size_t lm_classed_max_bytes;
-extern size_t lm_small_class_limit; /* the classes of spans are below this, those of runs from it on */
+/* The classes of spans are below this, those of runs from it on. */
+extern size_t lm_small_class_limit;
 LM_INLINE bool lm_class_is_small(size_t class_index) { return class_index < lm_small_class_limit; }
 
 /* By class, middle ones too: so many blocks has a whole list, at most. */

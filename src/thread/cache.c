@@ -68,7 +68,8 @@ static void renew_cap(struct lm_cache *cache, size_t class_index) {
 static void set_left(struct lm_cache *cache, size_t class_index, size_t count) {
   size_t most = 2u * cache->caps[class_index];
   bool looks = cache->close_looks != 0 || LM_OPTION(fill) == LM_FILL_JUNK;
-  *lm_cache_left(cache, class_index) = LM_UNLIKELY(looks) ? 0 : (int16_t)(most - lm_min(most, count));
+  size_t left = LM_UNLIKELY(looks) ? 0 : most - lm_min(most, count);
+  *lm_cache_left(cache, class_index) = (int16_t)left;
 }
 
 /* ---- Lists that leave the cache ---- */
@@ -234,7 +235,8 @@ static void *take_from_depot(struct lm_cache *cache, size_t class_index) {
 
 static void *take_from_spans(struct lm_cache *cache, size_t class_index, bool *zero) {
   struct lm_block *rest;
-  size_t count, want = lm_max(cache->wants[class_index], FEW_BYTES / lm_sizeclass_bytes(class_index));
+  size_t count, few = FEW_BYTES / lm_sizeclass_bytes(class_index);
+  size_t want = lm_max(cache->wants[class_index], few);
   want = lm_max(lm_min(want, cache->caps[class_index]), 1);
   cache->wants[class_index] = (uint16_t)(2 * want);
   void *block = lm_central_take(cache->central, class_index, want, &rest, &count, zero);

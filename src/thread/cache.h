@@ -10,9 +10,10 @@
  * heap_cache_bytes, shared out by the number of threads.
  *
  * Where a thread gives lists that nobody wants, and malloc does not ask for any, memory is being
- * freed in bulk: from then on blocks of all classes go straight home, a few at a time, and with these
- * some of the lists that it has and of those in the depots, until malloc asks a central again. So
- * threads that free all they have and fall asleep keep next to nothing.
+ * freed in bulk: from then on blocks of all classes go straight home, a few at a time, and with
+ * these some of the lists that it has and of those in the depots, until malloc asks a central again
+ * or half a second has passed. So threads that free all they have and fall asleep keep next to
+ * nothing.
  *
  * (Rejected: a second list behind the first, which costs no look at its length; a thread whose list
  * is nearly empty would exchange the two all the time. Arrays of pointers in place of lists: they
@@ -53,7 +54,7 @@ struct lm_cache_profile {
 #define LM_HOMEWARD_COUNT 16
 
 struct lm_cache {
-  /* By class: malloc pops, free pushes, by tag. Only the thread's own, but that reports read them. */
+  /* By class: malloc pops, free pushes, by tag. The thread's own, but that reports read them. */
   struct lm_block *lists[LM_TAG_LIMIT];
   /* By tag: how many frees the list takes until its slow path is asked. Always 0 for tags that are
    * no small class's, and those of the middle classes stand behind LM_TAG_LIMIT. */

@@ -122,7 +122,8 @@ static bool step(uint64_t now_ms) {
 
 static bool is_worth_a_look(const struct lm_cache *cache) {
   const struct lm_pool *pool = cache->central->pool;
-  size_t page_count = lm_load_relaxed(&pool->used_page_count) + lm_load_relaxed(&pool->dirty_page_count);
+  size_t page_count = lm_load_relaxed(&pool->used_page_count);
+  page_count += lm_load_relaxed(&pool->dirty_page_count);
   return page_count << lm_os.page_shift >= LOOK_MIN_BYTES || lm_load_relaxed(&underway);
 }
 
