@@ -1,11 +1,11 @@
 /* Heap profiles: which calls of malloc are sampled, and how their frees are noticed.
  *
  * While a profile is taken, malloc finds blocks in a window: lists that are filled with a few of
- * the cache's blocks at a time, and that frees do not come back to. So each call takes one of a number
- * that is known, and the next sampled one finds the window empty: it is chosen without counting any
- * on the fast path. Such a call gets a block of a heap of the profile's own, whose blocks free
- * tells from others by their tags; a middle or large one is looked up when it is freed. Without a
- * profile there is no window, and none of this costs anything. */
+ * the cache's blocks at a time, and that frees do not come back to. So each call takes one of a
+ * number that is known, and the next sampled one finds the window empty: it is chosen without
+ * counting any on the fast path. Such a call gets a block of a heap of the profile's own, whose
+ * blocks free tells from others by their tags; a middle or large one is looked up when it is freed.
+ * Without a profile there is no window, and none of this costs anything. */
 #ifndef LM_API_PROFILE_H
 #define LM_API_PROFILE_H
 
