@@ -57,21 +57,6 @@ enum lm_atomic_kind { LM_ATOMIC_LOAD, LM_ATOMIC_STORE, LM_ATOMIC_MODIFY };
    atomic_compare_exchange_strong_explicit((p), (expected), (v), memory_order_acquire, \
                                            memory_order_relaxed))
 
-/* Adds to a word of 32 bits that only the calling thread writes, so that no other can come between:
- * a load and a store, or one instruction where the processor has such. */
-#if (defined(__x86_64__) || defined(__i386__)) && !defined(__SANITIZE_THREAD__)
-#define lm_own_add_relaxed(p, v) ((void)(*(uint32_t *)(p) += (v)))
-#define lm_own_add_release(p, v) (atomic_signal_fence(memory_order_release), \
-                                  (void)(*(uint32_t *)(p) += (v)))
-#else
-#define lm_own_add_relaxed(p, v) lm_store_relaxed((p), lm_load_relaxed(p) + (v))
-#define lm_own_add_release(p, v) lm_store_release((p), lm_load_relaxed(p) + (v))
-#endif
-
-/* The compiler keeps what is written above it and read below it in that order. The processor may
- * not: pairs with lm_os_order_all (os/os.h), which orders it in all threads. */
-#define lm_order_compiled() atomic_signal_fence(memory_order_seq_cst)
-
 LM_INLINE void lm_cpu_pause(void) {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();

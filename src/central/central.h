@@ -35,7 +35,6 @@ struct lm_central_class {
   uint16_t list_limit;         /* so many the depot takes; 0: LM_DEPOT_LISTS_FIRST */
   _Atomic(uint16_t) lowest_count;      /* of lists, since they were last aged */
   bool asked;                  /* blocks have been asked for since some were given or put back */
-  uint8_t borrowed_count;      /* blocks of larger classes that requests of this one got */
   uint32_t free_count;         /* blocks on the free lists of spans */
   uint32_t refused_count;      /* blocks that the depot had no room for, and not asked for since */
   struct lm_span *kept;        /* an empty span that is usable, or NULL */

@@ -183,13 +183,6 @@ void lm_os_sleep_ms(uint32_t ms);
  * False where the system does not say. */
 bool lm_os_is_last_thread(void);
 
-/* Orders, in all threads of the process, what each has written and read so far: as if each executed
- * a full memory barrier wherever it is. False, with nothing done, where the system cannot. Costs
- * some microseconds, and interrupts each processor that runs a thread of the process. */
-bool lm_os_order_all(void);
-/* Whether it can; constant after lm_os_start. */
-bool lm_os_can_order_all(void);
-
 /* Calls `callback(value)` at the calling thread's end, among its thread-local destructors. One
  * callback per process, given to lm_os_thread_end_start at process start. False if there is no
  * memory for it; true also where no call will come, since there are no threads that end. */

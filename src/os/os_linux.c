@@ -146,29 +146,6 @@ static unsigned find_cpu_count(void) {
   return (unsigned)lm_max(1, lm_bitmap_count(mask, 0, (size_t)size * 8));
 }
 
-#define MEMBARRIER_PRIVATE_EXPEDITED (1 << 3)
-#define MEMBARRIER_REGISTER_PRIVATE_EXPEDITED (1 << 4)
-static bool orders_all; /* constant after lm_os_start */
-
-/* Linux 4.14. While there is one thread this takes no time; later the system waits for all. */
-static void start_ordering(void) {
-#if defined(SYS_membarrier)
-  long command = MEMBARRIER_REGISTER_PRIVATE_EXPEDITED;
-  orders_all = lm_syscall6(SYS_membarrier, command, 0, 0, 0, 0, 0) == 0;
-#endif
-}
-
-bool lm_os_can_order_all(void) { return orders_all; }
-
-bool lm_os_order_all(void) {
-#if defined(SYS_membarrier)
-  long command = MEMBARRIER_PRIVATE_EXPEDITED;
-  return orders_all && lm_syscall6(SYS_membarrier, command, 0, 0, 0, 0, 0) == 0;
-#else
-  return false;
-#endif
-}
-
 static void read_seed(void);
 static bool everybody_has_huge; /* constant after lm_os_start */
 
@@ -181,7 +158,6 @@ void lm_os_start(void) {
   lm_os_read_address_space_limit();
   everybody_has_huge = read_setting("/sys/kernel/mm/transparent_hugepage/enabled") == '[';
   read_seed();
-  start_ordering();
 }
 
 /* ---- Memory ---- */

@@ -220,10 +220,6 @@ bool lm_os_start_thread(void (*function)(void)) {
   return started;
 }
 
-/* No call of either does it for all threads, on all versions. */
-bool lm_os_can_order_all(void) { return false; }
-bool lm_os_order_all(void) { return false; }
-
 static pthread_key_t thread_end_key;
 static bool thread_end_key_valid;
 static void (*thread_end_callback)(void *value);

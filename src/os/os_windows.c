@@ -233,13 +233,6 @@ bool lm_os_start_thread(void (*function)(void)) {
 
 void lm_os_sleep_ms(uint32_t ms) { Sleep(ms); }
 
-bool lm_os_can_order_all(void) { return true; }
-
-bool lm_os_order_all(void) {
-  FlushProcessWriteBuffers();
-  return true;
-}
-
 void lm_os_wake_one(_Atomic(uint32_t) *word) {
   if (wake_by_address != NULL) wake_by_address((const void *)word);
 }

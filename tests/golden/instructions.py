@@ -144,7 +144,7 @@ int main(int count, char **arguments) {
 PATTERNS = [
     ("malloc and a free by another thread", REMOTE_LOOP, 165),
     ("a block exchanged", EXCHANGING_LOOP % dict(places=20000, least=16, range=985), 48),
-    ("a larger one", EXCHANGING_LOOP % dict(places=1000, least=1000, range=15000), 160),
+    ("a larger one", EXCHANGING_LOOP % dict(places=1000, least=1000, range=15000), 85),
     ("a middle one", EXCHANGING_LOOP % dict(places=1000, least=16400, range=245000), 690),
     ("a middle block replaced", REPLACING_LOOP % dict(live=200, least=10000, range=240000), 410),
     ("a large block replaced", REPLACING_LOOP % dict(live=30, least=300000, range=2700000), 2560),
