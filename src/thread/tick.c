@@ -25,9 +25,12 @@ static struct turn {
 static _Atomic(uint32_t) began_ms; /* the clock's lower half */
 static _Atomic(bool) underway;
 
+/* With purge_delay_ms=0 no page goes back by the clock, but lists of depots go home. */
+#define UNPURGED_TICK_MS 128
 #define PRESSED_TICK_MS 8
 uint64_t lm_tick_interval_ms(void) {
-  uint64_t ms = 1 + LM_OPTION(purge_delay_ms) / 4;
+  size_t delay_ms = LM_OPTION(purge_delay_ms);
+  uint64_t ms = delay_ms != 0 ? 1 + delay_ms / 4 : UNPURGED_TICK_MS;
   return lm_pressed(LM_PRESSURE_SOME) ? lm_min((size_t)ms, PRESSED_TICK_MS) : ms;
 }
 
@@ -62,7 +65,8 @@ static bool turn_class(struct lm_central *central, size_t class_index, uint8_t n
     return true;
   if (!lm_class_is_small(class_index)) return false;
   if (!lm_central_end_empty(central, class_index, lm_pressed(LM_PRESSURE_SOME))) return false;
-  return lm_holes_look(central, class_index, number, inherits ? LM_HOLES_NONE : LM_HOLES_DUE,
+  bool holes = !inherits && LM_OPTION(purge_delay_ms) != 0;
+  return lm_holes_look(central, class_index, number, holes ? LM_HOLES_DUE : LM_HOLES_NONE,
                        effort, &page_count);
 }
 
@@ -97,7 +101,7 @@ static bool step(uint64_t now_ms) {
   size_t effort = lm_purge_effort();
   bool more = lm_pool_tick(now_ms, &effort);
   bool due = (uint32_t)now_ms - lm_load_relaxed(&began_ms) >= lm_tick_interval_ms();
-  if ((!due && !lm_load_relaxed(&underway)) || LM_OPTION(purge_delay_ms) == 0) return more;
+  if (!due && !lm_load_relaxed(&underway)) return more;
   if (!lm_lock_try(&lm_tick_lock)) return false; /* somebody else does it */
   earn(now_ms);
   if (notice_fork()) begin_turn(now_ms, true);
