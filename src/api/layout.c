@@ -34,7 +34,7 @@ const struct lm_layout_entry lm_layout[] = {
     VALUE("class.count", LM_CLASS_COUNT),
     VALUE("bin.count", LM_BIN_COUNT),
     VALUE("middle.max_bytes", LM_MIDDLE_MAX_BYTES),
-    VALUE("list.blocks_max", LM_LIST_BLOCKS_MAX),
+    VALUE("list.blocks_max", 2 * LM_LIST_BLOCKS_MAX), /* in a cache; in a depot half of that */
     VALUE("span.none", LM_SPAN_NONE),
     VALUE("block.cached", LM_BLOCK_CACHED),
     VALUE("block.guarded", LM_BLOCK_GUARDED),
@@ -66,6 +66,9 @@ const struct lm_layout_entry lm_layout[] = {
     FIELD("cache", struct lm_cache, lists),
     FIELD("cache", struct lm_cache, next_made),
     FIELD("cache", struct lm_cache, thread_id),
+    FIELD("cache", struct lm_cache, homeward),
+    FIELD("cache", struct lm_cache, homeward_count),
+    VALUE("cache.homeward_max", LM_HOMEWARD_COUNT),
     VALUE("central.count", LM_CENTRAL_MAX),
     FIELD("central", struct lm_central, classes),
     SIZE("central_class", struct lm_central_class),

@@ -114,8 +114,9 @@ struct lm_block *lm_depot_take_elsewhere(struct lm_central *central, size_t clas
   return take_other_list(central, class_index);
 }
 
-bool lm_depot_give(struct lm_central *central, size_t class_index, struct lm_block *first,
-                   bool *wanted) {
+/* Which lock it takes is not known before. */
+LM_LOCKS_UNCHECKED bool lm_depot_give(struct lm_central *central, size_t class_index,
+                                      struct lm_block *first, bool *wanted) {
   bool anywhere = lm_sizeclass_bytes(class_index) >= LM_ELSEWHERE_MIN_BYTES;
   if (anywhere) central = lm_central_enter(central);
   else lm_lock_take(&central->lock);

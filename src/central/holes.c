@@ -191,7 +191,8 @@ static size_t make_holes(struct away *away, size_t *effort) {
 }
 
 /* The same of a span that is on a list of a central whose lock is held, and given up meanwhile. */
-static size_t make_holes_in(struct lm_central *central, struct lm_span *span, size_t *effort) {
+LM_LOCKS_UNCHECKED static size_t make_holes_in(struct lm_central *central, struct lm_span *span,
+                                               size_t *effort) {
   struct away away;
   struct lm_span *ended = NULL;
   take_away(span, &away);

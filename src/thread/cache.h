@@ -75,7 +75,7 @@ struct lm_cache {
   bool in_bulk;
   /* Small blocks of any class that go home together, while the thread frees in bulk. */
   struct lm_block *homeward[LM_HOMEWARD_COUNT];
-  size_t homeward_count;
+  size_t homeward_count; /* the first ones */
   struct lm_guard_plan guard;
   struct lm_cache_profile profile;
   struct lm_cache *next_made; /* of all ever made; never changes */

@@ -119,12 +119,16 @@ impl Reader<'_> {
 
     fn note_cache(&mut self, cache: u64, index: usize) -> Result<Keeper> {
         let record = self.source.bytes(cache, self.number("cache.size")? as usize)?;
-        for table in ["cache.lists", "cache.behind"] {
-            let start = self.number(table)?;
-            for class in 1..self.number("bin.count")? {
-                let first = self.word(&record, start + class * self.pointer_bytes);
-                self.note_list(first, Place::Cache(index))?;
-            }
+        let lists = self.number("cache.lists")?;
+        for class in 1..self.number("bin.count")? {
+            let first = self.word(&record, lists + class * self.pointer_bytes);
+            self.note_list(first, Place::Cache(index))?;
+        }
+        let homeward = self.number("cache.homeward")?;
+        let count = self.word(&record, self.number("cache.homeward_count")?);
+        for nth in 0..count.min(self.number("cache.homeward_max")?) {
+            let block = self.word(&record, homeward + nth * self.pointer_bytes);
+            self.note(block, Place::Cache(index));
         }
         let thread_id = self.word(&record, self.number("cache.thread_id")?) as u32;
         Ok(if thread_id == 0 { Keeper::IdleCache } else { Keeper::Cache(thread_id) })
