@@ -235,9 +235,11 @@ static void *take_of_others(struct lm_central *central, size_t class_index, size
          (index = lm_central_next_noted(noted, central, &place)) != LM_CENTRAL_MAX) {
     struct lm_central *other = lm_central_if_made(index);
     if (other == NULL || !lm_lock_try(&other->lock)) continue;
-    if (other->classes[class_index].free_count >= lm_list_blocks[class_index])
+    struct lm_central_class *class = &other->classes[class_index];
+    if (class->free_count >= lm_list_blocks[class_index])
       block = take_of_spans(other, class_index, want, rest, count, &zero);
-    else lm_central_unnote(word, other);
+    if (class->free_count >= lm_list_blocks[class_index]) lm_central_note(word, other);
+    else if (block == NULL) lm_central_unnote(word, other);
     lm_lock_free(&other->lock);
   }
   return block;

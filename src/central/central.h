@@ -119,7 +119,9 @@ bool lm_central_end_empty(struct lm_central *central, size_t class_index, bool n
 /* Words by class that say in which centrals there is something: a bit for each, or for each of
  * those that are as many as a word has bits apart. Set by who puts it there, with the central's
  * lock; cleared with that by who looks in vain, so that a bit that goes on and off costs nobody a
- * shared line. Read by who has found nothing in his own central, and must not rely on it. */
+ * shared line. Where several centrals share a bit it may be cleared though another has something,
+ * which is found again when more is put there. Read by who has found nothing in his own central,
+ * and must not rely on it. */
 extern _Atomic(uintptr_t) lm_central_words[LM_BIN_COUNT]; /* free_count is a list's or more */
 extern _Atomic(uintptr_t) lm_depot_words[LM_BIN_COUNT];   /* the depot has lists */
 LM_INLINE void lm_central_note(_Atomic(uintptr_t) *word, const struct lm_central *central) {
@@ -128,7 +130,7 @@ LM_INLINE void lm_central_note(_Atomic(uintptr_t) *word, const struct lm_central
 }
 LM_INLINE void lm_central_unnote(_Atomic(uintptr_t) *word, const struct lm_central *central) {
   uintptr_t bit = (uintptr_t)1 << central->index % (8 * sizeof bit);
-  if (lm_central_count <= 8 * sizeof bit) lm_and_relaxed(word, ~bit);
+  lm_and_relaxed(word, ~bit);
 }
 /* The index of the next central after `*place` that the word names, going round from the caller's
  * own; LM_CENTRAL_MAX if all have been named. `*place` begins with 0. */

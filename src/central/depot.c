@@ -98,9 +98,11 @@ static struct lm_block *take_other_list(struct lm_central *central, size_t class
          (index = lm_central_next_noted(noted, central, &place)) != LM_CENTRAL_MAX) {
     struct lm_central *other = lm_central_if_made(index);
     if (other == NULL || !lm_lock_try(&other->lock)) continue;
+    struct lm_central_class *class = &other->classes[class_index];
     first = pop_list(other, class_index);
-    if (first != NULL) other->classes[class_index].asked = true;
-    else lm_central_unnote(word, other);
+    if (first != NULL) class->asked = true;
+    if (class->lists != NULL) lm_central_note(word, other);
+    else if (first == NULL) lm_central_unnote(word, other);
     lm_lock_free(&other->lock);
   }
   return first;
