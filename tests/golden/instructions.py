@@ -310,7 +310,8 @@ def measure(library):
         found += problems(name, path)
         aliases = {other for other in addresses if addresses[other] == addresses[name]}
         actual = sum(count for function, count in executed.items() if function in aliases)
-        if not len(path) <= actual <= len(path) * 1.05: # a slow path now and then
+        # A call that leaves for a slow path has fewer, or more.
+        if not len(path) * 0.99 <= actual <= len(path) * 1.05:
             found.append(f"{name}: callgrind counts {actual:.2f} instructions per call, the "
                          f"straight path has {len(path)}")
     print("per call, in the library:", executed)
