@@ -79,7 +79,7 @@ static struct lm_block *pop_list(struct lm_central *central, size_t class_index)
 /* ---- For caches ---- */
 
 /* Whether one is there is seen without the lock. */
-static struct lm_block *take_own_list(struct lm_central *central, size_t class_index) {
+struct lm_block *lm_depot_take(struct lm_central *central, size_t class_index) {
   struct lm_central_class *class = &central->classes[class_index];
   if (lm_load_relaxed(&class->list_count) == 0) return NULL;
   lm_lock_take(&central->lock);
@@ -89,7 +89,7 @@ static struct lm_block *take_own_list(struct lm_central *central, size_t class_i
   return first;
 }
 
-static struct lm_block *take_other_list(struct lm_central *central, size_t class_index) {
+struct lm_block *lm_depot_take_elsewhere(struct lm_central *central, size_t class_index) {
   _Atomic(uintptr_t) *word = &lm_depot_words[class_index];
   uintptr_t noted = lm_load_relaxed(word);
   uint32_t place = 0, index;
@@ -106,14 +106,6 @@ static struct lm_block *take_other_list(struct lm_central *central, size_t class
     lm_lock_free(&other->lock);
   }
   return first;
-}
-
-struct lm_block *lm_depot_take(struct lm_central *central, size_t class_index) {
-  return take_own_list(central, class_index);
-}
-
-struct lm_block *lm_depot_take_elsewhere(struct lm_central *central, size_t class_index) {
-  return take_other_list(central, class_index);
 }
 
 /* Which lock it takes is not known before. */
