@@ -90,7 +90,7 @@ inline push_list(c) {
 #endif
 }
 
-/* take_own_list */
+/* lm_depot_take */
 inline take_own() {
   if
   :: list_count[own] != 0 ->
@@ -108,7 +108,7 @@ inline take_own() {
   fi
 }
 
-/* take_other_list; with two centrals there is one other. */
+/* lm_depot_take_elsewhere; with two centrals there is one other. */
 inline take_elsewhere() {
   if
   :: list == 0 && CENTRALS == 2 && noted[other] ->
