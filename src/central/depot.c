@@ -110,7 +110,9 @@ struct lm_block *lm_depot_take_elsewhere(struct lm_central *central, size_t clas
 
 /* Which lock it takes is not known before. */
 LM_LOCKS_UNCHECKED bool lm_depot_give(struct lm_central *central, size_t class_index,
-                                      struct lm_block *first, bool *wanted) {
+                                      struct lm_block *first, size_t count_max,
+                                      bool *wanted) {
+  lm_list_set_count_max(first, class_index, count_max);
   bool anywhere = lm_sizeclass_bytes(class_index) >= LM_ELSEWHERE_MIN_BYTES;
   if (anywhere) central = lm_central_enter(central);
   else lm_lock_take(&central->lock);

@@ -18,10 +18,11 @@ struct lm_block *lm_depot_take(struct lm_central *central, size_t class_index);
 /* The same of another central's, near ones first. */
 struct lm_block *lm_depot_take_elsewhere(struct lm_central *central, size_t class_index);
 
-/* Gives a list. False if the depot has no room: then it goes back to where it came from.
- * `*wanted`: there is room since lists of the class were taken, or would have been. */
+/* Gives a list of at most `count_max` blocks. False if the depot has no room: then it goes back to
+ * where it came from. `*wanted`: there is room since lists of the class were taken, or would have
+ * been. */
 bool lm_depot_give(struct lm_central *central, size_t class_index, struct lm_block *first,
-                   bool *wanted);
+                   size_t count_max, bool *wanted);
 
 /* A list of the class is asked for in vain. As many of its blocks have been put back into spans, so
  * that the depot would have had one: it shall have room for it the next time. The lock is held. */

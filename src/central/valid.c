@@ -146,7 +146,8 @@ static void validate_depot(const struct lm_central *central, size_t class_index)
   for (struct lm_block *list = class->lists; list != NULL && list != LM_NO_BLOCK;
        list = lm_list_next(list)) {
     lm_must(++count <= count_most);
-    lm_must(lm_list_validate(list, class_index, true, mark) != 0);
+    size_t blocks = lm_list_validate(list, class_index, true, mark);
+    lm_must(blocks != 0 && blocks <= lm_list_count_max(list, class_index));
   }
   lm_must(count == count_most);
   lm_must(lm_load_relaxed(&class->lowest_count) <= count);

@@ -60,13 +60,13 @@ LM_INLINE void lm_block_link(struct lm_block *block, struct lm_block *next) {
   block->next = lm_link_of(block, next);
 }
 
-/* The first block of a whole list in a depot: its second word leads to the next list. The smallest
- * block has room for it. */
+/* The first block of a list in a depot. The smallest block has room for the links alone. */
 struct lm_list {
   struct lm_block first;
   struct lm_block *next_list; /* encoded as links are */
+  uint32_t count_max;         /* so many blocks the list has at most; if the block has room for it */
 };
-_Static_assert(sizeof(struct lm_list) <= LM_GRANULE_BYTES, "the smallest block");
+_Static_assert(offsetof(struct lm_list, count_max) <= LM_GRANULE_BYTES, "the smallest block");
 
 LM_INLINE struct lm_block *lm_list_next(struct lm_block *first) {
   return lm_link_of(first, ((struct lm_list *)first)->next_list);
@@ -74,6 +74,19 @@ LM_INLINE struct lm_block *lm_list_next(struct lm_block *first) {
 
 LM_INLINE void lm_list_link(struct lm_block *first, struct lm_block *next_list) {
   ((struct lm_list *)first)->next_list = lm_link_of(first, next_list);
+}
+
+/* A program may have written over what is read: no more than a whole list's are believed. */
+LM_INLINE size_t lm_list_count_max(const struct lm_block *first, size_t class_index) {
+  size_t count = lm_list_blocks[class_index];
+  if (lm_sizeclass_bytes(class_index) >= sizeof(struct lm_list))
+    count = lm_min(count, ((const struct lm_list *)first)->count_max);
+  return count;
+}
+
+LM_INLINE void lm_list_set_count_max(struct lm_block *first, size_t class_index, size_t count) {
+  if (lm_sizeclass_bytes(class_index) >= sizeof(struct lm_list))
+    ((struct lm_list *)first)->count_max = (uint32_t)count;
 }
 
 #endif

@@ -72,15 +72,21 @@ static void set_left(struct lm_cache *cache, size_t class_index, size_t count) {
   *lm_cache_left(cache, class_index) = (int16_t)left;
 }
 
+/* So many blocks the list has at most. */
+static size_t count_max(struct lm_cache *cache, size_t class_index) {
+  size_t left = (size_t)*lm_cache_left(cache, class_index);
+  return left != 0 ? 2u * cache->caps[class_index] - left : 2u * lm_list_blocks[class_index];
+}
+
 /* ---- Lists that leave the cache ---- */
 
 /* A list goes to the depot of the central that its first block comes from: there it is asked for,
  * if one thread takes what another frees, and blocks that share cache lines stay together. */
 static bool give_to_depot(struct lm_cache *cache, size_t class_index, struct lm_block *first,
-                          bool *wanted) {
+                          size_t most, bool *wanted) {
   bool small = lm_class_is_small(class_index);
   struct lm_central *central = small ? lm_span_of(first)->central : cache->central;
-  return lm_depot_give(central, class_index, first, wanted);
+  return lm_depot_give(central, class_index, first, most, wanted);
 }
 
 /* All of the class; LM_NO_BLOCK if there is none. */
@@ -105,28 +111,33 @@ static size_t cut_list(struct lm_block *first, size_t cap, struct lm_block **res
   return count;
 }
 
-/* A list that is no longer than a whole one goes to the depot, or else home. Returns whether it is
- * wanted. */
-static bool give_list(struct lm_cache *cache, size_t class_index, struct lm_block *first) {
-  bool wanted, given = give_to_depot(cache, class_index, first, &wanted);
+/* A list of at most `most` blocks, which are no more than a whole one has, goes to the depot, or
+ * else home. Returns whether it is wanted. */
+static bool give_list(struct lm_cache *cache, size_t class_index, struct lm_block *first,
+                      size_t most) {
+  bool wanted, given = give_to_depot(cache, class_index, first, most, &wanted);
   if (!given) lm_depot_put_back(cache->central, class_index, first, true);
   return given && wanted;
 }
 
-/* The same of one of any length: depots know by the number of lists how much they have. */
-static bool give_whole_lists(struct lm_cache *cache, size_t class_index, struct lm_block *first) {
+/* The same of one that may be longer: depots know by the number of lists how much they have. */
+static bool give_lists(struct lm_cache *cache, size_t class_index, struct lm_block *first,
+                       size_t most) {
   bool wanted = true;
   for (struct lm_block *rest; first != LM_NO_BLOCK; first = rest) {
     if (LM_UNLIKELY(!lm_is_block(first))) lm_misuse_broken_link(lm_sizeclass_bytes(class_index));
-    cut_list(first, lm_list_blocks[class_index], &rest);
-    wanted &= give_list(cache, class_index, first);
+    if (most <= lm_list_blocks[class_index]) return give_list(cache, class_index, first, most) && wanted;
+    size_t count = cut_list(first, lm_list_blocks[class_index], &rest);
+    wanted &= give_list(cache, class_index, first, count);
+    most -= count;
   }
   return wanted;
 }
 
 /* All of the class goes to the depot, or else home. */
 static void give_class(struct lm_cache *cache, size_t class_index) {
-  give_whole_lists(cache, class_index, take_all(cache, class_index));
+  size_t most = count_max(cache, class_index);
+  give_lists(cache, class_index, take_all(cache, class_index), most);
 }
 
 /* The class has no block, and is not asked for. */
@@ -216,12 +227,12 @@ void lm_cache_age(struct lm_cache *cache, uint64_t elapsed_ms) {
 
 /* ---- Refill ---- */
 
-/* A list of a depot's becomes the cache's, which has none. Its length is not known, but at most. */
+/* A list of a depot's becomes the cache's, which has none. */
 static void *begin_list(struct lm_cache *cache, size_t class_index, struct lm_block *first) {
   if (LM_UNLIKELY(!lm_is_block(first))) lm_misuse_broken_link(lm_sizeclass_bytes(class_index));
   lm_assert(cache->lists[class_index] == LM_NO_BLOCK);
   cache->lists[class_index] = lm_block_next(first);
-  set_left(cache, class_index, lm_list_blocks[class_index]);
+  set_left(cache, class_index, lm_list_count_max(first, class_index) - 1);
   return first;
 }
 
@@ -274,15 +285,11 @@ void *lm_cache_refill_middle(struct lm_cache *cache, size_t class_index) {
 /* The list may be full: if it has more than a half, the others leave. */
 static void shorten_list(struct lm_cache *cache, size_t class_index) {
   struct lm_block *rest;
-  size_t cap = cache->caps[class_index];
-  size_t count = cut_list(cache->lists[class_index], cap, &rest);
+  size_t most = count_max(cache, class_index);
+  size_t count = cut_list(cache->lists[class_index], cache->caps[class_index], &rest);
+  if (rest != LM_NO_BLOCK) renew_cap(cache, class_index);
   set_left(cache, class_index, count + 1);
-  if (rest == LM_NO_BLOCK) return;
-  if (LM_UNLIKELY(!lm_is_block(rest))) lm_misuse_broken_link(lm_sizeclass_bytes(class_index));
-  renew_cap(cache, class_index);
-  bool whole = cap == lm_list_blocks[class_index]; /* what is beyond has no more */
-  note_list(cache, LM_LIKELY(whole) ? give_list(cache, class_index, rest)
-                                    : give_whole_lists(cache, class_index, rest));
+  if (rest != LM_NO_BLOCK) note_list(cache, give_lists(cache, class_index, rest, most - count));
 }
 
 /* Nothing of the class is kept. */

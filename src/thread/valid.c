@@ -4,7 +4,7 @@
 
 #include "os/panic.h"
 
-/* A list may have more than twice its cap where that has become lower. */
+/* A list that takes no more may have more than twice its cap, where that has become lower. */
 static void validate_bin(const struct lm_cache *cache, size_t class_index) {
   size_t cap = cache->caps[class_index], most = lm_list_blocks[class_index];
   int left = class_index < LM_CLASS_COUNT ? cache->frees_left[class_index]
@@ -12,7 +12,7 @@ static void validate_bin(const struct lm_cache *cache, size_t class_index) {
   struct lm_block *first = cache->lists[class_index];
   size_t count = lm_list_validate(first, class_index, false, lm_list_new_mark());
   lm_must(cap <= most && left >= 0);
-  lm_must(count + (size_t)left <= 2 * most);
+  lm_must(count + (size_t)left <= 2 * (left != 0 ? cap : most));
 }
 
 static void validate_homeward(const struct lm_cache *cache) {

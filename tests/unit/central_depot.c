@@ -12,7 +12,7 @@ static size_t list_count(const struct lm_central *central, size_t class_index) {
 
 static bool give(struct lm_central *central, size_t class_index, struct lm_block *list) {
   bool wanted;
-  bool given = lm_depot_give(central, class_index, list, &wanted);
+  bool given = lm_depot_give(central, class_index, list, LM_LIST_BLOCKS_MAX, &wanted);
   lm_central_validate(central);
   return given;
 }
@@ -119,7 +119,7 @@ static void overwrite_link(void) {
   struct lm_central *central = central_at(0);
   struct lm_block *list = take_whole_list(central, MOVES_CLASS);
   bool wanted;
-  CHECK(lm_depot_give(central, MOVES_CLASS, list, &wanted));
+  CHECK(lm_depot_give(central, MOVES_CLASS, list, LM_LIST_BLOCKS_MAX, &wanted));
   memset(list, 'x', lm_sizeclass_bytes(MOVES_CLASS));
   lm_depot_take(central, MOVES_CLASS);
 }
@@ -157,9 +157,9 @@ static void it_says_of_lists_whether_they_are_wanted(void) {
   struct lm_block *first = take_whole_list(central, MOVES_CLASS);
   struct lm_block *second = take_whole_list(central, MOVES_CLASS);
   bool wanted = false;
-  lm_depot_give(central, MOVES_CLASS, first, &wanted);
+  lm_depot_give(central, MOVES_CLASS, first, LM_LIST_BLOCKS_MAX, &wanted);
   CHECK(wanted);
-  lm_depot_give(central, MOVES_CLASS, second, &wanted);
+  lm_depot_give(central, MOVES_CLASS, second, LM_LIST_BLOCKS_MAX, &wanted);
   CHECK(!wanted);
 }
 
@@ -287,7 +287,7 @@ static void a_list_of_larger_blocks_does_not_wait_for_a_lock(void) {
   struct lm_block *list = take_whole_list(central, MOVES_CLASS);
   bool wanted;
   lm_store_relaxed(&central->lock.state, 1); /* as if another thread had it */
-  CHECK(lm_depot_give(central, MOVES_CLASS, list, &wanted));
+  CHECK(lm_depot_give(central, MOVES_CLASS, list, LM_LIST_BLOCKS_MAX, &wanted));
   lm_store_relaxed(&central->lock.state, 0);
   CHECK_EQ(list_count(central, MOVES_CLASS), 0);
   CHECK_EQ(list_count(other, MOVES_CLASS), 1);
@@ -325,7 +325,7 @@ static void *pass_lists(void *argument) {
     bool wanted;
     write_list(list, mine);
     check_list(list, mine);
-    if (!lm_depot_give(central, MOVES_CLASS, list, &wanted))
+    if (!lm_depot_give(central, MOVES_CLASS, list, LM_LIST_BLOCKS_MAX, &wanted))
       lm_depot_put_back(central, MOVES_CLASS, list, true);
     size_t effort = 4;
     if (turn % 32 == 0) lm_depot_age(central, MOVES_CLASS, turn % 64 == 0, &effort);

@@ -347,7 +347,7 @@ static long fault_step(enum variant variant, long sparseness) {
 static bool walk(enum variant variant, long sparseness) {
   bool good = run_in_child(variant, 0, NONE);
   long count = result->point_count, failed = 0;
-  CHECK_THAT(count, >, 50);
+  CHECK_THAT(count, >, 40); /* 50 to 67 with 64 bit: by addresses, fewer moves of the system are needed */
   long step = fault_step(variant, sparseness);
   for (long fault = variant % step; fault < count; fault += step) {
     bool both = step == 1, is_odd = fault / step % 2 != 0;
