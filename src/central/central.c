@@ -73,6 +73,22 @@ uint32_t lm_central_next_noted(uintptr_t word, const struct lm_central *own, uin
   return LM_CENTRAL_MAX;
 }
 
+LM_LOCKS_UNCHECKED struct lm_central *lm_central_enter_next(struct lm_central_walk *walk,
+                                                            const struct lm_central *own) {
+  uint32_t index;
+  while (walk->noted != 0 &&
+         (index = lm_central_next_noted(walk->noted, own, &walk->place)) != LM_CENTRAL_MAX) {
+    struct lm_central *other = lm_central_if_made(index);
+    if (other == NULL) continue;
+    if (lm_lock_try(&other->lock)) return other;
+    if (walk->busy == NULL) walk->busy = other;
+  }
+  struct lm_central *other = walk->busy;
+  *walk = (struct lm_central_walk){0, 0, NULL};
+  if (other != NULL) lm_lock_take(&other->lock);
+  return other;
+}
+
 /* ---- Spans on lists ---- */
 
 /* Whether an empty span stays: one of a class does, if it is the only one with anything free, so
@@ -224,23 +240,20 @@ static void *take_of_new(struct lm_central *central, size_t class_index, size_t 
 }
 
 /* What is free in others' spans, before this central grows: as much as a list at least. */
-static void *take_of_others(struct lm_central *central, size_t class_index, size_t want,
+LM_LOCKS_UNCHECKED static void *take_of_others(struct lm_central *central, size_t class_index, size_t want,
                             struct lm_block **rest, size_t *count) {
   _Atomic(uintptr_t) *word = &lm_central_words[class_index];
-  uintptr_t noted = lm_load_relaxed(word);
-  uint32_t place = 0, index;
+  struct lm_central_walk walk = {lm_load_relaxed(word), 0, NULL};
+  struct lm_central *other;
   bool zero;
   void *block = NULL;
-  while (block == NULL && noted != 0 &&
-         (index = lm_central_next_noted(noted, central, &place)) != LM_CENTRAL_MAX) {
-    struct lm_central *other = lm_central_if_made(index);
-    if (other == NULL || !lm_lock_try(&other->lock)) continue;
+  while (block == NULL && (other = lm_central_enter_next(&walk, central)) != NULL) {
     struct lm_central_class *class = &other->classes[class_index];
     if (class->free_count >= lm_list_blocks[class_index])
       block = take_of_spans(other, class_index, want, rest, count, &zero);
     if (class->free_count >= lm_list_blocks[class_index]) lm_central_note(word, other);
     else if (block == NULL) lm_central_unnote(word, other);
-    lm_lock_free(&other->lock);
+    lm_central_leave(other);
   }
   return block;
 }
@@ -248,9 +261,8 @@ static void *take_of_others(struct lm_central *central, size_t class_index, size
 /* Lists of others' depots, and blocks of others' spans. */
 static void *take_of_elsewhere(struct lm_central *central, size_t class_index, size_t want,
                             struct lm_block **rest, size_t *count) {
-  struct lm_block *list = lm_depot_take_elsewhere(central, class_index);
+  struct lm_block *list = lm_depot_take_elsewhere(central, class_index, want, count);
   if (list == NULL) return take_of_others(central, class_index, want, rest, count);
-  *count = lm_list_blocks[class_index];
   *rest = lm_block_next(list);
   return list;
 }

@@ -32,9 +32,10 @@
 struct lm_central_class {
   struct lm_block *lists;      /* the depot: linked by lm_list_next; NULL ends it */
   _Atomic(uint16_t) list_count;
-  uint16_t list_limit;         /* so many the depot takes; 0: LM_DEPOT_LISTS_FIRST */
+  uint16_t list_limit;         /* so many whole ones it may have; 0: LM_DEPOT_LISTS_FIRST */
   _Atomic(uint16_t) lowest_count;      /* of lists, since they were last aged */
   bool asked;                  /* blocks have been asked for since some were given or put back */
+  uint32_t listed_max;         /* blocks in the depot's lists, at most */
   uint32_t free_count;         /* blocks on the free lists of spans */
   uint32_t refused_count;      /* blocks that the depot had no room for, and not asked for since */
   struct lm_span *kept;        /* an empty span that is usable, or NULL */
@@ -135,6 +136,18 @@ LM_INLINE void lm_central_unnote(_Atomic(uintptr_t) *word, const struct lm_centr
 /* The index of the next central after `*place` that the word names, going round from the caller's
  * own; LM_CENTRAL_MAX if all have been named. `*place` begins with 0. */
 uint32_t lm_central_next_noted(uintptr_t word, const struct lm_central *own, uint32_t *place);
+
+/* A walk over those: begins with the word that was read, and 0. */
+struct lm_central_walk {
+  uintptr_t noted;
+  uint32_t place;
+  struct lm_central *busy; /* the first one whose lock somebody had */
+};
+/* Takes the lock of the next one, of those first whose lock nobody has; where all that is left was
+ * busy it waits for the first of them, as what is there is better than more memory. NULL: all have
+ * been entered, but other busy ones. */
+struct lm_central *lm_central_enter_next(struct lm_central_walk *walk,
+                                         const struct lm_central *own);
 
 /* ---- For central/ only. The lock is held ---- */
 

@@ -17,12 +17,13 @@ static uint16_t limit_most(size_t class_index) {
   return (uint16_t)lm_max(count, LM_DEPOT_LISTS_FIRST);
 }
 
-static bool has_room(struct lm_central *central, size_t class_index, bool *wanted) {
+static bool has_room(struct lm_central *central, size_t class_index, size_t count,
+                     bool *wanted) {
   struct lm_central_class *class = &central->classes[class_index];
   *wanted = class->asked || class->list_limit > LM_DEPOT_LISTS_FIRST;
-  if (central->depot_bytes + lm_depot_list_bytes(class_index) > bytes_most()) return false;
+  if (central->depot_bytes + count * lm_sizeclass_bytes(class_index) > bytes_most()) return false;
   class->list_limit = (uint16_t)lm_max(class->list_limit, LM_DEPOT_LISTS_FIRST);
-  bool room = lm_load_relaxed(&class->list_count) < class->list_limit;
+  bool room = class->listed_max + count <= class->list_limit * (size_t)lm_list_blocks[class_index];
   if (!room && class->asked && class->list_limit < limit_most(class_index)) {
     class->list_limit++;
     room = true;
@@ -47,63 +48,96 @@ void lm_depot_learn_middle(struct lm_central *central, size_t class_index) {
 
 /* ---- Lists in and out. The lock is held ---- */
 
-static void push_list(struct lm_central *central, size_t class_index, struct lm_block *first) {
+static void note_blocks(struct lm_central *central, size_t class_index, size_t more) {
+  central->classes[class_index].listed_max += (uint32_t)more;
+  central->depot_bytes += more * lm_sizeclass_bytes(class_index);
+}
+
+static void link_list(struct lm_central *central, size_t class_index, struct lm_block *first,
+                      struct lm_block *next, size_t count_max) {
   struct lm_central_class *class = &central->classes[class_index];
-  lm_assert(lm_is_block(first) && central->tag_bits == 0);
-  lm_assert(lm_load_relaxed(&class->list_count) < class->list_limit);
-  lm_list_link(first, class->lists != NULL ? class->lists : LM_NO_BLOCK);
+  lm_list_set_count_max(first, class_index, count_max);
+  lm_list_link(first, next != NULL ? next : LM_NO_BLOCK);
   class->lists = first;
   uint16_t count = lm_load_relaxed(&class->list_count);
   lm_store_relaxed(&class->list_count, (uint16_t)(count + 1));
-  central->depot_bytes += lm_depot_list_bytes(class_index);
+  note_blocks(central, class_index, lm_list_count_max(first, class_index));
+}
+
+static void push_list(struct lm_central *central, size_t class_index, struct lm_block *first,
+                      size_t count_max) {
+  struct lm_central_class *class = &central->classes[class_index];
+  lm_assert(lm_is_block(first) && central->tag_bits == 0);
+  link_list(central, class_index, first, class->lists, count_max);
   lm_central_note(&lm_depot_words[class_index], central);
 }
 
-static struct lm_block *pop_list(struct lm_central *central, size_t class_index) {
-  struct lm_central_class *class = &central->classes[class_index];
-  struct lm_block *first = class->lists;
-  if (first == NULL) return NULL;
+/* The list after the first one, NULL if there is none. */
+static struct lm_block *next_list(struct lm_block *first, size_t class_index) {
   struct lm_block *next = lm_list_next(first);
   if (LM_UNLIKELY(!lm_is_block(next) && next != LM_NO_BLOCK))
     lm_misuse_broken_link(lm_sizeclass_bytes(class_index));
-  class->lists = next != LM_NO_BLOCK ? next : NULL;
-  uint16_t count = (uint16_t)(lm_load_relaxed(&class->list_count) - 1);
+  return next != LM_NO_BLOCK ? next : NULL;
+}
+
+/* Cuts off what the list has beyond `count` blocks. */
+static struct lm_block *cut_after(struct lm_block *first, size_t count, size_t class_index) {
+  struct lm_block *last = first, *next = lm_block_next(first);
+  for (; count > 1 && lm_is_block(next); count--) next = lm_block_next(last = next);
+  if (LM_UNLIKELY(!lm_is_block(next) && next != LM_NO_BLOCK))
+    lm_misuse_broken_link(lm_sizeclass_bytes(class_index));
+  if (next != LM_NO_BLOCK) lm_block_link(last, LM_NO_BLOCK);
+  return next;
+}
+
+static struct lm_block *pop_list(struct lm_central *central, size_t class_index, size_t want,
+                                 size_t *count_max) {
+  struct lm_central_class *class = &central->classes[class_index];
+  struct lm_block *first = class->lists;
+  if (first == NULL) return NULL;
+  struct lm_block *next = class->lists = next_list(first, class_index);
+  lm_store_relaxed(&class->list_count, (uint16_t)(lm_load_relaxed(&class->list_count) - 1));
+  *count_max = lm_list_count_max(first, class_index);
+  note_blocks(central, class_index, -*count_max);
+  if (want < *count_max && lm_list_has_count(class_index)) {
+    struct lm_block *rest = cut_after(first, want, class_index);
+    if (rest != LM_NO_BLOCK) link_list(central, class_index, rest, next, *count_max - want);
+    *count_max = want;
+  }
+  uint16_t count = lm_load_relaxed(&class->list_count);
   lm_assert((count == 0) == (class->lists == NULL));
-  lm_store_relaxed(&class->list_count, count);
   if (count < lm_load_relaxed(&class->lowest_count)) lm_store_relaxed(&class->lowest_count, count);
-  lm_assert(lm_depot_list_bytes(class_index) <= central->depot_bytes);
-  central->depot_bytes -= lm_depot_list_bytes(class_index);
   return first;
 }
 
 /* ---- For caches ---- */
 
 /* Whether one is there is seen without the lock. */
-struct lm_block *lm_depot_take(struct lm_central *central, size_t class_index) {
+struct lm_block *lm_depot_take(struct lm_central *central, size_t class_index, size_t want,
+                               size_t *count_max) {
   struct lm_central_class *class = &central->classes[class_index];
   if (lm_load_relaxed(&class->list_count) == 0) return NULL;
   lm_lock_take(&central->lock);
-  struct lm_block *first = pop_list(central, class_index);
+  struct lm_block *first = pop_list(central, class_index, want, count_max);
   if (first != NULL) class->asked = true;
   lm_lock_free(&central->lock);
   return first;
 }
 
-struct lm_block *lm_depot_take_elsewhere(struct lm_central *central, size_t class_index) {
+LM_LOCKS_UNCHECKED struct lm_block *lm_depot_take_elsewhere(struct lm_central *central,
+                                                            size_t class_index, size_t want,
+                                                            size_t *count_max) {
   _Atomic(uintptr_t) *word = &lm_depot_words[class_index];
-  uintptr_t noted = lm_load_relaxed(word);
-  uint32_t place = 0, index;
+  struct lm_central_walk walk = {lm_load_relaxed(word), 0, NULL};
+  struct lm_central *other;
   struct lm_block *first = NULL;
-  while (first == NULL && noted != 0 &&
-         (index = lm_central_next_noted(noted, central, &place)) != LM_CENTRAL_MAX) {
-    struct lm_central *other = lm_central_if_made(index);
-    if (other == NULL || !lm_lock_try(&other->lock)) continue;
+  while (first == NULL && (other = lm_central_enter_next(&walk, central)) != NULL) {
     struct lm_central_class *class = &other->classes[class_index];
-    first = pop_list(other, class_index);
+    first = pop_list(other, class_index, want, count_max);
     if (first != NULL) class->asked = true;
     if (class->lists != NULL) lm_central_note(word, other);
     else if (first == NULL) lm_central_unnote(word, other);
-    lm_lock_free(&other->lock);
+    lm_central_leave(other);
   }
   return first;
 }
@@ -112,12 +146,11 @@ struct lm_block *lm_depot_take_elsewhere(struct lm_central *central, size_t clas
 LM_LOCKS_UNCHECKED bool lm_depot_give(struct lm_central *central, size_t class_index,
                                       struct lm_block *first, size_t count_max,
                                       bool *wanted) {
-  lm_list_set_count_max(first, class_index, count_max);
   bool anywhere = lm_sizeclass_bytes(class_index) >= LM_ELSEWHERE_MIN_BYTES;
   if (anywhere) central = lm_central_enter(central);
   else lm_lock_take(&central->lock);
-  bool room = has_room(central, class_index, wanted);
-  if (room) push_list(central, class_index, first);
+  bool room = has_room(central, class_index, count_max, wanted);
+  if (room) push_list(central, class_index, first, count_max);
   lm_central_leave(central);
   return room;
 }
@@ -158,9 +191,10 @@ static struct lm_block *take_aged(struct lm_central *central, size_t class_index
                                   size_t keep_count) {
   struct lm_central_class *class = &central->classes[class_index];
   struct lm_block *first = NULL;
+  size_t count_max;
   lm_lock_take(&central->lock);
   if (all || lm_load_relaxed(&class->lowest_count) > keep_count)
-    first = pop_list(central, class_index);
+    first = pop_list(central, class_index, LM_LIST_BLOCKS_MAX, &count_max);
   if (first == NULL) {
     class->refused_count /= 2;
     lm_store_relaxed(&class->lowest_count, lm_load_relaxed(&class->list_count));

@@ -13,10 +13,14 @@
 #define LM_DEPOT_LISTS_FIRST 1
 #define LM_DEPOT_BYTES LM_MIB /* of a class */
 
-/* A whole list of the class, out of this central's depot; NULL if it has none. */
-struct lm_block *lm_depot_take(struct lm_central *central, size_t class_index);
+/* A list of the class, out of this central's depot; NULL if it has none. Of one that is known to
+ * have more than `want` blocks no more than these are taken, so that a thread that needs few leaves
+ * the others to others. `*count_max`: what it has at most. */
+struct lm_block *lm_depot_take(struct lm_central *central, size_t class_index, size_t want,
+                               size_t *count_max);
 /* The same of another central's, near ones first. */
-struct lm_block *lm_depot_take_elsewhere(struct lm_central *central, size_t class_index);
+struct lm_block *lm_depot_take_elsewhere(struct lm_central *central, size_t class_index,
+                                         size_t want, size_t *count_max);
 
 /* Gives a list of at most `count_max` blocks. False if the depot has no room: then it goes back to
  * where it came from. `*wanted`: there is room since lists of the class were taken, or would have

@@ -142,16 +142,17 @@ static void validate_spans(const struct lm_central *central, size_t class_index)
 static void validate_depot(const struct lm_central *central, size_t class_index) {
   const struct lm_central_class *class = &central->classes[class_index];
   uint64_t mark = lm_list_new_mark();
-  size_t count = 0, count_most = lm_load_relaxed(&class->list_count);
+  size_t count = 0, block_count = 0, count_most = lm_load_relaxed(&class->list_count);
   for (struct lm_block *list = class->lists; list != NULL && list != LM_NO_BLOCK;
        list = lm_list_next(list)) {
     lm_must(++count <= count_most);
     size_t blocks = lm_list_validate(list, class_index, true, mark);
     lm_must(blocks != 0 && blocks <= lm_list_count_max(list, class_index));
+    block_count += lm_list_count_max(list, class_index);
   }
   lm_must(count == count_most);
   lm_must(lm_load_relaxed(&class->lowest_count) <= count);
-  lm_must(count * lm_depot_list_bytes(class_index) <= central->depot_bytes);
+  lm_must(block_count == class->listed_max);
 }
 
 static void validate_class(const struct lm_central *central, size_t class_index) {
@@ -170,7 +171,7 @@ void lm_central_validate(struct lm_central *central) {
   lm_lock_take(&central->lock);
   for (size_t i = 1; i < LM_BIN_COUNT; i++) {
     validate_class(central, i);
-    depot_bytes += lm_load_relaxed(&central->classes[i].list_count) * lm_depot_list_bytes(i);
+    depot_bytes += central->classes[i].listed_max * lm_sizeclass_bytes(i);
   }
   lm_must(depot_bytes == central->depot_bytes);
   lm_lock_free(&central->lock);

@@ -76,17 +76,21 @@ LM_INLINE void lm_list_link(struct lm_block *first, struct lm_block *next_list) 
   ((struct lm_list *)first)->next_list = lm_link_of(first, next_list);
 }
 
+/* Whether the class's lists say how many blocks they have. */
+LM_INLINE bool lm_list_has_count(size_t class_index) {
+  return lm_sizeclass_bytes(class_index) >= sizeof(struct lm_list);
+}
+
 /* A program may have written over what is read: no more than a whole list's are believed. */
 LM_INLINE size_t lm_list_count_max(const struct lm_block *first, size_t class_index) {
-  size_t count = lm_list_blocks[class_index];
-  if (lm_sizeclass_bytes(class_index) >= sizeof(struct lm_list))
-    count = lm_min(count, ((const struct lm_list *)first)->count_max);
-  return count;
+  size_t most = lm_list_blocks[class_index];
+  if (!lm_list_has_count(class_index)) return most;
+  return lm_min(most, lm_max(((const struct lm_list *)first)->count_max, 1));
 }
 
 LM_INLINE void lm_list_set_count_max(struct lm_block *first, size_t class_index, size_t count) {
-  if (lm_sizeclass_bytes(class_index) >= sizeof(struct lm_list))
-    ((struct lm_list *)first)->count_max = (uint32_t)count;
+  lm_assert(count != 0 && count <= lm_list_blocks[class_index]);
+  if (lm_list_has_count(class_index)) ((struct lm_list *)first)->count_max = (uint32_t)count;
 }
 
 #endif

@@ -227,29 +227,41 @@ void lm_cache_age(struct lm_cache *cache, uint64_t elapsed_ms) {
 
 /* ---- Refill ---- */
 
-/* A list of a depot's becomes the cache's, which has none. */
-static void *begin_list(struct lm_cache *cache, size_t class_index, struct lm_block *first) {
-  if (LM_UNLIKELY(!lm_is_block(first))) lm_misuse_broken_link(lm_sizeclass_bytes(class_index));
-  lm_assert(cache->lists[class_index] == LM_NO_BLOCK);
-  cache->lists[class_index] = lm_block_next(first);
-  set_left(cache, class_index, lm_list_count_max(first, class_index) - 1);
-  return first;
-}
-
-static void *take_from_depot(struct lm_cache *cache, size_t class_index) {
-  lm_inspect_empty_list(cache, class_index);
-  end_bulk(cache);
-  renew_cap(cache, class_index);
-  struct lm_block *first = lm_depot_take(cache->central, class_index);
-  return first != NULL ? begin_list(cache, class_index, first) : NULL;
-}
-
-static void *take_from_spans(struct lm_cache *cache, size_t class_index, bool *zero) {
-  struct lm_block *rest;
-  size_t count, few = FEW_BYTES / lm_sizeclass_bytes(class_index);
+/* So many blocks the class is asked for: twice as many with each call, up to its cap. */
+static size_t next_want(struct lm_cache *cache, size_t class_index) {
+  size_t few = FEW_BYTES / lm_sizeclass_bytes(class_index);
   size_t want = lm_max(cache->wants[class_index], few);
   want = lm_max(lm_min(want, cache->caps[class_index]), 1);
   cache->wants[class_index] = (uint16_t)(2 * want);
+  return want;
+}
+
+/* A list of at most `count` blocks becomes the cache's, which has none. */
+static void *begin_list(struct lm_cache *cache, size_t class_index, struct lm_block *first,
+                        size_t count) {
+  if (LM_UNLIKELY(!lm_is_block(first))) lm_misuse_broken_link(lm_sizeclass_bytes(class_index));
+  lm_assert(cache->lists[class_index] == LM_NO_BLOCK);
+  cache->lists[class_index] = lm_block_next(first);
+  set_left(cache, class_index, count - 1);
+  return first;
+}
+
+static void *take_from_depot(struct lm_cache *cache, size_t class_index, size_t want) {
+  size_t count;
+  struct lm_block *first = lm_depot_take(cache->central, class_index, want, &count);
+  return first != NULL ? begin_list(cache, class_index, first, count) : NULL;
+}
+
+static size_t begin_refill(struct lm_cache *cache, size_t class_index) {
+  lm_inspect_empty_list(cache, class_index);
+  end_bulk(cache);
+  renew_cap(cache, class_index);
+  return next_want(cache, class_index);
+}
+
+static void *take_from_spans(struct lm_cache *cache, size_t class_index, size_t want, bool *zero) {
+  struct lm_block *rest;
+  size_t count;
   void *block = lm_central_take(cache->central, class_index, want, &rest, &count, zero);
   if (block == NULL) return NULL;
   lm_assert(count != 0 && cache->lists[class_index] == LM_NO_BLOCK);
@@ -260,17 +272,19 @@ static void *take_from_spans(struct lm_cache *cache, size_t class_index, bool *z
 
 void *lm_cache_refill(struct lm_cache *cache, size_t class_index, bool *zero) {
   *zero = false;
-  void *block = take_from_depot(cache, class_index);
-  if (block == NULL) block = take_from_spans(cache, class_index, zero);
+  size_t want = begin_refill(cache, class_index);
+  void *block = take_from_depot(cache, class_index, want);
+  if (block == NULL) block = take_from_spans(cache, class_index, want, zero);
   lm_tick_event(cache);
   return block;
 }
 
 void *lm_cache_refill_middle(struct lm_cache *cache, size_t class_index) {
-  void *block = take_from_depot(cache, class_index);
+  size_t want = begin_refill(cache, class_index), count;
+  void *block = take_from_depot(cache, class_index, want);
   if (block == NULL) {
-    struct lm_block *first = lm_depot_take_elsewhere(cache->central, class_index);
-    if (first != NULL) block = begin_list(cache, class_index, first);
+    struct lm_block *first = lm_depot_take_elsewhere(cache->central, class_index, want, &count);
+    if (first != NULL) block = begin_list(cache, class_index, first, count);
   }
   if (block == NULL) {
     lm_depot_learn_middle(cache->central, class_index);

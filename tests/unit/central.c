@@ -324,11 +324,36 @@ static void less_than_a_list_is_left_to_its_central_which_is_noted_no_longer(voi
   CHECK_EQ(lm_load_relaxed(&lm_central_words[MOVES_CLASS]), 0);
 }
 
-static void a_central_that_is_locked_is_passed_over(void) {
+static void a_central_that_is_locked_is_entered_after_those_that_are_not(void) {
+  have_centrals(4);
+  struct lm_central_walk walk = {0, 0, NULL};
+  for (uint32_t i = 1; i < 4; i++) walk.noted |= (uintptr_t)1 << central_at(i)->index;
+  lm_store_relaxed(&central_at(1)->lock.state, 1); /* as if another thread had it */
+  for (uint32_t i = 2; i < 4; i++) {
+    CHECK_EQ(lm_central_enter_next(&walk, central_at(0)), central_at(i));
+    lm_central_leave(central_at(i));
+  }
+  lm_store_relaxed(&central_at(1)->lock.state, 0);
+  CHECK_EQ(lm_central_enter_next(&walk, central_at(0)), central_at(1));
+  lm_central_leave(central_at(1));
+  CHECK_EQ(lm_central_enter_next(&walk, central_at(0)), NULL);
+}
+
+static _Atomic(bool) has_central_0;
+static void *have_central_0_for_a_while(void *unused) {
+  lm_lock_take(&central_at(0)->lock);
+  atomic_store(&has_central_0, true);
+  sleep_ms(20);
+  lm_lock_free(&central_at(0)->lock);
+  return unused;
+}
+
+static void what_another_central_has_is_waited_for_before_a_span_begins(void) {
   free_much_in_central_0(MOVES_CLASS);
-  lm_store_relaxed(&central_at(0)->lock.state, 1);
-  CHECK_EQ(central_that_serves(1, MOVES_CLASS), central_at(1));
-  lm_store_relaxed(&central_at(0)->lock.state, 0);
+  pthread_t thread = start_thread(have_central_0_for_a_while, NULL);
+  while (!atomic_load(&has_central_0)) sleep_ms(1);
+  CHECK_EQ(central_that_serves(1, MOVES_CLASS), central_at(0));
+  join_thread(thread);
 }
 
 /* ---- Out of memory ---- */
@@ -465,7 +490,8 @@ int main(void) {
   RUN(larger_blocks_are_taken_of_other_centrals_before_a_span_begins);
   RUN(a_central_with_blocks_of_its_own_takes_none_of_others);
   RUN(less_than_a_list_is_left_to_its_central_which_is_noted_no_longer);
-  RUN(a_central_that_is_locked_is_passed_over);
+  RUN(a_central_that_is_locked_is_entered_after_those_that_are_not);
+  RUN(what_another_central_has_is_waited_for_before_a_span_begins);
   RUN(a_system_call_that_fails_leaves_no_span_behind);
   RUN(nor_without_overcommit);
   RUN(nor_where_a_purge_decommits);

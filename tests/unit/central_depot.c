@@ -10,16 +10,26 @@ static size_t list_count(const struct lm_central *central, size_t class_index) {
   return lm_load_relaxed(&central->classes[class_index].list_count);
 }
 
+/* The whole of the next list. */
+static struct lm_block *take(struct lm_central *central, size_t class_index) {
+  size_t count_max;
+  return lm_depot_take(central, class_index, LM_LIST_BLOCKS_MAX, &count_max);
+}
+static struct lm_block *take_from_elsewhere(struct lm_central *central, size_t class_index) {
+  size_t count_max;
+  return lm_depot_take_elsewhere(central, class_index, LM_LIST_BLOCKS_MAX, &count_max);
+}
+
 static bool give(struct lm_central *central, size_t class_index, struct lm_block *list) {
   bool wanted;
-  bool given = lm_depot_give(central, class_index, list, LM_LIST_BLOCKS_MAX, &wanted);
+  bool given = lm_depot_give(central, class_index, list, lm_list_blocks[class_index], &wanted);
   lm_central_validate(central);
   return given;
 }
 
 /* A list, out of the depot or else of spans. */
 static struct lm_block *take_any_list(struct lm_central *central, size_t class_index) {
-  struct lm_block *list = lm_depot_take(central, class_index);
+  struct lm_block *list = take(central, class_index);
   return list != NULL ? list : take_whole_list(central, class_index);
 }
 
@@ -64,7 +74,7 @@ static void a_list_that_is_given_comes_back_whole(void) {
   CHECK_EQ(count, lm_list_blocks[STAYS_CLASS]);
   CHECK(give(central, STAYS_CLASS, list));
   CHECK_EQ(find_blocks(STAYS_CLASS).in_depots, count);
-  block = lm_depot_take(central, STAYS_CLASS);
+  block = take(central, STAYS_CLASS);
   for (size_t i = 0; i < count; i++, block = lm_block_next(block)) CHECK_EQ(block, blocks[i]);
   CHECK_EQ(block, LM_NO_BLOCK);
   CHECK_EQ(central->depot_bytes, 0);
@@ -75,21 +85,21 @@ static void a_list_of_one_block_is_one(void) {
   size_t count;
   struct lm_block *block = take_list(central, lm_sizeclass_of(16), 1, &count);
   CHECK(give(central, lm_sizeclass_of(16), block));
-  CHECK_EQ(lm_depot_take(central, lm_sizeclass_of(16)), block);
+  CHECK_EQ(take(central, lm_sizeclass_of(16)), block);
   CHECK_EQ(lm_block_next(block), LM_NO_BLOCK);
 }
 
 static void an_empty_depot_gives_nothing(void) {
   have_centrals(2);
-  CHECK_EQ(lm_depot_take(central_at(0), MOVES_CLASS), NULL);
-  CHECK_EQ(lm_depot_take_elsewhere(central_at(0), MOVES_CLASS), NULL);
+  CHECK_EQ(take(central_at(0), MOVES_CLASS), NULL);
+  CHECK_EQ(take_from_elsewhere(central_at(0), MOVES_CLASS), NULL);
 }
 
 static void a_depot_has_lists_by_class(void) {
   struct lm_central *central = central_at(0);
   CHECK(give(central, STAYS_CLASS, take_whole_list(central, STAYS_CLASS)));
-  CHECK_EQ(lm_depot_take(central, MOVES_CLASS), NULL);
-  CHECK(lm_depot_take(central, STAYS_CLASS) != NULL);
+  CHECK_EQ(take(central, MOVES_CLASS), NULL);
+  CHECK(take(central, STAYS_CLASS) != NULL);
 }
 
 static struct lm_block *take_middle_list(void) {
@@ -109,7 +119,7 @@ static void middle_blocks_wait_in_depots_too_and_go_back_to_the_pool(void) {
   struct lm_central *central = central_at(0);
   struct lm_block *list = take_middle_list();
   CHECK(give(central, MIDDLE_CLASS, list));
-  CHECK_EQ(lm_depot_take(central, MIDDLE_CLASS), list);
+  CHECK_EQ(take(central, MIDDLE_CLASS), list);
   lm_depot_put_back(central, MIDDLE_CLASS, list, true);
   validate_all();
   for (unsigned i = 0; i < lm_pool_count; i++) CHECK_EQ(lm_pools[i].large_count, 0);
@@ -119,9 +129,9 @@ static void overwrite_link(void) {
   struct lm_central *central = central_at(0);
   struct lm_block *list = take_whole_list(central, MOVES_CLASS);
   bool wanted;
-  CHECK(lm_depot_give(central, MOVES_CLASS, list, LM_LIST_BLOCKS_MAX, &wanted));
+  CHECK(lm_depot_give(central, MOVES_CLASS, list, lm_list_blocks[MOVES_CLASS], &wanted));
   memset(list, 'x', lm_sizeclass_bytes(MOVES_CLASS));
-  lm_depot_take(central, MOVES_CLASS);
+  take(central, MOVES_CLASS);
 }
 static void a_link_between_lists_that_was_written_over_ends_the_program(void) {
   CHECK(is_the_programs_end(overwrite_link));
@@ -157,9 +167,9 @@ static void it_says_of_lists_whether_they_are_wanted(void) {
   struct lm_block *first = take_whole_list(central, MOVES_CLASS);
   struct lm_block *second = take_whole_list(central, MOVES_CLASS);
   bool wanted = false;
-  lm_depot_give(central, MOVES_CLASS, first, LM_LIST_BLOCKS_MAX, &wanted);
+  lm_depot_give(central, MOVES_CLASS, first, lm_list_blocks[MOVES_CLASS], &wanted);
   CHECK(wanted);
-  lm_depot_give(central, MOVES_CLASS, second, LM_LIST_BLOCKS_MAX, &wanted);
+  lm_depot_give(central, MOVES_CLASS, second, lm_list_blocks[MOVES_CLASS], &wanted);
   CHECK(!wanted);
 }
 
@@ -258,10 +268,10 @@ static void lists_of_others_are_taken_near_ones_first(void) {
   struct lm_block *near = take_whole_list(central_at(5), MOVES_CLASS);
   struct lm_block *far = take_whole_list(central_at(2), MOVES_CLASS);
   CHECK(give(central_at(5), MOVES_CLASS, near) && give(central_at(2), MOVES_CLASS, far));
-  CHECK_EQ(lm_depot_take(central_at(3), MOVES_CLASS), NULL);
-  CHECK_EQ(lm_depot_take_elsewhere(central_at(3), MOVES_CLASS), near);
-  CHECK_EQ(lm_depot_take_elsewhere(central_at(3), MOVES_CLASS), far);
-  CHECK_EQ(lm_depot_take_elsewhere(central_at(3), MOVES_CLASS), NULL);
+  CHECK_EQ(take(central_at(3), MOVES_CLASS), NULL);
+  CHECK_EQ(take_from_elsewhere(central_at(3), MOVES_CLASS), near);
+  CHECK_EQ(take_from_elsewhere(central_at(3), MOVES_CLASS), far);
+  CHECK_EQ(take_from_elsewhere(central_at(3), MOVES_CLASS), NULL);
   for (uint32_t i = 0; i < 8; i++)
     if (lm_central_if_made(i) != NULL) CHECK_EQ(central_at(i)->depot_bytes, 0);
 }
@@ -269,15 +279,15 @@ static void lists_of_others_are_taken_near_ones_first(void) {
 static void a_central_takes_no_list_of_its_own_as_one_of_others(void) {
   have_centrals(4);
   CHECK(give(central_at(1), MOVES_CLASS, take_whole_list(central_at(1), MOVES_CLASS)));
-  CHECK_EQ(lm_depot_take_elsewhere(central_at(1), MOVES_CLASS), NULL);
-  CHECK(lm_depot_take(central_at(1), MOVES_CLASS) != NULL);
+  CHECK_EQ(take_from_elsewhere(central_at(1), MOVES_CLASS), NULL);
+  CHECK(take(central_at(1), MOVES_CLASS) != NULL);
 }
 
 static void a_central_of_hundreds_finds_the_one_list_that_there_is(void) {
   have_centrals(LM_CENTRAL_MAX);
   struct lm_block *list = take_whole_list(central_at(300), MOVES_CLASS);
   CHECK(give(central_at(300), MOVES_CLASS, list));
-  CHECK_EQ(lm_depot_take_elsewhere(central_at(7), MOVES_CLASS), list);
+  CHECK_EQ(take_from_elsewhere(central_at(7), MOVES_CLASS), list);
   CHECK_EQ(lm_central_if_made(301), NULL);
 }
 
@@ -287,7 +297,7 @@ static void a_list_of_larger_blocks_does_not_wait_for_a_lock(void) {
   struct lm_block *list = take_whole_list(central, MOVES_CLASS);
   bool wanted;
   lm_store_relaxed(&central->lock.state, 1); /* as if another thread had it */
-  CHECK(lm_depot_give(central, MOVES_CLASS, list, LM_LIST_BLOCKS_MAX, &wanted));
+  CHECK(lm_depot_give(central, MOVES_CLASS, list, lm_list_blocks[MOVES_CLASS], &wanted));
   lm_store_relaxed(&central->lock.state, 0);
   CHECK_EQ(list_count(central, MOVES_CLASS), 0);
   CHECK_EQ(list_count(other, MOVES_CLASS), 1);
@@ -298,7 +308,7 @@ static void a_depot_that_was_noted_in_vain_is_noted_no_longer(void) {
   have_centrals(2);
   central_at(1);
   lm_central_note(&lm_depot_words[MOVES_CLASS], central_at(1));
-  CHECK_EQ(lm_depot_take_elsewhere(central_at(0), MOVES_CLASS), NULL);
+  CHECK_EQ(take_from_elsewhere(central_at(0), MOVES_CLASS), NULL);
   CHECK_EQ(lm_load_relaxed(&lm_depot_words[MOVES_CLASS]), 0);
 }
 
@@ -318,14 +328,14 @@ static void *pass_lists(void *argument) {
   uint64_t random = (uintptr_t)argument;
   for (int turn = 0; turn < TURNS; turn++) {
     struct lm_central *central = central_at((uint32_t)(random_next(&random) % lm_central_count));
-    struct lm_block *list = lm_depot_take(central, MOVES_CLASS);
-    if (list == NULL) list = lm_depot_take_elsewhere(central, MOVES_CLASS);
+    struct lm_block *list = take(central, MOVES_CLASS);
+    if (list == NULL) list = take_from_elsewhere(central, MOVES_CLASS);
     if (list == NULL) list = take_whole_list(central, MOVES_CLASS);
     uint32_t mine = (uint32_t)(uintptr_t)argument << 16 | (uint32_t)turn;
     bool wanted;
     write_list(list, mine);
     check_list(list, mine);
-    if (!lm_depot_give(central, MOVES_CLASS, list, LM_LIST_BLOCKS_MAX, &wanted))
+    if (!lm_depot_give(central, MOVES_CLASS, list, lm_list_blocks[MOVES_CLASS], &wanted))
       lm_depot_put_back(central, MOVES_CLASS, list, true);
     size_t effort = 4;
     if (turn % 32 == 0) lm_depot_age(central, MOVES_CLASS, turn % 64 == 0, &effort);
