@@ -309,7 +309,7 @@ static void free_small(struct lm_cache *cache, struct lm_block *block, size_t cl
     size_t cap = cache->caps[class_index], most = lm_max(cap, COMPARED_CLOSELY);
     size_t count = lm_inspect_freed(cache, block, class_index, most, caller);
     /* Lists take none, so that the next free is looked at, too. */
-    if (--cache->close_looks != 0 && count < cap && !cache->in_bulk) {
+    if (--cache->close_looks != 0 && count < cap && cache->homeward_limit == 0) {
       lm_cache_push(cache, class_index, block);
       return;
     }
@@ -340,6 +340,7 @@ LM_NOINLINE void lm_free_slow(void *address, size_t tag, void *caller) {
   struct lm_cache *cache = LM_THREAD(lm_this_cache);
   struct lm_block *block = address;
   cache->frees_left[tag] = 0;
+  if (tag - 1 < LM_CLASS_COUNT - 1 && !fills_freed() && lm_cache_free_in_bulk(cache, block)) return;
   if (tag == LM_TAG_LARGE && LM_LIKELY(!looks_at_middle(cache)) && lm_middle_give(cache, address))
     return;
   if (LM_UNLIKELY(tag == 0)) tag = lm_tag_of(address); /* there may be no table */

@@ -169,16 +169,23 @@ static void send_homeward(struct lm_cache *cache) {
   cache->homeward_count = 0;
 }
 
-/* Malloc asks a central, or it has lasted for a while. */
-static void end_bulk(struct lm_cache *cache) {
-  cache->unwanted_count = 0;
-  cache->in_bulk = false;
-  if (LM_UNLIKELY(cache->homeward_count != 0)) send_homeward(cache);
+/* Each thread keeps its part of what one may. Frees that are all looked at wait for none. */
+static void set_homeward_limit(struct lm_cache *cache) {
+  size_t thread_count = lm_max(lm_load_relaxed(&lm_pool_thread_count), 1);
+  size_t limit = cache->close_looks != 0 ? 1 : LM_HOMEWARD_COUNT / thread_count;
+  cache->homeward_limit = lm_max(limit, 1);
 }
 
 static void begin_bulk(struct lm_cache *cache) {
-  cache->in_bulk = true;
+  set_homeward_limit(cache);
   memset(cache->frees_left, 0, sizeof cache->frees_left);
+}
+
+/* Malloc asks a central, or it has lasted for a while. */
+static void end_bulk(struct lm_cache *cache) {
+  cache->unwanted_count = 0;
+  cache->homeward_limit = 0;
+  if (LM_UNLIKELY(cache->homeward_count != 0)) send_homeward(cache);
 }
 
 /* A list has left the cache. */
@@ -197,19 +204,12 @@ static void send_lists(struct lm_cache *cache, size_t block_count) {
   }
 }
 
-/* Each thread keeps its part of what one may. */
-static bool homeward_is_full(const struct lm_cache *cache) {
-  return cache->homeward_count * lm_load_relaxed(&lm_pool_thread_count) >= LM_HOMEWARD_COUNT ||
-         cache->homeward_count == LM_HOMEWARD_COUNT;
-}
-
-static void free_in_bulk(struct lm_cache *cache, struct lm_block *block) {
-  __builtin_prefetch(lm_span_record_of(block), 1);
+static void free_last_in_bulk(struct lm_cache *cache, struct lm_block *block) {
   lm_assert(cache->homeward_count < LM_HOMEWARD_COUNT);
   cache->homeward[cache->homeward_count++] = block;
-  if (!homeward_is_full(cache)) return;
   send_lists(cache, cache->homeward_count);
   send_homeward(cache);
+  set_homeward_limit(cache); /* there may be more threads */
   lm_tick_event(cache);
 }
 
@@ -326,7 +326,8 @@ static void push_or_send(struct lm_cache *cache, size_t class_index, struct lm_b
 void lm_cache_overflow(struct lm_cache *cache, size_t class_index, struct lm_block *block) {
   lm_assert(lm_cache_is_threads(cache) && class_index != 0 && class_index < LM_BIN_COUNT);
   *lm_cache_left(cache, class_index) = 0;
-  if (LM_UNLIKELY(cache->in_bulk) && lm_class_is_small(class_index)) free_in_bulk(cache, block);
+  if (LM_UNLIKELY(cache->homeward_limit != 0) && lm_class_is_small(class_index))
+    free_last_in_bulk(cache, block);
   else push_or_send(cache, class_index, block);
 }
 

@@ -26,6 +26,7 @@
 #include "central/central.h"
 #include "os/lock.h"
 #include "pages/block.h"
+#include "pages/region.h"
 #include "pages/tags.h"
 #include "sizeclass/sizeclass.h"
 
@@ -72,10 +73,10 @@ struct lm_cache {
   uint64_t seen_ms;           /* when the thread saw it last */
   uint32_t thread_id;         /* as the system numbers it; 0: it has none. For reports */
   uint32_t unwanted_count;    /* of lists that were given, since malloc asked a central */
-  bool in_bulk;
   /* Small blocks of any class that go home together, while the thread frees in bulk. */
   struct lm_block *homeward[LM_HOMEWARD_COUNT];
   size_t homeward_count; /* the first ones */
+  size_t homeward_limit; /* so many go together; 0: not in bulk */
   struct lm_guard_plan guard;
   struct lm_cache_profile profile;
   struct lm_cache *next_made; /* of all ever made; never changes */
@@ -125,6 +126,15 @@ void *lm_cache_refill_middle(struct lm_cache *cache, size_t class_index);
 
 /* Frees a block of the class, small or middle, whose list takes no more. */
 void lm_cache_overflow(struct lm_cache *cache, size_t class_index, struct lm_block *block);
+/* The same in a few instructions, if the thread frees in bulk and the block waits for others. */
+LM_INLINE bool lm_cache_free_in_bulk(struct lm_cache *cache, struct lm_block *block) {
+  size_t count = cache->homeward_count + 1;
+  if (count >= cache->homeward_limit) return false;
+  __builtin_prefetch(lm_span_record_of(block), 1);
+  cache->homeward[count - 1] = block;
+  cache->homeward_count = count;
+  return true;
+}
 
 /* So many frees the list of the class takes. */
 LM_INLINE int16_t *lm_cache_left(struct lm_cache *cache, size_t class_index) {
