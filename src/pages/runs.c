@@ -45,20 +45,24 @@ static bool commit_pages(struct lm_region *region, size_t page, size_t count) {
 
 /* ---- Where runs are ---- */
 
-/* A byte of run_limits is a length of up to 64 pages, or stands for multiples of 64 above that. */
+/* A byte of run_limits is a length of up to 64 pages, or stands for steps of 16 above that. */
 #define EXACT_PAGES 64
+#define STEP_PAGES 16
 #define LIMIT_MOST 127
 #define EVERY_BYTE UINT64_C(0x0101010101010101)
 #define HIGH_BITS (EVERY_BYTE << 7)
 
+/* Of as many pages as are a whole number of steps. */
+static size_t limit_of_steps(size_t length) {
+  return lm_min(EXACT_PAGES + (length - EXACT_PAGES) / STEP_PAGES, LIMIT_MOST);
+}
+
 static size_t limit_of_run(size_t length) { /* rounded up */
-  size_t limit = EXACT_PAGES - 1 + (length + EXACT_PAGES - 1) / EXACT_PAGES;
-  return length <= EXACT_PAGES ? length : lm_min(limit, LIMIT_MOST);
+  return length <= EXACT_PAGES ? length : limit_of_steps(length + STEP_PAGES - 1);
 }
 
 static size_t limit_wanted(size_t count) { /* rounded down */
-  return count <= EXACT_PAGES ? count
-                              : lm_min(EXACT_PAGES - 1 + count / EXACT_PAGES, LIMIT_MOST);
+  return count <= EXACT_PAGES ? count : limit_of_steps(count);
 }
 
 static void set_limit(struct lm_region *region, size_t w, size_t limit) {
@@ -134,22 +138,26 @@ void lm_runs_begin(struct lm_region *region) {
   set_limit(region, (end - 1) / 64, LIMIT_MOST);
 }
 
-/* Pages are used from here on: what is left of their run below ends in front of them. */
-static void note_used(struct lm_region *region, size_t page) {
-  if (page == 0 || lm_bitmap_test(region->used_pages, page - 1)) return;
-  size_t from = lm_bitmap_find_last(region->used_pages, 0, page, 0);
-  raise_limit(region, (page - 1) / 64, page - from);
-}
-
 /* A run may be as long as the region, as far as is known without a look further than this. */
 #define LOOKED_PAGES 1024
 
+/* Where the run of free pages in front of the page begins; 0 if that is too far. */
+static size_t run_start(const struct lm_region *region, size_t page) {
+  size_t least = page > LOOKED_PAGES ? page - LOOKED_PAGES : 0;
+  size_t from = lm_bitmap_find_last(region->used_pages, least, page, 0);
+  return from == least ? 0 : from;
+}
+
+/* Pages are used from here on: what is left of their run below ends in front of them. */
+static void note_used(struct lm_region *region, size_t page) {
+  if (page == 0 || lm_bitmap_test(region->used_pages, page - 1)) return;
+  raise_limit(region, (page - 1) / 64, page - run_start(region, page));
+}
+
 /* Pages have become free: what is the end of a run now? */
 static void note_free(struct lm_region *region, size_t page, size_t count) {
-  size_t most = LOOKED_PAGES, end = page + count, limit = lm_pages_per_region();
-  size_t from = lm_bitmap_find_last(region->used_pages, page > most ? page - most : 0, page, 0);
-  size_t to = lm_bitmap_find_set(region->used_pages, end, limit);
-  size_t run = page - from == most ? limit : to - from;
+  size_t to = lm_bitmap_find_set(region->used_pages, page + count, lm_pages_per_region());
+  size_t run = to - run_start(region, page);
   if (run > region->run_limit) lm_directory_limit_runs(region, run);
   raise_limit(region, (to - 1) / 64, run);
 }
