@@ -786,7 +786,7 @@ static void take_variant(void) {
   unsigned variant = take_byte(&input);
   lm_options.purge_delay_ms = variant & 1 ? 3600000 : variant & 2 ? 1 : 500;
   lm_options.cache_bytes = variant & 128 ? 0 : LM_CACHE_AUTO;
-  lm_options.heap_cache_bytes = variant & 128 ? 0 : LM_HEAP_CACHE_BYTES;
+  lm_options.heap_cache_bytes = variant & 128 ? 0 : LM_CACHE_AUTO;
   if (!drive_owns_process) return;
   lm_central_count = 1 + take_byte(&input) % 4;
   if ((variant & 12) == 12) lm_os.overcommit = false;

@@ -13,6 +13,7 @@
 #define LM_CENTRAL_CENTRAL_H
 
 #include "base/atomic.h"
+#include "config/options.h"
 #include "os/lock.h"
 #include "pages/pool.h"
 #include "pages/span.h"
@@ -62,6 +63,17 @@ extern uint32_t lm_central_count; /* of processors; constant after lm_central_st
 extern struct lm_lock lm_centrals_lock; /* while one is made */
 
 void lm_central_start(void);
+
+/* What the caches of all threads together may keep, and all depots as much again: by default a
+ * little for each processor, whose threads take and free at the same time, and on small machines as
+ * much as makes lists long. */
+#define LM_CACHES_BYTES (32 * LM_MIB)
+#define LM_CACHES_BYTES_PER_CENTRAL (4 * LM_MIB)
+LM_INLINE size_t lm_caches_bytes(void) {
+  size_t bytes = LM_OPTION(heap_cache_bytes);
+  if (LM_UNLIKELY(bytes != LM_CACHE_AUTO)) return bytes;
+  return lm_max(LM_CACHES_BYTES, LM_CACHES_BYTES_PER_CENTRAL * lm_central_count);
+}
 
 /* The one with that index, modulo their number; NULL if there is none and no memory to make it. */
 struct lm_central *lm_central_at(uint32_t index);

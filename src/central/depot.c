@@ -9,7 +9,7 @@
 /* All depots of a central together take their part of what caches may keep, as much as two lists
  * of a large class at least. */
 static size_t bytes_most(void) {
-  return lm_max(LM_OPTION(heap_cache_bytes) / lm_central_count, LM_MIB);
+  return lm_max(lm_caches_bytes() / lm_central_count, LM_MIB);
 }
 
 static uint16_t limit_most(size_t class_index) {
@@ -20,7 +20,7 @@ static uint16_t limit_most(size_t class_index) {
 static bool has_room(struct lm_central *central, size_t class_index, size_t count,
                      bool *wanted) {
   struct lm_central_class *class = &central->classes[class_index];
-  *wanted = class->asked || class->list_limit > LM_DEPOT_LISTS_FIRST;
+  *wanted = class->asked;
   if (central->depot_bytes + count * lm_sizeclass_bytes(class_index) > bytes_most()) return false;
   class->list_limit = (uint16_t)lm_max(class->list_limit, LM_DEPOT_LISTS_FIRST);
   bool room = class->listed_max + count <= class->list_limit * (size_t)lm_list_blocks[class_index];

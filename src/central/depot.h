@@ -11,7 +11,7 @@
 #include "central/central.h"
 
 #define LM_DEPOT_LISTS_FIRST 1
-#define LM_DEPOT_BYTES (4 * LM_MIB) /* of a class */
+#define LM_DEPOT_BYTES (4 * LM_MIB)
 
 /* A list of the class, out of this central's depot; NULL if it has none. Of one that is known to
  * have more than `want` blocks no more than these are taken, so that a thread that needs few leaves

@@ -29,8 +29,7 @@ enum lm_page_size { LM_PAGE_SIZE_SYSTEM, LM_PAGE_SIZE_2M, LM_PAGE_SIZE_1G };
 /* A word that a number may be instead, and its index: more than any number is. */
 #define LM_OPTION_WORD(index) (SIZE_MAX - (index))
 #define LM_BYTES_MOST (LM_BITS_64 ? (uint64_t)1 << 40 : (uint64_t)1 << 31)
-#define LM_CACHE_AUTO LM_OPTION_WORD(1)
-#define LM_HEAP_CACHE_BYTES (32 * LM_MIB)
+#define LM_CACHE_AUTO LM_OPTION_WORD(1) /* of cache_bytes and heap_cache_bytes */
 
 /* Current values; the field's option and meaning are in the table. Numbers are read by any thread
  * at any time, and written by lm_options_control: each is a value by itself and orders nothing.

@@ -26,7 +26,7 @@ static struct lm_cache *idle_caches LM_GUARDED_BY(lm_caches_lock);
 /* The thread's share of what all caches may keep. */
 static size_t share_bytes(void) {
   size_t thread_count = lm_max(lm_load_relaxed(&lm_pool_thread_count), 1);
-  return LM_OPTION(heap_cache_bytes) / thread_count;
+  return lm_caches_bytes() / thread_count;
 }
 
 /* Where the share does not allow more, a list has twice so much; of blocks that are larger, which

@@ -139,12 +139,12 @@ static void run_remote(struct worker *worker, size_t operations) {
 /* Each thread has its share of heap_cache_bytes: of many threads, or of larger blocks, lists are so
  * short that each few calls go to a central. */
 static const struct pattern patterns[] = {
-    {"local, 16 to 512 bytes", 16, 512, LIVE_MOST, run_local, {0.0006, 0.0008}, {0.045, 0.14}},
-    {"local, 16 to 4096 bytes", 16, 4096, 300, run_local, {0.008, 0.07}, {1.3, 4.2}},
-    {"local, 8 to 128 KiB", 8192, 131072, LIVE_MOST, run_local, {1.8, 7.0}, {5.5, 22}},
+    {"local, 16 to 512 bytes", 16, 512, LIVE_MOST, run_local, {0.0006, 0.0008}, {0.03, 0.06}},
+    {"local, 16 to 4096 bytes", 16, 4096, 300, run_local, {0.008, 0.07}, {0.35, 1.2}},
+    {"local, 8 to 128 KiB", 8192, 131072, LIVE_MOST, run_local, {1.8, 7.0}, {3.5, 14}},
     /* Large blocks are their pool's each time. */
     {"local, 1 MiB", 1048576, 1048576, 10, run_local, {2.4, 14.5}, {2.4, 14.5}},
-    {"remote, 16 to 512 bytes", 16, 512, 0, run_remote, {0.13, 0.9}, {2.3, 5.0}},
+    {"remote, 16 to 512 bytes", 16, 512, 0, run_remote, {0.16, 1.0}, {0.4, 1.6}},
 };
 
 static void *work(void *data) {

@@ -94,11 +94,8 @@ static void a_number_may_be_a_word_instead(void) {
   CHECK_EQ(lm_options_control("cache_bytes", value, sizeof value, "auto"), 0);
   CHECK_EQ(strcmp(value, "12345"), 0);
   CHECK_EQ(lm_options.cache_bytes, LM_CACHE_AUTO);
-  read_and_collect("heap_cache_bytes=auto,cache_bytes=18446744073709551615");
-  CHECK(strstr(printed, "'auto' for heap_cache_bytes: expected unlimited or 0 to ") != NULL);
-  char used[64];
-  snprintf(used, sizeof used, " bytes; %zu is used\n", LM_HEAP_CACHE_BYTES);
-  CHECK(strstr(printed, used) != NULL);
+  read_and_collect("heap_cache_bytes=few,cache_bytes=18446744073709551615");
+  CHECK(strstr(printed, "'few' for heap_cache_bytes: expected unlimited|auto or 0 to ") != NULL);
   CHECK(strstr(printed, " bytes; auto is used\n") != NULL);
 }
 
