@@ -258,6 +258,18 @@ LM_LOCKS_UNCHECKED static void *take_of_others(struct lm_central *central, size_
   return block;
 }
 
+/* What the central has ready. */
+static void *take_of_own(struct lm_central *central, size_t class_index, size_t want,
+                         struct lm_block **rest, size_t *count, bool *zero) {
+  lm_lock_take(&central->lock);
+  void *block = lm_depot_pop(central, class_index, want, count);
+  if (block != NULL) *rest = lm_block_next(block);
+  else if (central->classes[class_index].usable.first != NULL)
+    block = take_of_spans(central, class_index, want, rest, count, zero);
+  lm_lock_free(&central->lock);
+  return block;
+}
+
 /* Lists of others' depots, and blocks of others' spans. */
 static void *take_of_elsewhere(struct lm_central *central, size_t class_index, size_t want,
                             struct lm_block **rest, size_t *count) {
@@ -269,12 +281,9 @@ static void *take_of_elsewhere(struct lm_central *central, size_t class_index, s
 
 void *lm_central_take(struct lm_central *central, size_t class_index, size_t want,
                       struct lm_block **rest, size_t *count, bool *zero) {
-  void *block = NULL;
   lm_assert(lm_class_is_small(class_index) && want != 0);
-  lm_lock_take(&central->lock);
-  if (central->classes[class_index].usable.first != NULL)
-    block = take_of_spans(central, class_index, want, rest, count, zero);
-  lm_lock_free(&central->lock);
+  *zero = false;
+  void *block = take_of_own(central, class_index, want, rest, count, zero);
   if (LM_LIKELY(block != NULL)) return block;
   *zero = false;
   if (lm_classes[class_index].block_bytes >= LM_ELSEWHERE_MIN_BYTES)

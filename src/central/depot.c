@@ -17,19 +17,19 @@ static uint16_t limit_most(size_t class_index) {
   return (uint16_t)lm_max(count, LM_DEPOT_LISTS_FIRST);
 }
 
-static bool has_room(struct lm_central *central, size_t class_index, size_t count,
-                     bool *wanted) {
+static enum lm_list_fate fate_of(struct lm_central *central, size_t class_index, size_t count) {
   struct lm_central_class *class = &central->classes[class_index];
-  *wanted = class->asked;
-  if (central->depot_bytes + count * lm_sizeclass_bytes(class_index) > bytes_most()) return false;
+  bool asked = class->asked;
+  if (central->depot_bytes + count * lm_sizeclass_bytes(class_index) > bytes_most())
+    return LM_LIST_REFUSED;
   class->list_limit = (uint16_t)lm_max(class->list_limit, LM_DEPOT_LISTS_FIRST);
-  bool room = class->listed_max + count <= class->list_limit * (size_t)lm_list_blocks[class_index];
-  if (!room && class->asked && class->list_limit < limit_most(class_index)) {
-    class->list_limit++;
-    room = true;
-  }
   class->asked = false;
-  return room;
+  if (class->listed_max + count > class->list_limit * (size_t)lm_list_blocks[class_index]) {
+    if (!asked || class->list_limit >= limit_most(class_index)) return LM_LIST_REFUSED;
+    class->list_limit++;
+  }
+  if (asked) return LM_LIST_WANTED;
+  return class->list_limit > LM_DEPOT_LISTS_FIRST ? LM_LIST_LEARNED : LM_LIST_KEPT;
 }
 
 void lm_depot_learn(struct lm_central_class *class, size_t class_index) {
@@ -112,14 +112,19 @@ static struct lm_block *pop_list(struct lm_central *central, size_t class_index,
 
 /* ---- For caches ---- */
 
+struct lm_block *lm_depot_pop(struct lm_central *central, size_t class_index, size_t want,
+                              size_t *count_max) {
+  struct lm_block *first = pop_list(central, class_index, want, count_max);
+  if (first != NULL) central->classes[class_index].asked = true;
+  return first;
+}
+
 /* Whether one is there is seen without the lock. */
 struct lm_block *lm_depot_take(struct lm_central *central, size_t class_index, size_t want,
                                size_t *count_max) {
-  struct lm_central_class *class = &central->classes[class_index];
-  if (lm_load_relaxed(&class->list_count) == 0) return NULL;
+  if (lm_load_relaxed(&central->classes[class_index].list_count) == 0) return NULL;
   lm_lock_take(&central->lock);
-  struct lm_block *first = pop_list(central, class_index, want, count_max);
-  if (first != NULL) class->asked = true;
+  struct lm_block *first = lm_depot_pop(central, class_index, want, count_max);
   lm_lock_free(&central->lock);
   return first;
 }
@@ -133,8 +138,7 @@ LM_LOCKS_UNCHECKED struct lm_block *lm_depot_take_elsewhere(struct lm_central *c
   struct lm_block *first = NULL;
   while (first == NULL && (other = lm_central_enter_next(&walk, central)) != NULL) {
     struct lm_central_class *class = &other->classes[class_index];
-    first = pop_list(other, class_index, want, count_max);
-    if (first != NULL) class->asked = true;
+    first = lm_depot_pop(other, class_index, want, count_max);
     if (class->lists != NULL) lm_central_note(word, other);
     else if (first == NULL) lm_central_unnote(word, other);
     lm_central_leave(other);
@@ -143,16 +147,15 @@ LM_LOCKS_UNCHECKED struct lm_block *lm_depot_take_elsewhere(struct lm_central *c
 }
 
 /* Which lock it takes is not known before. */
-LM_LOCKS_UNCHECKED bool lm_depot_give(struct lm_central *central, size_t class_index,
-                                      struct lm_block *first, size_t count_max,
-                                      bool *wanted) {
+LM_LOCKS_UNCHECKED enum lm_list_fate lm_depot_give(struct lm_central *central, size_t class_index,
+                                                   struct lm_block *first, size_t count_max) {
   bool anywhere = lm_sizeclass_bytes(class_index) >= LM_ELSEWHERE_MIN_BYTES;
   if (anywhere) central = lm_central_enter(central);
   else lm_lock_take(&central->lock);
-  bool room = has_room(central, class_index, count_max, wanted);
-  if (room) push_list(central, class_index, first, count_max);
+  enum lm_list_fate fate = fate_of(central, class_index, count_max);
+  if (fate != LM_LIST_REFUSED) push_list(central, class_index, first, count_max);
   lm_central_leave(central);
-  return room;
+  return fate;
 }
 
 /* ---- Back to where they came from ---- */

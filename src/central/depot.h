@@ -15,18 +15,26 @@
 
 /* A list of the class, out of this central's depot; NULL if it has none. Of one that is known to
  * have more than `want` blocks no more than these are taken, so that a thread that needs few leaves
- * the others to others. `*count_max`: what it has at most. */
+ * the others to others. `*count_max`: what it has at most. The lock is held. */
+struct lm_block *lm_depot_pop(struct lm_central *central, size_t class_index, size_t want,
+                              size_t *count_max);
+/* The same; no lock is held. */
 struct lm_block *lm_depot_take(struct lm_central *central, size_t class_index, size_t want,
                                size_t *count_max);
 /* The same of another central's, near ones first. */
 struct lm_block *lm_depot_take_elsewhere(struct lm_central *central, size_t class_index,
                                          size_t want, size_t *count_max);
 
-/* Gives a list of at most `count_max` blocks. False if the depot has no room: then it goes back to
- * where it came from. `*wanted`: there is room since lists of the class were taken, or would have
- * been. */
-bool lm_depot_give(struct lm_central *central, size_t class_index, struct lm_block *first,
-                   size_t count_max, bool *wanted);
+/* What becomes of a list that is given. */
+enum lm_list_fate {
+  LM_LIST_REFUSED, /* there is no room: the caller sends it back to where it came from */
+  LM_LIST_KEPT,    /* nobody has asked for the class since a list of it was given */
+  LM_LIST_LEARNED, /* the same; but there is more room than at first, since lists were asked for */
+  LM_LIST_WANTED,  /* the class has been asked for since */
+};
+/* Gives a list of at most `count_max` blocks. No lock is held. */
+enum lm_list_fate lm_depot_give(struct lm_central *central, size_t class_index,
+                                struct lm_block *first, size_t count_max);
 
 /* A list of the class is asked for in vain. As many of its blocks have been put back into spans, so
  * that the depot would have had one: it shall have room for it the next time. The lock is held. */

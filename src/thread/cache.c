@@ -80,15 +80,6 @@ static size_t count_max(struct lm_cache *cache, size_t class_index) {
 
 /* ---- Lists that leave the cache ---- */
 
-/* A list goes to the depot of the central that its first block comes from: there it is asked for,
- * if one thread takes what another frees, and blocks that share cache lines stay together. */
-static bool give_to_depot(struct lm_cache *cache, size_t class_index, struct lm_block *first,
-                          size_t most, bool *wanted) {
-  bool small = lm_class_is_small(class_index);
-  struct lm_central *central = small ? lm_span_of(first)->central : cache->central;
-  return lm_depot_give(central, class_index, first, most, wanted);
-}
-
 /* All of the class; LM_NO_BLOCK if there is none. */
 static struct lm_block *take_all(struct lm_cache *cache, size_t class_index) {
   struct lm_block *first = cache->lists[class_index];
@@ -112,26 +103,31 @@ static size_t cut_list(struct lm_block *first, size_t cap, struct lm_block **res
 }
 
 /* A list of at most `most` blocks, which are no more than a whole one has, goes to the depot, or
- * else home. Returns whether it is wanted. */
-static bool give_list(struct lm_cache *cache, size_t class_index, struct lm_block *first,
-                      size_t most) {
-  bool wanted, given = give_to_depot(cache, class_index, first, most, &wanted);
-  if (!given) lm_depot_put_back(cache->central, class_index, first, true);
-  return given && wanted;
+ * else home. The depot is that of the central that its first block comes from: there it is asked
+ * for, if one thread takes what another frees, and blocks that share cache lines stay together. */
+static enum lm_list_fate give_list(struct lm_cache *cache, size_t class_index,
+                                   struct lm_block *first, size_t most) {
+  bool small = lm_class_is_small(class_index);
+  struct lm_central *central = small ? lm_span_of(first)->central : cache->central;
+  enum lm_list_fate fate = lm_depot_give(central, class_index, first, most);
+  if (fate == LM_LIST_REFUSED) lm_depot_put_back(cache->central, class_index, first, true);
+  return fate;
 }
 
-/* The same of one that may be longer: depots know by the number of lists how much they have. */
-static bool give_lists(struct lm_cache *cache, size_t class_index, struct lm_block *first,
-                       size_t most) {
-  bool wanted = true;
+/* The same of one that may be longer: depots know by the number of lists how much they have.
+ * Returns the last one's fate. */
+static enum lm_list_fate give_lists(struct lm_cache *cache, size_t class_index,
+                                    struct lm_block *first, size_t most) {
+  size_t whole = lm_list_blocks[class_index];
+  enum lm_list_fate fate = LM_LIST_WANTED;
   for (struct lm_block *rest; first != LM_NO_BLOCK; first = rest) {
     if (LM_UNLIKELY(!lm_is_block(first))) lm_misuse_broken_link(lm_sizeclass_bytes(class_index));
-    if (most <= lm_list_blocks[class_index]) return give_list(cache, class_index, first, most) && wanted;
-    size_t count = cut_list(first, lm_list_blocks[class_index], &rest);
-    wanted &= give_list(cache, class_index, first, count);
+    if (most <= whole) return give_list(cache, class_index, first, most);
+    size_t count = cut_list(first, whole, &rest);
+    fate = give_list(cache, class_index, first, count);
     most -= count;
   }
-  return wanted;
+  return fate;
 }
 
 /* All of the class goes to the depot, or else home. */
@@ -189,8 +185,9 @@ static void end_bulk(struct lm_cache *cache) {
 }
 
 /* A list has left the cache. */
-static void note_list(struct lm_cache *cache, bool wanted) {
-  if (LM_UNLIKELY(!wanted)) cache->unwanted_count++;
+static void note_list(struct lm_cache *cache, enum lm_list_fate fate) {
+  if (fate == LM_LIST_LEARNED) return;
+  if (LM_UNLIKELY(fate != LM_LIST_WANTED)) cache->unwanted_count++;
   else if (cache->unwanted_count != 0) cache->unwanted_count--;
   if (LM_UNLIKELY(cache->unwanted_count == BULK_LISTS)) begin_bulk(cache);
 }
@@ -236,22 +233,7 @@ static size_t next_want(struct lm_cache *cache, size_t class_index) {
   return want;
 }
 
-/* A list of at most `count` blocks becomes the cache's, which has none. */
-static void *begin_list(struct lm_cache *cache, size_t class_index, struct lm_block *first,
-                        size_t count) {
-  if (LM_UNLIKELY(!lm_is_block(first))) lm_misuse_broken_link(lm_sizeclass_bytes(class_index));
-  lm_assert(cache->lists[class_index] == LM_NO_BLOCK);
-  cache->lists[class_index] = lm_block_next(first);
-  set_left(cache, class_index, count - 1);
-  return first;
-}
-
-static void *take_from_depot(struct lm_cache *cache, size_t class_index, size_t want) {
-  size_t count;
-  struct lm_block *first = lm_depot_take(cache->central, class_index, want, &count);
-  return first != NULL ? begin_list(cache, class_index, first, count) : NULL;
-}
-
+/* Before a central is asked for blocks of a class of which the cache has none. */
 static size_t begin_refill(struct lm_cache *cache, size_t class_index) {
   lm_inspect_empty_list(cache, class_index);
   end_bulk(cache);
@@ -259,39 +241,35 @@ static size_t begin_refill(struct lm_cache *cache, size_t class_index) {
   return next_want(cache, class_index);
 }
 
-static void *take_from_spans(struct lm_cache *cache, size_t class_index, size_t want, bool *zero) {
-  struct lm_block *rest;
-  size_t count;
-  void *block = lm_central_take(cache->central, class_index, want, &rest, &count, zero);
-  if (block == NULL) return NULL;
+/* One of at most `count` blocks is malloc's; `rest` becomes the cache's list. */
+static void end_refill(struct lm_cache *cache, size_t class_index, struct lm_block *rest,
+                       size_t count) {
   lm_assert(count != 0 && cache->lists[class_index] == LM_NO_BLOCK);
   cache->lists[class_index] = rest;
-  set_left(cache, class_index, count);
-  return block;
+  set_left(cache, class_index, count - 1);
 }
 
 void *lm_cache_refill(struct lm_cache *cache, size_t class_index, bool *zero) {
-  *zero = false;
-  size_t want = begin_refill(cache, class_index);
-  void *block = take_from_depot(cache, class_index, want);
-  if (block == NULL) block = take_from_spans(cache, class_index, want, zero);
+  struct lm_block *rest;
+  size_t count, want = begin_refill(cache, class_index);
+  void *block = lm_central_take(cache->central, class_index, want, &rest, &count, zero);
+  if (block != NULL) end_refill(cache, class_index, rest, count);
   lm_tick_event(cache);
   return block;
 }
 
 void *lm_cache_refill_middle(struct lm_cache *cache, size_t class_index) {
-  size_t want = begin_refill(cache, class_index), count;
-  void *block = take_from_depot(cache, class_index, want);
-  if (block == NULL) {
-    struct lm_block *first = lm_depot_take_elsewhere(cache->central, class_index, want, &count);
-    if (first != NULL) block = begin_list(cache, class_index, first, count);
-  }
-  if (block == NULL) {
+  size_t count, want = begin_refill(cache, class_index);
+  struct lm_block *first = lm_depot_take(cache->central, class_index, want, &count);
+  if (first == NULL) first = lm_depot_take_elsewhere(cache->central, class_index, want, &count);
+  if (first != NULL) {
+    end_refill(cache, class_index, lm_block_next(first), count);
+  } else {
     lm_depot_learn_middle(cache->central, class_index);
     set_left(cache, class_index, 0);
   }
   lm_tick_event(cache);
-  return block;
+  return first;
 }
 
 /* ---- Overflow ---- */

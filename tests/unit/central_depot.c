@@ -21,8 +21,8 @@ static struct lm_block *take_from_elsewhere(struct lm_central *central, size_t c
 }
 
 static bool give(struct lm_central *central, size_t class_index, struct lm_block *list) {
-  bool wanted;
-  bool given = lm_depot_give(central, class_index, list, lm_list_blocks[class_index], &wanted);
+  size_t count = lm_list_blocks[class_index];
+  bool given = lm_depot_give(central, class_index, list, count) != LM_LIST_REFUSED;
   lm_central_validate(central);
   return given;
 }
@@ -128,8 +128,7 @@ static void middle_blocks_wait_in_depots_too_and_go_back_to_the_pool(void) {
 static void overwrite_link(void) {
   struct lm_central *central = central_at(0);
   struct lm_block *list = take_whole_list(central, MOVES_CLASS);
-  bool wanted;
-  CHECK(lm_depot_give(central, MOVES_CLASS, list, lm_list_blocks[MOVES_CLASS], &wanted));
+  CHECK(lm_depot_give(central, MOVES_CLASS, list, lm_list_blocks[MOVES_CLASS]) != LM_LIST_REFUSED);
   memset(list, 'x', lm_sizeclass_bytes(MOVES_CLASS));
   take(central, MOVES_CLASS);
 }
@@ -162,28 +161,44 @@ static void it_takes_more_once_they_have_been_asked_for_in_vain(void) {
   CHECK_THAT(last, >=, 12); /* nearly all that the program takes and frees */
 }
 
+static enum lm_list_fate give_whole(struct lm_central *central, struct lm_block *list) {
+  return lm_depot_give(central, MOVES_CLASS, list, lm_list_blocks[MOVES_CLASS]);
+}
+
 static void it_says_of_lists_whether_they_are_wanted(void) {
   struct lm_central *central = central_at(0);
-  struct lm_block *first = take_whole_list(central, MOVES_CLASS);
-  struct lm_block *second = take_whole_list(central, MOVES_CLASS);
-  bool wanted = false;
-  lm_depot_give(central, MOVES_CLASS, first, lm_list_blocks[MOVES_CLASS], &wanted);
-  CHECK(wanted);
-  lm_depot_give(central, MOVES_CLASS, second, lm_list_blocks[MOVES_CLASS], &wanted);
-  CHECK(!wanted);
+  struct lm_block *lists[3];
+  for (int i = 0; i < 3; i++) lists[i] = take_whole_list(central, MOVES_CLASS);
+  CHECK_EQ(give_whole(central, lists[0]), LM_LIST_WANTED);
+  CHECK_EQ(give_whole(central, lists[1]), LM_LIST_REFUSED);
+  CHECK_EQ(take(central, MOVES_CLASS), lists[0]);
+  central->classes[MOVES_CLASS].asked = false;
+  CHECK_EQ(give_whole(central, lists[0]), LM_LIST_KEPT);
+  fill_depot(central, MOVES_CLASS);
+  while (take(central, MOVES_CLASS) != NULL) {}
+  CHECK_EQ(give_whole(central, lists[1]), LM_LIST_WANTED);
+  CHECK_EQ(give_whole(central, lists[2]), LM_LIST_LEARNED);
+}
+
+/* Gives so many lists, each of which is asked for. Those that are refused go home. */
+static void give_asked_lists(struct lm_central *central, size_t class_index, size_t count) {
+  struct lm_block *lists[64];
+  CHECK_THAT(count, <=, COUNT_OF(lists));
+  for (size_t i = 0; i < count; i++) lists[i] = take_whole_list(central, class_index);
+  for (size_t i = 0; i < count; i++) {
+    central->classes[class_index].asked = true;
+    if (!give(central, class_index, lists[i]))
+      lm_depot_put_back(central, class_index, lists[i], true);
+  }
 }
 
 static void all_depots_of_a_central_keep_no_more_than_their_part(void) {
   struct lm_central *central = central_at(0);
   lm_options.heap_cache_bytes = 3 * MIB;
-  for (int turn = 0; turn < 200; turn++)
-    for (size_t size = 16; size <= 16384; size *= 2) {
-      size_t class_index = lm_sizeclass_of(size);
-      struct lm_block *list = take_whole_list(central, class_index);
-      central->classes[class_index].asked = true;
-      if (!give(central, class_index, list)) lm_depot_put_back(central, class_index, list, true);
-      CHECK_THAT(central->depot_bytes, <=, lm_options.heap_cache_bytes);
-    }
+  for (size_t size = 16; size <= 16384; size *= 2) {
+    give_asked_lists(central, lm_sizeclass_of(size), 40);
+    CHECK_THAT(central->depot_bytes, <=, lm_options.heap_cache_bytes);
+  }
   CHECK_THAT(central->depot_bytes, >, lm_options.heap_cache_bytes / 4);
 }
 
@@ -192,18 +207,11 @@ static void many_centrals_share_what_depots_may_keep(void) {
   lm_options.heap_cache_bytes = 64 * MIB;
   size_t kept = 0;
   for (uint32_t i = 0; i < 4; i++) {
-    struct lm_central *central = central_at(i);
-    for (int turn = 0; turn < 200; turn++) {
-      struct lm_block *list = take_whole_list(central, lm_sizeclass_of(16384));
-      central->classes[lm_sizeclass_of(16384)].asked = true;
-      if (!give(central, lm_sizeclass_of(16384), list)) {
-        lm_depot_put_back(central, lm_sizeclass_of(16384), list, true);
-        break;
-      }
-    }
-    kept += central->depot_bytes;
+    give_asked_lists(central_at(i), lm_sizeclass_of(16384), 64);
+    kept += central_at(i)->depot_bytes;
   }
   CHECK_THAT(kept, <=, 4 * lm_options.heap_cache_bytes / 64);
+  CHECK_THAT(kept, >, 0);
 }
 
 /* ---- Time ---- */
@@ -295,9 +303,8 @@ static void a_list_of_larger_blocks_does_not_wait_for_a_lock(void) {
   have_centrals(2);
   struct lm_central *central = central_at(0), *other = central_at(1);
   struct lm_block *list = take_whole_list(central, MOVES_CLASS);
-  bool wanted;
   lm_store_relaxed(&central->lock.state, 1); /* as if another thread had it */
-  CHECK(lm_depot_give(central, MOVES_CLASS, list, lm_list_blocks[MOVES_CLASS], &wanted));
+  CHECK(lm_depot_give(central, MOVES_CLASS, list, lm_list_blocks[MOVES_CLASS]) != LM_LIST_REFUSED);
   lm_store_relaxed(&central->lock.state, 0);
   CHECK_EQ(list_count(central, MOVES_CLASS), 0);
   CHECK_EQ(list_count(other, MOVES_CLASS), 1);
@@ -332,10 +339,9 @@ static void *pass_lists(void *argument) {
     if (list == NULL) list = take_from_elsewhere(central, MOVES_CLASS);
     if (list == NULL) list = take_whole_list(central, MOVES_CLASS);
     uint32_t mine = (uint32_t)(uintptr_t)argument << 16 | (uint32_t)turn;
-    bool wanted;
-    write_list(list, mine);
+      write_list(list, mine);
     check_list(list, mine);
-    if (!lm_depot_give(central, MOVES_CLASS, list, lm_list_blocks[MOVES_CLASS], &wanted))
+    if (lm_depot_give(central, MOVES_CLASS, list, lm_list_blocks[MOVES_CLASS]) == LM_LIST_REFUSED)
       lm_depot_put_back(central, MOVES_CLASS, list, true);
     size_t effort = 4;
     if (turn % 32 == 0) lm_depot_age(central, MOVES_CLASS, turn % 64 == 0, &effort);

@@ -135,8 +135,7 @@ static void what_another_thread_frees_is_free(void) {
 
 static void a_list_in_a_depot_is_counted_there(void) {
   struct lm_central *central = central_at(0);
-  bool wanted;
-  CHECK(lm_depot_give(central, FEW_CLASS, take_whole_list(central, FEW_CLASS), lm_list_blocks[FEW_CLASS], &wanted));
+  CHECK(lm_depot_give(central, FEW_CLASS, take_whole_list(central, FEW_CLASS), lm_list_blocks[FEW_CLASS]) != LM_LIST_REFUSED);
   gather_all();
   CHECK_EQ(class_of_few()->depot_count, lm_list_blocks[FEW_CLASS]);
   CHECK_EQ(class_of_few()->used_count, 0);

@@ -420,10 +420,9 @@ static void a_thread_that_frees_after_its_cache_has_ended_loses_nothing(void) {
 
 /* Another central's depot has a list, of which such a thread wants one block. */
 static void a_thread_without_a_cache_takes_one_block_of_a_list_and_the_others_are_not_lost(void) {
-  bool wanted;
   have_centrals(2);
   CHECK(lm_depot_give(central_at(1), LARGER_CLASS, take_whole_list(central_at(1), LARGER_CLASS),
-                      lm_list_blocks[LARGER_CLASS], &wanted));
+                      lm_list_blocks[LARGER_CLASS]) != LM_LIST_REFUSED);
   lm_raw_free(lm_raw_malloc(1));
   lm_thread_end(lm_this_cache);
   void *block = lm_raw_malloc(1024);
