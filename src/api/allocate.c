@@ -309,7 +309,7 @@ static void free_small(struct lm_cache *cache, struct lm_block *block, size_t cl
     size_t cap = cache->caps[class_index], most = lm_max(cap, COMPARED_CLOSELY);
     size_t count = lm_inspect_freed(cache, block, class_index, most, caller);
     /* Lists take none, so that the next free is looked at, too. */
-    if (--cache->close_looks != 0 && count < cap && cache->homeward_limit == 0) {
+    if (--cache->close_looks != 0 && count < cap && cache->homeward.limit == 0) {
       lm_cache_push(cache, class_index, block);
       return;
     }

@@ -240,8 +240,9 @@ static void *take_of_new(struct lm_central *central, size_t class_index, size_t 
 }
 
 /* What is free in others' spans, before this central grows: as much as a list at least. */
-LM_LOCKS_UNCHECKED static void *take_of_others(struct lm_central *central, size_t class_index, size_t want,
-                            struct lm_block **rest, size_t *count) {
+LM_LOCKS_UNCHECKED static void *take_of_others(struct lm_central *central, size_t class_index,
+                                               size_t want, struct lm_block **rest,
+                                               size_t *count) {
   _Atomic(uintptr_t) *word = &lm_central_words[class_index];
   struct lm_central_walk walk = {lm_load_relaxed(word), 0, NULL};
   struct lm_central *other;

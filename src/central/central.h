@@ -108,8 +108,9 @@ LM_INLINE uint64_t lm_central_random(struct lm_central *central) {
 /* ---- Blocks of spans ---- */
 
 /* Up to `want` blocks of a small class: of the central's depot or spans, else of others', else of a
- * new span. The first is returned; the others are `*rest`, linked
- * up to LM_NO_BLOCK, and `*count` is the most that there are. `*zero`: the first one reads as zero. NULL if out of memory. No lock is held. */
+ * new span. The first is returned; the others are `*rest`, linked up to LM_NO_BLOCK, and `*count`
+ * is the most that there are. `*zero`: the first one reads as zero. NULL if out of memory. No lock
+ * is held. */
 void *lm_central_take(struct lm_central *central, size_t class_index, size_t want,
                       struct lm_block **rest, size_t *count, bool *zero);
 /* The same of a first-class heap, whose lock is held; one block. */

@@ -64,7 +64,7 @@ LM_INLINE void lm_block_link(struct lm_block *block, struct lm_block *next) {
 struct lm_list {
   struct lm_block first;
   struct lm_block *next_list; /* encoded as links are */
-  uint32_t count_max;         /* so many blocks the list has at most; if the block has room for it */
+  uint32_t count_max;         /* so many blocks it has at most; where there is room for it */
 };
 _Static_assert(offsetof(struct lm_list, count_max) <= LM_GRANULE_BYTES, "the smallest block");
 

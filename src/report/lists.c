@@ -34,9 +34,9 @@ static size_t count_list(const struct lm_block *block, size_t class_index, bool 
 
 /* Blocks that go home together, by their tags. */
 static void add_homeward(const struct lm_cache *cache, struct lm_class_figures *classes) {
-  size_t count = __atomic_load_n(&cache->homeward_count, __ATOMIC_RELAXED);
+  size_t count = __atomic_load_n(&cache->homeward.count, __ATOMIC_RELAXED);
   for (size_t i = 0; i < lm_min(count, LM_HOMEWARD_COUNT); i++) {
-    const struct lm_block *block = read_link(&cache->homeward[i]);
+    const struct lm_block *block = read_link(&cache->homeward.blocks[i]);
     if (!lm_region_holds((uintptr_t)block)) continue;
     uint32_t tag = lm_load_relaxed(&lm_span_record_of(block)->tag);
     if (tag < LM_CLASS_COUNT) classes[tag].cache_count++;

@@ -161,15 +161,16 @@ static size_t next_class(struct lm_cache *cache) {
 #define BLOCKS_PER_CLASS 8
 
 static void send_homeward(struct lm_cache *cache) {
-  if (cache->homeward_count != 0) lm_central_put_blocks(cache->homeward, cache->homeward_count);
-  cache->homeward_count = 0;
+  struct lm_homeward *homeward = &cache->homeward;
+  if (homeward->count != 0) lm_central_put_blocks(homeward->blocks, homeward->count);
+  homeward->count = 0;
 }
 
 /* Each thread keeps its part of what one may. Frees that are all looked at wait for none. */
 static void set_homeward_limit(struct lm_cache *cache) {
   size_t thread_count = lm_max(lm_load_relaxed(&lm_pool_thread_count), 1);
   size_t limit = cache->close_looks != 0 ? 1 : LM_HOMEWARD_COUNT / thread_count;
-  cache->homeward_limit = lm_max(limit, 1);
+  cache->homeward.limit = lm_max(limit, 1);
 }
 
 static void begin_bulk(struct lm_cache *cache) {
@@ -180,8 +181,8 @@ static void begin_bulk(struct lm_cache *cache) {
 /* Malloc asks a central, or it has lasted for a while. */
 static void end_bulk(struct lm_cache *cache) {
   cache->unwanted_count = 0;
-  cache->homeward_limit = 0;
-  if (LM_UNLIKELY(cache->homeward_count != 0)) send_homeward(cache);
+  cache->homeward.limit = 0;
+  if (LM_UNLIKELY(cache->homeward.count != 0)) send_homeward(cache);
 }
 
 /* A list has left the cache. */
@@ -202,9 +203,9 @@ static void send_lists(struct lm_cache *cache, size_t block_count) {
 }
 
 static void free_last_in_bulk(struct lm_cache *cache, struct lm_block *block) {
-  lm_assert(cache->homeward_count < LM_HOMEWARD_COUNT);
-  cache->homeward[cache->homeward_count++] = block;
-  send_lists(cache, cache->homeward_count);
+  lm_assert(cache->homeward.count < LM_HOMEWARD_COUNT);
+  cache->homeward.blocks[cache->homeward.count++] = block;
+  send_lists(cache, cache->homeward.count);
   send_homeward(cache);
   set_homeward_limit(cache); /* there may be more threads */
   lm_tick_event(cache);
@@ -304,7 +305,7 @@ static void push_or_send(struct lm_cache *cache, size_t class_index, struct lm_b
 void lm_cache_overflow(struct lm_cache *cache, size_t class_index, struct lm_block *block) {
   lm_assert(lm_cache_is_threads(cache) && class_index != 0 && class_index < LM_BIN_COUNT);
   *lm_cache_left(cache, class_index) = 0;
-  if (LM_UNLIKELY(cache->homeward_limit != 0) && lm_class_is_small(class_index))
+  if (LM_UNLIKELY(cache->homeward.limit != 0) && lm_class_is_small(class_index))
     free_last_in_bulk(cache, block);
   else push_or_send(cache, class_index, block);
 }
@@ -369,9 +370,9 @@ struct lm_cache *lm_cache_begin(void) {
     store_idle(cache);
     return NULL;
   }
-  lm_assert(cache->thread_id == 0 && cache->granted_bytes == 0 && cache->homeward_count == 0);
+  lm_assert(cache->thread_id == 0 && cache->granted_bytes == 0 && cache->homeward.count == 0);
   cache->thread_id = thread_id();
-  cache->seen_ms = lm_os_clock_ms();
+  cache->clock.seen_ms = lm_os_clock_ms();
   return cache;
 }
 

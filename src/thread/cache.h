@@ -51,8 +51,22 @@ struct lm_cache_profile {
   struct lm_profile_window *window; /* what malloc takes from, or NULL */
 };
 
-/* Each of them may be the last one that keeps a page. */
+/* What the thread knows of the clock; thread/tick.h */
+struct lm_cache_clock {
+  uint64_t seen_ms;      /* when the thread saw it last */
+  uint64_t inspected_ms; /* when some of the cache's blocks were looked at last */
+  uint32_t looks_left;   /* so many calls more may look at it */
+  uint32_t event_count;  /* calls of slow paths that have asked a central */
+};
+
+/* Small blocks of any class that go home together, while the thread frees in bulk. Each of them may
+ * be the last one that keeps a page. */
 #define LM_HOMEWARD_COUNT 16
+struct lm_homeward {
+  size_t count; /* of blocks, the first ones */
+  size_t limit; /* so many go together; 0: not in bulk */
+  struct lm_block *blocks[LM_HOMEWARD_COUNT];
+};
 
 struct lm_cache {
   /* By class: malloc pops, free pushes, by tag. The thread's own, but that reports read them. */
@@ -65,18 +79,12 @@ struct lm_cache {
   int16_t middle_left[LM_BIN_COUNT - LM_CLASS_COUNT];
   struct lm_central *central; /* where it asks first; NULL: it is no thread's (lm_empty_cache) */
   size_t granted_bytes;       /* what all lists may have by their caps */
-  uint32_t event_count;       /* calls of slow paths that have asked a central */
   uint32_t close_looks;       /* so many frees more are looked at closely; thread/inspect.h */
   uint32_t next_class;        /* whose lists leave the cache next, by the clock or in bulk */
-  uint64_t inspected_ms;
-  uint32_t looks_left;        /* so many calls more may look at the clock; thread/tick.h */
-  uint64_t seen_ms;           /* when the thread saw it last */
   uint32_t thread_id;         /* as the system numbers it; 0: it has none. For reports */
   uint32_t unwanted_count;    /* of lists that were given, since malloc asked a central */
-  /* Small blocks of any class that go home together, while the thread frees in bulk. */
-  struct lm_block *homeward[LM_HOMEWARD_COUNT];
-  size_t homeward_count; /* the first ones */
-  size_t homeward_limit; /* so many go together; 0: not in bulk */
+  struct lm_homeward homeward;
+  struct lm_cache_clock clock;
   struct lm_guard_plan guard;
   struct lm_cache_profile profile;
   struct lm_cache *next_made; /* of all ever made; never changes */
@@ -128,11 +136,11 @@ void *lm_cache_refill_middle(struct lm_cache *cache, size_t class_index);
 void lm_cache_overflow(struct lm_cache *cache, size_t class_index, struct lm_block *block);
 /* The same in a few instructions, if the thread frees in bulk and the block waits for others. */
 LM_INLINE bool lm_cache_free_in_bulk(struct lm_cache *cache, struct lm_block *block) {
-  size_t count = cache->homeward_count + 1;
-  if (count >= cache->homeward_limit) return false;
+  size_t count = cache->homeward.count + 1;
+  if (count >= cache->homeward.limit) return false;
   __builtin_prefetch(lm_span_record_of(block), 1);
-  cache->homeward[count - 1] = block;
-  cache->homeward_count = count;
+  cache->homeward.blocks[count - 1] = block;
+  cache->homeward.count = count;
   return true;
 }
 

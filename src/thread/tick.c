@@ -133,7 +133,7 @@ static bool is_worth_a_look(const struct lm_cache *cache) {
 
 /* The thread's next malloc looks, too. */
 static void look_again(struct lm_cache *cache) {
-  if (cache->looks_left == 0 || LM_THREAD(lm_malloc_cache) != cache) return;
+  if (cache->clock.looks_left == 0 || LM_THREAD(lm_malloc_cache) != cache) return;
   if (is_worth_a_look(cache)) LM_THREAD(lm_malloc_cache) = &lm_empty_cache;
 }
 
@@ -166,15 +166,15 @@ static void validate(struct lm_cache *cache, uint64_t now_ms) {
 #endif
 
 void lm_tick(struct lm_cache *cache) {
-  uint64_t now_ms = lm_os_clock_ms(), elapsed_ms = now_ms - cache->seen_ms;
+  uint64_t now_ms = lm_os_clock_ms(), elapsed_ms = now_ms - cache->clock.seen_ms;
   bool rises = lm_pressure_tick(now_ms);
-  cache->seen_ms = now_ms;
-  size_t looks = cache->looks_left + (size_t)lm_min(elapsed_ms, LOOKS_MAX) * LOOKS_PER_MS;
-  cache->looks_left = (uint32_t)lm_max(lm_min(looks, LOOKS_MAX), 1);
+  cache->clock.seen_ms = now_ms;
+  size_t looks = cache->clock.looks_left + (size_t)lm_min(elapsed_ms, LOOKS_MAX) * LOOKS_PER_MS;
+  cache->clock.looks_left = (uint32_t)lm_max(lm_min(looks, LOOKS_MAX), 1);
   if (elapsed_ms != 0) {
     lm_cache_age(cache, elapsed_ms);
-    if (now_ms - cache->inspected_ms >= INSPECTION_MS) {
-      cache->inspected_ms = now_ms;
+    if (now_ms - cache->clock.inspected_ms >= INSPECTION_MS) {
+      cache->clock.inspected_ms = now_ms;
       lm_inspect_cache(cache, now_ms % LM_CLASS_COUNT, INSPECTED_AT_ONCE);
       validate(cache, now_ms);
     }
@@ -186,12 +186,12 @@ void lm_tick(struct lm_cache *cache) {
 }
 
 void lm_tick_event(struct lm_cache *cache) {
-  if (++cache->event_count % EVENTS_PER_LOOK == 0) lm_tick(cache);
+  if (++cache->clock.event_count % EVENTS_PER_LOOK == 0) lm_tick(cache);
 }
 
 void lm_tick_look(struct lm_cache *cache) {
-  if (cache->looks_left != 0) cache->looks_left--;
-  if (lm_os_clock_ms() != cache->seen_ms || lm_load_relaxed(&underway)) lm_tick(cache);
+  if (cache->clock.looks_left != 0) cache->clock.looks_left--;
+  if (lm_os_clock_ms() != cache->clock.seen_ms || lm_load_relaxed(&underway)) lm_tick(cache);
   else look_again(cache);
 }
 

@@ -16,9 +16,9 @@ static void validate_bin(const struct lm_cache *cache, size_t class_index) {
 }
 
 static void validate_homeward(const struct lm_cache *cache) {
-  lm_must(cache->homeward_count <= LM_HOMEWARD_COUNT);
-  for (size_t i = 0; i < cache->homeward_count; i++) {
-    const struct lm_block *block = cache->homeward[i];
+  lm_must(cache->homeward.count <= LM_HOMEWARD_COUNT);
+  for (size_t i = 0; i < cache->homeward.count; i++) {
+    const struct lm_block *block = cache->homeward.blocks[i];
     lm_must(lm_is_block(block) && lm_region_holds((uintptr_t)block));
     uint32_t tag = lm_load_relaxed(&lm_span_record_of(block)->tag);
     lm_must(lm_tag_is_small(tag) && !lm_tag_is_shared(tag));

@@ -142,14 +142,14 @@ int main(int count, char **arguments) {
 
 # What is counted, the program, and how many instructions per turn are permitted.
 PATTERNS = [
-    ("malloc and a free by another thread", REMOTE_LOOP, 165),
+    ("malloc and a free by another thread", REMOTE_LOOP, 150),
     ("a block exchanged", EXCHANGING_LOOP % dict(places=20000, least=16, range=985), 48),
     ("a larger one", EXCHANGING_LOOP % dict(places=1000, least=1000, range=15000), 85),
-    ("a middle one", EXCHANGING_LOOP % dict(places=1000, least=16400, range=245000), 690),
-    ("a middle block replaced", REPLACING_LOOP % dict(live=200, least=10000, range=240000), 410),
+    ("a middle one", EXCHANGING_LOOP % dict(places=1000, least=16400, range=245000), 560),
+    ("a middle block replaced", REPLACING_LOOP % dict(live=200, least=10000, range=240000), 395),
     ("a large block replaced", REPLACING_LOOP % dict(live=30, least=300000, range=2700000), 2560),
     ("one of the same length replaced", REPLACING_LOOP % dict(live=30, least=1000000, range=1), 1950),
-    ("a block of a batch", BATCHES_LOOP, 98),
+    ("a block of a batch", BATCHES_LOOP, 106),
 ]
 
 # A block is taken and freed with 20 calls on the stack: 16 of take, main's, and 3 before that.

@@ -12,8 +12,8 @@ static size_t lists_length(const struct lm_cache *cache, size_t class_index) {
 static size_t bytes_in(const struct lm_cache *cache) {
   size_t bytes = 0;
   for (size_t i = 1; i < LM_BIN_COUNT; i++) bytes += lists_length(cache, i) * lm_sizeclass_bytes(i);
-  for (size_t i = 0; i < cache->homeward_count; i++)
-    bytes += lm_raw_usable_bytes(cache->homeward[i]);
+  for (size_t i = 0; i < cache->homeward.count; i++)
+    bytes += lm_raw_usable_bytes(cache->homeward.blocks[i]);
   return bytes;
 }
 
@@ -264,9 +264,9 @@ static void a_bulk_is_over_when_malloc_asks_a_central(void) {
   struct lm_cache *cache = new_cache();
   take_many(cache, LARGER_CLASS, 5000);
   give_many(cache, 5000);
-  CHECK(cache->homeward_limit != 0);
+  CHECK(cache->homeward.limit != 0);
   take_many(cache, CLASS, 1);
-  CHECK_EQ(cache->homeward_limit, 0);
+  CHECK_EQ(cache->homeward.limit, 0);
 }
 
 static void a_program_that_takes_and_frees_the_same_again_finds_it_without_spans(void) {

@@ -45,11 +45,11 @@ static void pass_with_ticks(struct lm_cache *cache, uint64_t ms) {
 
 static void one_slow_path_in_some_looks_at_the_clock(void) {
   struct lm_cache *cache = new_cache();
-  uint64_t seen_ms = cache->seen_ms;
+  uint64_t seen_ms = cache->clock.seen_ms;
   pass_ms(5);
   int events = 0;
-  for (; cache->seen_ms == seen_ms; events++) lm_tick_event(cache);
-  CHECK_EQ(cache->seen_ms, seen_ms + 5);
+  for (; cache->clock.seen_ms == seen_ms; events++) lm_tick_event(cache);
+  CHECK_EQ(cache->clock.seen_ms, seen_ms + 5);
   CHECK_THAT(events, >, 0);
   CHECK_THAT(events, <=, 64);
 }
@@ -67,16 +67,16 @@ static void a_thread_whose_calls_all_take_fast_paths_looks_now_and_then(void) {
   for (size_t i = 0; i < 3000; i++) blocks[i] = loam_malloc(1024); /* is worth it */
   pass_ms(1);
   lm_tick(cache);
-  uint64_t seen_ms = cache->seen_ms;
+  uint64_t seen_ms = cache->clock.seen_ms;
   int calls = 0;
   pass_ms(1);
-  for (; cache->seen_ms == seen_ms && calls < 100; calls++) loam_free(loam_malloc(1024));
+  for (; cache->clock.seen_ms == seen_ms && calls < 100; calls++) loam_free(loam_malloc(1024));
   CHECK_THAT(calls, <, 100);
 }
 
 static void a_process_that_holds_next_to_nothing_is_left_alone(void) {
   struct lm_cache *cache = this_threads_cache();
-  cache->looks_left = 100;
+  cache->clock.looks_left = 100;
   lm_tick(cache);
   while (lm_load_relaxed(&underway)) lm_tick(cache);
   lm_malloc_cache = cache;

@@ -166,8 +166,8 @@ static inline struct whereabouts find_blocks(size_t class_index) {
   const struct lm_cache *cache = lm_load_acquire(&lm_caches_made);
   for (; cache != NULL; cache = cache->next_made) {
     where.in_caches += length_of(cache->lists[class_index]);
-    for (size_t i = 0; i < cache->homeward_count; i++)
-      where.in_caches += lm_tag_of(cache->homeward[i]) == class_index;
+    for (size_t i = 0; i < cache->homeward.count; i++)
+      where.in_caches += lm_tag_of(cache->homeward.blocks[i]) == class_index;
   }
   where.taken = where.carved - where.listed - where.in_holes - where.in_caches - where.in_depots;
   return where;

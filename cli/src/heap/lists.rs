@@ -124,9 +124,9 @@ impl Reader<'_> {
             let first = self.word(&record, lists + class * self.pointer_bytes);
             self.note_list(first, Place::Cache(index))?;
         }
-        let homeward = self.number("cache.homeward")?;
-        let count = self.word(&record, self.number("cache.homeward_count")?);
-        for nth in 0..count.min(self.number("cache.homeward_max")?) {
+        let homeward = self.number("cache.homeward.blocks")?;
+        let count = self.word(&record, self.number("cache.homeward.count")?);
+        for nth in 0..count.min(self.number("cache.homeward.blocks_max")?) {
             let block = self.word(&record, homeward + nth * self.pointer_bytes);
             self.note(block, Place::Cache(index));
         }
