@@ -56,12 +56,17 @@
 #include "central/central.c"
 #include "central/depot.c"
 #include "central/holes.c"
+#include "central/put.c"
 #include "central/shared.c"
 #include "central/span_life.c"
+#include "central/spans.c"
+#include "central/take.c"
 #include "central/valid.c"
 
 #include "thread/cache.c"
 #include "thread/inspect.c"
+#include "thread/lifetime.c"
+#include "thread/lists.c"
 #include "thread/tick.c"
 #include "thread/valid.c"
 

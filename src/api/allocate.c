@@ -10,12 +10,16 @@
 #include "api/profile.h"
 #include "config/options.h"
 #include "central/shared.h"
+#include "central/put.h"
 #include "central/span_life.h"
+#include "central/take.h"
 #include "large/large.h"
 #include "large/owned.h"
 #include "os/misuse.h"
 #include "os/os.h"
 #include "thread/inspect.h"
+#include "thread/lifetime.h"
+#include "thread/lists.h"
 #include "thread/tick.h"
 
 /* This thread's cache has been ended by the thread's end, and the thread still runs. */
@@ -107,6 +111,7 @@ static LM_COLD void guard_soon(const struct lm_cache *cache) {
 
 static LM_NOINLINE void *take_when_empty(struct lm_cache *cache, size_t class_index, bool *zero) {
   void *block = lm_cache_refill(cache, class_index, zero);
+  lm_tick_event(cache);
   if (LM_UNLIKELY(cache->guard.soon)) guard_soon(cache);
   return block;
 }
@@ -315,6 +320,7 @@ static void free_small(struct lm_cache *cache, struct lm_block *block, size_t cl
     }
   }
   lm_cache_overflow(cache, class_index, block);
+  lm_tick_event(cache); /* also of a thread that takes and frees the same block for ever */
 }
 
 /* A block of a first-class heap, a middle or a large one, or no block. */

@@ -11,6 +11,7 @@
 #include "loam/loam.h"
 #include "os/os.h"
 #include "report/report.h"
+#include "thread/lists.h"
 #include "thread/tick.h"
 
 LM_INLINE void *or_enomem(void *block) {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/checking.h"
+#include "central/put.h"
 #include "central/shared.h"
 #include "large/large.h"
 #include "large/owned.h"

@@ -24,6 +24,7 @@
 #include "pages/pressure.h"
 #include "report/report.h"
 #include "thread/inspect.h"
+#include "thread/lifetime.h"
 #include "thread/tick.h"
 
 #if defined(__linux__)

@@ -105,29 +105,7 @@ LM_INLINE uint64_t lm_central_random(struct lm_central *central) {
 }
 #endif
 
-/* ---- Blocks of spans ---- */
-
-/* Up to `want` blocks of a small class: of the central's depot or spans, else of others', else of a
- * new span. The first is returned; the others are `*rest`, linked up to LM_NO_BLOCK, and `*count`
- * is the most that there are. `*zero`: the first one reads as zero. NULL if out of memory. No lock
- * is held. */
-void *lm_central_take(struct lm_central *central, size_t class_index, size_t want,
-                      struct lm_block **rest, size_t *count, bool *zero);
-/* The same of a first-class heap, whose lock is held; one block. */
-void *lm_central_take_one(struct lm_central *central, size_t class_index, bool *zero);
-
-/* Puts small blocks back into their spans, whosever these are: a list of one class, up to
- * LM_NO_BLOCK, or one block. No lock is held. What was done to them wrongly ends the program;
- * `caller` is NULL if it is not known. `refused`: a depot had no room for the list, and shall if
- * that is asked for. */
-void lm_central_put_list(struct lm_block *first, bool refused);
-void lm_central_put(struct lm_block *block, void *caller);
-/* The same of blocks of any small classes, none of which is to be kept for the next calls. */
-void lm_central_put_blocks(struct lm_block *const *blocks, size_t count);
-
-/* Ends the empty span of the class that is kept, if nothing has changed in it since this was last
- * asked for, or `now`. Returns whether there are spans that are not full. No lock is held. */
-bool lm_central_end_empty(struct lm_central *central, size_t class_index, bool now);
+/* ---- Which centrals have something ---- */
 
 /* Words by class that say in which centrals there is something: a bit for each, or for each of
  * those that are as many as a word has bits apart. Set by who puts it there, with the central's
@@ -160,19 +138,5 @@ struct lm_central_walk {
  * been entered, but other busy ones. */
 struct lm_central *lm_central_enter_next(struct lm_central_walk *walk,
                                          const struct lm_central *own);
-
-/* ---- For central/ only. The lock is held ---- */
-
-/* Puts a span, on no list, where it belongs; `*ended` links what is empty and not kept. */
-void lm_central_list_span(struct lm_central *central, struct lm_span *span, bool keeps,
-                          struct lm_span **ended);
-/* The list that a span which is on one is on. */
-LM_INLINE struct lm_span_list *lm_central_list_of(const struct lm_span *span) {
-  struct lm_central_class *class = &span->central->classes[span->class_index];
-  if (span->state == LM_SPAN_FULL) return &class->full;
-  return span->state == LM_SPAN_USABLE ? &class->usable : &class->roomy;
-}
-/* Ends what lm_central_list_span has linked. No lock is held. */
-void lm_central_end_all(struct lm_span *ended);
 
 #endif

@@ -1,6 +1,6 @@
 #include "central/depot.h"
 
-#include "config/options.h"
+#include "central/put.h"
 #include "os/misuse.h"
 #include "os/panic.h"
 

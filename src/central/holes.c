@@ -1,6 +1,7 @@
 #include "central/holes.h"
 
 #include "central/span_life.h"
+#include "central/spans.h"
 #include "config/options.h"
 #include "os/panic.h"
 

@@ -2,7 +2,9 @@
 
 #include <string.h>
 
+#include "central/put.h"
 #include "central/span_life.h"
+#include "central/take.h"
 #include "os/panic.h"
 #include "pages/meta.h"
 

@@ -8,7 +8,6 @@
 #include "large/owned.h"
 #include "os/panic.h"
 #include "pages/huge.h"
-#include "thread/tick.h"
 
 /* From this on a block that cannot grow in place may move by page tables and not by copying. */
 #define MOVE_MIN_BYTES (512 * LM_KIB)
@@ -44,7 +43,10 @@ void *lm_middle_take(struct lm_cache *cache, size_t size, bool clear) {
   size_t class_index = lm_middle_class(size);
   lm_assert(lm_is_middle(size) && lm_sizeclass_bytes(class_index) >= size);
   void *block = lm_cache_pop(cache, class_index);
-  if (block == NULL) block = lm_cache_refill_middle(cache, class_index);
+  if (block == NULL) {
+    block = lm_cache_refill_middle(cache, class_index);
+    lm_tick_event(cache);
+  }
   if (block == NULL)
     return lm_large_take(cache->central->pool, lm_sizeclass_bytes(class_index), lm_os.page_bytes,
                          clear);

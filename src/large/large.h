@@ -13,6 +13,8 @@
 #include "os/panic.h"
 #include "pages/pool.h"
 #include "thread/cache.h"
+#include "thread/lists.h"
+#include "thread/tick.h"
 
 #define LM_LARGE_MAX_BYTES (LM_REGION_BYTES / 2)
 
@@ -72,6 +74,7 @@ LM_INLINE bool lm_middle_give(struct lm_cache *cache, void *address) {
   int16_t *left = lm_cache_left(cache, class_index);
   if (LM_UNLIKELY(*left == 0)) {
     lm_cache_overflow(cache, class_index, block);
+    lm_tick_event(cache);
   } else {
     *left -= 1;
     lm_cache_push(cache, class_index, block);

@@ -4,20 +4,8 @@
  *     malloc   pops; if the list is empty it takes one of a depot, or blocks of spans (central/)
  *     free     pushes; if the list is full, the half of it that was freed first goes to the depot
  *
- * Nobody counts what malloc pops: a list takes so many frees that it cannot have more than twice
- * its class's `cap` blocks, and when it has taken them it is looked at. `cap` is that of a whole
- * list (lm_list_blocks) as long as all caches together keep no more than the option
- * heap_cache_bytes, shared out by the number of threads.
- *
- * Where a thread gives lists that nobody wants, and malloc does not ask for any, memory is being
- * freed in bulk: from then on blocks of all classes go straight home, a few at a time, and with
- * these some of the lists that it has and of those in the depots, until malloc asks a central again
- * or half a second has passed. So threads that free all they have and fall asleep keep next to
- * nothing.
- *
- * (Rejected: a second list behind the first, which costs no look at its length; a thread whose list
- * is nearly empty would exchange the two all the time. Arrays of pointers in place of lists: they
- * cost a line more for each call.) */
+ * How lists move: thread/lists.h. (Rejected: arrays of pointers in place of lists. They cost a line
+ * more for each call.) */
 #ifndef LM_THREAD_CACHE_H
 #define LM_THREAD_CACHE_H
 
@@ -126,47 +114,11 @@ LM_INLINE void lm_cache_push(struct lm_cache *cache, size_t class_index, struct 
   cache->lists[class_index] = block;
 }
 
-/* A small block of the class whose list was found empty; NULL if out of memory. `*zero` says
- * whether the block reads as zero. */
-void *lm_cache_refill(struct lm_cache *cache, size_t class_index, bool *zero);
-/* The same of a middle class, NULL if no list has any: then it is the pool's to give one. */
-void *lm_cache_refill_middle(struct lm_cache *cache, size_t class_index);
-
-/* Frees a block of the class, small or middle, whose list takes no more. */
-void lm_cache_overflow(struct lm_cache *cache, size_t class_index, struct lm_block *block);
-/* The same in a few instructions, if the thread frees in bulk and the block waits for others. */
-LM_INLINE bool lm_cache_free_in_bulk(struct lm_cache *cache, struct lm_block *block) {
-  size_t count = cache->homeward.count + 1;
-  if (count >= cache->homeward.limit) return false;
-  __builtin_prefetch(lm_span_record_of(block), 1);
-  cache->homeward.blocks[count - 1] = block;
-  cache->homeward.count = count;
-  return true;
-}
-
 /* So many frees the list of the class takes. */
 LM_INLINE int16_t *lm_cache_left(struct lm_cache *cache, size_t class_index) {
   return class_index < LM_CLASS_COUNT ? &cache->frees_left[class_index]
                                       : &cache->middle_left[class_index - LM_CLASS_COUNT];
 }
-
-/* So much time has passed: the lists of some classes go to the depot, which keeps them for a while
- * if they are wanted again; of all classes in LM_CACHE_AGE_MS. */
-void lm_cache_age(struct lm_cache *cache, uint64_t elapsed_ms);
-#define LM_CACHE_AGE_MS 500
-
-/* All lists go home now. */
-void lm_cache_flush(struct lm_cache *cache);
-
-/* ---- Threads ---- */
-
-/* A cache for the calling thread, or NULL if out of memory. */
-struct lm_cache *lm_cache_begin(void);
-/* The thread's cache waits for the next one; its lists go to the depot, or home. */
-void lm_cache_end(struct lm_cache *cache);
-
-/* In the child of a fork, whose only thread has this cache, or none. */
-void lm_cache_after_fork(struct lm_cache *cache);
 
 extern struct lm_lock lm_caches_lock;
 extern size_t lm_cache_made_count; /* ever; under lm_caches_lock */

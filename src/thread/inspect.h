@@ -1,5 +1,5 @@
 /* Looks for what a program has done to free blocks, where that costs next to nothing: a block is
- * looked at when it goes into its span (central/central.c), the first ones that a thread frees
+ * looked at when it goes into its span (central/put.c), the first ones that a thread frees
  * more closely, and some of its cache's by the clock, when its thread ends, and when the process
  * does. (Rejected: a bit for each block that the program has, set in malloc and looked at in free.
  * The fast paths have no room for it; the hardened build does it.) */

@@ -2,11 +2,13 @@
 
 #include "central/depot.h"
 #include "central/holes.h"
+#include "central/spans.h"
 #include "config/options.h"
 #include "os/os.h"
 #include "os/panic.h"
 #include "pages/pressure.h"
 #include "thread/inspect.h"
+#include "thread/lists.h"
 #include "thread/valid.h"
 
 struct lm_lock lm_tick_lock = LM_LOCK_INIT(LM_RANK_TICK);

@@ -3,6 +3,7 @@
 
   * A folder of src/ is a layer; a file includes only files of its own and of earlier layers.
     src/loam.c, the whole of it as one unit, includes everything.
+  * In a folder no files include each other in a circle, x.c and x.h being one.
   * Each .c file compiles by itself.
   * Lines have at most 100 columns, functions at most 70 lines.
 """
@@ -59,6 +60,38 @@ def check_includes(path, text, src):
             yield number, f"includes {match[1]}, which belongs to no layer"
         elif layer_of(target, src) > own:
             yield number, f"layer {LAYERS[own]} includes {match[1]} of a later layer"
+
+
+def neighbours(src):
+    """By file of src without its ending: the files of the same folder that it includes."""
+    graph = {}
+    for path in source_files(os.path.dirname(src)):
+        if not path.startswith(src + os.sep):
+            continue
+        own = os.path.splitext(path)[0]
+        included = graph.setdefault(own, set())
+        with open(path, encoding="utf-8") as file:
+            names = [match[1] for match in map(INCLUDE.match, file) if match]
+        for name in names:
+            target = included_file(name, path, src)
+            if target is not None and os.path.dirname(target) == os.path.dirname(path):
+                included.add(os.path.splitext(target)[0])
+        included.discard(own)
+    return graph
+
+
+def check_circles(src):
+    """Takes away files that include none of those that are left, as long as there is one."""
+    graph = neighbours(src)
+    while True:
+        last = [file for file, included in graph.items() if not included & graph.keys()]
+        if not last:
+            break
+        for file in last:
+            del graph[file]
+    if graph:
+        names = ", ".join(sorted(os.path.relpath(file, src) for file in graph))
+        yield f"src: files that include each other in a circle, or such files: {names}"
 
 
 def without_comments_and_texts(text):
@@ -133,6 +166,7 @@ def check(root):
             if path.endswith(".c"):
                 findings += check_compiles(path, root)
         found += [f"{os.path.relpath(path, root)}:{line}: {what}" for line, what in findings]
+    found += check_circles(src)
     return found, count
 
 
@@ -141,6 +175,8 @@ GOOD = {
     "src/pages/pages.h": '#include "base/bits.h"\nint heap_use(int x);\n',
     "src/pages/pages.c": '#include "pages/pages.h"\n#include "loam/loam.h"\n'
                         '/* { */\nint heap_use(int x) { return bit(x); }\n',
+    "src/pages/low.h": "#pragma once\n",
+    "src/pages/high.h": '#pragma once\n#include "pages/low.h"\n',
     "src/loam.c": '#include "pages/pages.c"\n',
     "src/os/os_windows.c": "#include <windows.h>\n",
     "include/loam/loam.h": '#ifdef __cplusplus\nextern "C" {\n#endif\nint x(void);\n',
@@ -150,6 +186,7 @@ BAD = {
     "unknown folder": ("src/misc/bad.h", "int x;\n", "no layer"),
     "missing include": ("src/base/bad.h", '#include "base/none.h"\n', "does not exist"),
     "does not compile": ("src/base/bad.c", "int f(void) { return missing; }\n", "compile alone"),
+    "circle": ("src/pages/low.h", '#pragma once\n#include "pages/high.h"\n', "in a circle"),
     "long line": ("src/base/bad.h", "/* " + "x" * 100 + " */\n", "columns"),
     "long function": ("src/base/bad.c", "int f(int x,\n      int y) {\n" + "  x++;\n" * 70 +
                       "  return x + y;\n}\n", "a function of 74 lines"),
@@ -168,7 +205,7 @@ def self_test():
     assert check_files(GOOD) == [], check_files(GOOD)
     for name, (path, text, expected) in BAD.items():
         found = check_files(GOOD | {path: text})
-        assert len(found) == 1 and path in found[0] and expected in found[0], (name, found)
+        assert len(found) == 1 and os.path.basename(path)[:-2] in found[0] and expected in found[0], (name, found)
     return 0
 
 

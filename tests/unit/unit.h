@@ -190,7 +190,10 @@ static inline void *cache_take(struct lm_cache *cache, size_t class_index) {
   if (!lm_class_is_small(class_index))
     return lm_middle_take(cache, lm_sizeclass_bytes(class_index), false);
   void *block = lm_cache_pop(cache, class_index);
-  return block != NULL ? block : lm_cache_refill(cache, class_index, &zero);
+  if (block != NULL) return block;
+  block = lm_cache_refill(cache, class_index, &zero);
+  lm_tick_event(cache);
+  return block;
 }
 
 /* The same of free. */
@@ -201,6 +204,7 @@ static inline void cache_give(struct lm_cache *cache, void *block) {
     CHECK(lm_large_give(cache, block));
   } else if (cache->frees_left[tag] == 0) {
     lm_cache_overflow(cache, tag, block);
+    lm_tick_event(cache);
   } else {
     cache->frees_left[tag]--;
     lm_cache_push(cache, tag, block);
