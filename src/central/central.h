@@ -32,9 +32,9 @@
 /* Under the central's lock, but for what others read to see whether there may be lists. */
 struct lm_central_class {
   struct lm_block *lists;      /* the depot: linked by lm_list_next; NULL ends it */
-  _Atomic(uint16_t) list_count;
+  _Atomic(uint32_t) list_count;
+  _Atomic(uint32_t) lowest_count; /* of lists, since they were last aged */
   uint16_t list_limit;         /* so many whole ones it may have; 0: LM_DEPOT_LISTS_FIRST */
-  _Atomic(uint16_t) lowest_count;      /* of lists, since they were last aged */
   bool asked;                  /* blocks have been asked for since some were given or put back */
   uint32_t listed_max;         /* blocks in the depot's lists, at most */
   uint32_t free_count;         /* blocks on the free lists of spans */

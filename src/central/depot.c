@@ -59,8 +59,7 @@ static void link_list(struct lm_central *central, size_t class_index, struct lm_
   lm_list_set_count_max(first, class_index, count_max);
   lm_list_link(first, next != NULL ? next : LM_NO_BLOCK);
   class->lists = first;
-  uint16_t count = lm_load_relaxed(&class->list_count);
-  lm_store_relaxed(&class->list_count, (uint16_t)(count + 1));
+  lm_store_relaxed(&class->list_count, lm_load_relaxed(&class->list_count) + 1);
   note_blocks(central, class_index, lm_list_count_max(first, class_index));
 }
 
@@ -96,15 +95,18 @@ static struct lm_block *pop_list(struct lm_central *central, size_t class_index,
   struct lm_block *first = class->lists;
   if (first == NULL) return NULL;
   struct lm_block *next = class->lists = next_list(first, class_index);
-  lm_store_relaxed(&class->list_count, (uint16_t)(lm_load_relaxed(&class->list_count) - 1));
+  lm_store_relaxed(&class->list_count, lm_load_relaxed(&class->list_count) - 1);
   *count_max = lm_list_count_max(first, class_index);
-  note_blocks(central, class_index, -*count_max);
+  /* Where a program has written over a count, what is left of the sum goes with the last list. */
+  size_t gone = next != NULL ? lm_min(*count_max, class->listed_max) : class->listed_max;
+  note_blocks(central, class_index, -gone);
   if (want < *count_max && lm_list_has_count(class_index)) {
+    want = lm_min(want, LM_CENTRAL_BLOCKS_AT_ONCE);
     struct lm_block *rest = cut_after(first, want, class_index);
     if (rest != LM_NO_BLOCK) link_list(central, class_index, rest, next, *count_max - want);
     *count_max = want;
   }
-  uint16_t count = lm_load_relaxed(&class->list_count);
+  uint32_t count = lm_load_relaxed(&class->list_count);
   lm_assert((count == 0) == (class->lists == NULL));
   if (count < lm_load_relaxed(&class->lowest_count)) lm_store_relaxed(&class->lowest_count, count);
   return first;
@@ -191,13 +193,12 @@ void lm_depot_put_back(struct lm_central *central, size_t class_index, struct lm
 
 /* The next list that is to go. */
 static struct lm_block *take_aged(struct lm_central *central, size_t class_index, bool all,
-                                  size_t keep_count) {
+                                  size_t keep_count, size_t *count_max) {
   struct lm_central_class *class = &central->classes[class_index];
   struct lm_block *first = NULL;
-  size_t count_max;
   lm_lock_take(&central->lock);
   if (all || lm_load_relaxed(&class->lowest_count) > keep_count)
-    first = pop_list(central, class_index, LM_LIST_BLOCKS_MAX, &count_max);
+    first = pop_list(central, class_index, LM_LIST_BLOCKS_MAX, count_max);
   if (first == NULL) {
     class->refused_count /= 2;
     lm_store_relaxed(&class->lowest_count, lm_load_relaxed(&class->list_count));
@@ -211,12 +212,12 @@ static struct lm_block *take_aged(struct lm_central *central, size_t class_index
 bool lm_depot_age(struct lm_central *central, size_t class_index, bool all, size_t *effort) {
   struct lm_central_class *class = &central->classes[class_index];
   if (all && lm_load_relaxed(&class->list_count) == 0) return false;
-  size_t keep_count = lm_load_relaxed(&class->lowest_count) / 2;
+  size_t keep_count = lm_load_relaxed(&class->lowest_count) / 2, count_max;
   for (struct lm_block *first; *effort != 0;) {
-    first = take_aged(central, class_index, all, keep_count);
+    first = take_aged(central, class_index, all, keep_count, &count_max);
     if (first == NULL) return false;
     lm_depot_put_back(central, class_index, first, false);
-    lm_spend_effort(effort, lm_list_blocks[class_index] / BLOCKS_PER_EFFORT + 1);
+    lm_spend_effort(effort, count_max / BLOCKS_PER_EFFORT + 1);
   }
   return true;
 }

@@ -4,6 +4,7 @@
 
 #include "central/depot.h"
 #include "central/span_life.h"
+#include "os/misuse.h"
 #include "os/panic.h"
 
 /* ---- Lists ---- */
@@ -147,12 +148,14 @@ static void validate_depot(const struct lm_central *central, size_t class_index)
        list = lm_list_next(list)) {
     lm_must(++count <= count_most);
     size_t blocks = lm_list_validate(list, class_index, true, mark);
-    lm_must(blocks != 0 && blocks <= lm_list_count_max(list, class_index));
+    lm_must(blocks != 0);
+    if (blocks > lm_list_count_max(list, class_index)) /* the program has written there */
+      lm_misuse_broken_link(lm_sizeclass_bytes(class_index));
     block_count += lm_list_count_max(list, class_index);
   }
   lm_must(count == count_most);
   lm_must(lm_load_relaxed(&class->lowest_count) <= count);
-  lm_must(block_count == class->listed_max);
+  if (block_count != class->listed_max) lm_misuse_broken_link(lm_sizeclass_bytes(class_index));
 }
 
 static void validate_class(const struct lm_central *central, size_t class_index) {

@@ -136,6 +136,79 @@ static void a_link_between_lists_that_was_written_over_ends_the_program(void) {
   CHECK(is_the_programs_end(overwrite_link));
 }
 
+/* ---- Parts of lists ---- */
+
+static void no_more_of_a_list_is_taken_than_is_wanted(void) {
+  struct lm_central *central = central_at(0);
+  struct lm_block *list = take_whole_list(central, MOVES_CLASS);
+  size_t whole = lm_list_blocks[MOVES_CLASS], count_max, left = whole;
+  CHECK(give(central, MOVES_CLASS, list));
+  for (; left > 5; left -= 5) {
+    CHECK_EQ(length_of(lm_depot_take(central, MOVES_CLASS, 5, &count_max)), 5);
+    CHECK_EQ(count_max, 5);
+    CHECK_EQ(list_count(central, MOVES_CLASS), 1);
+    lm_central_validate(central);
+  }
+  CHECK_EQ(length_of(lm_depot_take(central, MOVES_CLASS, 100, &count_max)), left);
+  CHECK_EQ(count_max, left);
+  CHECK_EQ(central->depot_bytes, 0);
+}
+
+static void a_list_that_is_shorter_than_it_says_is_taken_whole(void) {
+  struct lm_central *central = central_at(0);
+  size_t count, count_max;
+  struct lm_block *list = take_list(central, MOVES_CLASS, 3, &count);
+  count = length_of(list);
+  CHECK(give(central, MOVES_CLASS, list));
+  CHECK_EQ(length_of(lm_depot_take(central, MOVES_CLASS, count + 1, &count_max)), count);
+  CHECK_EQ(list_count(central, MOVES_CLASS), 0);
+  lm_central_validate(central);
+}
+
+/* The smallest block has no room for the number. */
+static void lists_of_the_smallest_blocks_are_taken_whole(void) {
+  struct lm_central *central = central_at(0);
+  size_t class_index = lm_sizeclass_of(16), whole = lm_list_blocks[class_index], count_max;
+  CHECK(give(central, class_index, take_whole_list(central, class_index)));
+  CHECK_EQ(length_of(lm_depot_take(central, class_index, 5, &count_max)), whole);
+  CHECK_EQ(count_max, whole);
+}
+
+/* As many bytes as a few whole lists, however many lists they are in. */
+static void a_depot_has_room_for_many_short_lists(void) {
+  struct lm_central *central = central_at(0);
+  size_t whole = lm_list_blocks[MOVES_CLASS], given = 0;
+  struct lm_block *list = take_whole_list(central, MOVES_CLASS);
+  for (struct lm_block *next; lm_is_block(list); list = next) {
+    next = lm_block_next(list);
+    lm_block_link(list, LM_NO_BLOCK);
+    given += lm_depot_give(central, MOVES_CLASS, list, 1) != LM_LIST_REFUSED;
+  }
+  CHECK_EQ(given, whole);
+  CHECK_EQ(list_count(central, MOVES_CLASS), whole);
+  lm_central_validate(central);
+  age(central, MOVES_CLASS, 20);
+  CHECK_EQ(list_count(central, MOVES_CLASS), 0);
+}
+
+/* A count that a program has written over is believed no further than a whole list goes. */
+static void a_count_that_was_written_over_spoils_no_sums(void) {
+  for (int value = 0; value < 256; value += 255) {
+    struct lm_central *central = central_at(0);
+    struct lm_block *list = take_whole_list(central, MOVES_CLASS);
+    size_t whole = lm_list_blocks[MOVES_CLASS];
+    CHECK(give(central, MOVES_CLASS, list));
+    memset(&((struct lm_list *)list)->count_max, value, sizeof(uint32_t));
+    size_t count_max;
+    list = lm_depot_take(central, MOVES_CLASS, LM_LIST_BLOCKS_MAX, &count_max);
+    CHECK_THAT(count_max, <=, whole);
+    CHECK_THAT(count_max, >, 0);
+    CHECK_EQ(central->depot_bytes, 0);
+    lm_depot_put_back(central, MOVES_CLASS, list, false);
+    validate_all();
+  }
+}
+
 /* ---- How many ---- */
 
 static void a_depot_takes_few_lists_that_nobody_wants(void) {
@@ -373,6 +446,11 @@ int main(void) {
   RUN(a_depot_has_lists_by_class);
   RUN(middle_blocks_wait_in_depots_too_and_go_back_to_the_pool);
   RUN(a_link_between_lists_that_was_written_over_ends_the_program);
+  RUN(no_more_of_a_list_is_taken_than_is_wanted);
+  RUN(a_list_that_is_shorter_than_it_says_is_taken_whole);
+  RUN(lists_of_the_smallest_blocks_are_taken_whole);
+  RUN(a_depot_has_room_for_many_short_lists);
+  RUN(a_count_that_was_written_over_spoils_no_sums);
   RUN(a_depot_takes_few_lists_that_nobody_wants);
   RUN(it_takes_more_once_they_have_been_asked_for_in_vain);
   RUN(it_says_of_lists_whether_they_are_wanted);
