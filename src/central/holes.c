@@ -5,9 +5,6 @@
 #include "config/options.h"
 #include "os/panic.h"
 
-/* A bit for each block of a span. */
-typedef uint64_t block_set[LM_BITMAP_WORDS(LM_SPAN_BLOCKS_MAX)];
-
 static size_t bytes_of_blocks(const struct lm_span *span) {
   return lm_classes[span->class_index].block_bytes;
 }
@@ -39,13 +36,8 @@ static uint64_t pages_of_block(const struct lm_span *span, size_t index) {
 
 /* Free blocks, on the list or in holes. */
 static void find_free(const struct lm_span *span, const struct lm_block *list,
-                      block_set is_free) {
-  size_t block_bytes = bytes_of_blocks(span);
-  const char *start = lm_span_start(span);
-  for (const struct lm_block *block = list; lm_is_block(block); block = lm_block_next(block)) {
-    size_t index = (size_t)((const char *)block - start) / block_bytes;
-    lm_bitmap_set(is_free, index, index + 1);
-  }
+                      lm_block_set is_free) {
+  lm_span_mark_listed(span, list, is_free);
   FOR_EACH_RUN(span->hole_pages, from, to) {
     struct block_range range = blocks_on(span, from, to);
     lm_bitmap_set(is_free, range.first, range.end);
@@ -53,7 +45,7 @@ static void find_free(const struct lm_span *span, const struct lm_block *list,
 }
 
 /* Pages with carved blocks only, all of them free; of which no more will be carved. */
-static uint64_t find_empty_pages(const struct lm_span *span, const block_set is_free) {
+static uint64_t find_empty_pages(const struct lm_span *span, const lm_block_set is_free) {
   uint64_t pages = 0;
   size_t carved_bytes = span->extended_count * bytes_of_blocks(span);
   bool whole = span->extended_count == span->capacity;
@@ -132,7 +124,7 @@ static void bring_back(struct away *away, struct lm_span **ended) {
 }
 
 /* Links the free blocks in the order of their addresses, but for those of holes. */
-static void link_free(struct away *away, const block_set is_free) {
+static void link_free(struct away *away, const lm_block_set is_free) {
   const struct lm_span *span = away->span;
   size_t block_bytes = bytes_of_blocks(span), listed_count = 0, hole_count = 0;
   char *start = lm_span_start(span);
@@ -170,7 +162,7 @@ static void find_last(struct away *away) {
 
 /* Makes the holes of a span that is away. Returns how many pages went. */
 static size_t make_holes(struct away *away, size_t *effort) {
-  block_set is_free = {0};
+  lm_block_set is_free = {0};
   struct lm_span *span = away->span;
   lm_assert(span->state == LM_SPAN_AWAY && !lm_region_of(span)->decommits);
   lm_spend_effort(effort, away->listed_count / BLOCKS_PER_EFFORT + 1);

@@ -129,22 +129,12 @@ struct block_visit {
   void *context;
 };
 
-static void mark_free(uint64_t *is_free, const struct lm_span *span) {
-  const struct lm_block *block = span->free_list;
-  const char *start = lm_span_start(span);
-  for (; lm_is_block(block); block = lm_block_next(block)) {
-    size_t offset = (size_t)((const char *)block - start);
-    size_t index = offset / lm_classes[span->class_index].block_bytes;
-    lm_bitmap_set(is_free, index, index + 1);
-  }
-}
-
 static void visit_span(struct lm_span *span, void *context) {
   const struct block_visit *blocks = context;
-  uint64_t is_free[LM_BITMAP_WORDS(LM_SPAN_BLOCKS_MAX)] = {0};
+  lm_block_set is_free = {0};
   char *start = lm_span_start(span);
   size_t bytes = lm_classes[span->class_index].block_bytes;
-  mark_free(is_free, span);
+  lm_span_mark_listed(span, span->free_list, is_free);
   for (size_t i = 0; i < span->extended_count; i++)
     blocks->visit(blocks->context, start + i * bytes, bytes, !lm_bitmap_test(is_free, i));
 }

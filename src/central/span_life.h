@@ -45,6 +45,14 @@ LM_INLINE size_t lm_span_listed_count(const struct lm_span *span) {
   return (size_t)span->extended_count - span->used_count - span->hole_block_count;
 }
 
+/* A bit for each block of a span. */
+typedef uint64_t lm_block_set[LM_BITMAP_WORDS(LM_SPAN_BLOCKS_MAX)];
+/* Sets those of the blocks on `list`, which was the span's free_list. What a program has done to
+ * them ends it: a link that leads elsewhere, or twice to a block. The central's lock is held, or
+ * the span is away. */
+void lm_span_mark_listed(const struct lm_span *span, const struct lm_block *list,
+                         lm_block_set is_free);
+
 /* How far behind the span's start an address in it is: in its slice, and by the slices before that,
  * whose records stand in the same order. */
 LM_INLINE size_t lm_span_offset_of(const struct lm_span *span, const void *address) {

@@ -74,6 +74,29 @@ static void put_all(void) {
   validate_all();
 }
 
+/* ---- What a program has done to free blocks ---- */
+
+static struct lm_block *first_listed(void) {
+  begin(512, every_2nd);
+  struct lm_block *first = central->classes[class_index].usable.first->free_list;
+  CHECK(lm_is_block(first) && lm_is_block(lm_block_next(first)));
+  return first;
+}
+static void lead_elsewhere(void) {
+  struct lm_block *first = first_listed();
+  lm_block_link(first, (struct lm_block *)((char *)first + 16 * MIB));
+  look(LM_HOLES_ALL);
+}
+static void lead_back(void) {
+  struct lm_block *first = first_listed();
+  lm_block_link(lm_block_next(first), first);
+  look(LM_HOLES_ALL);
+}
+static void links_that_lead_elsewhere_or_round_end_the_program(void) {
+  CHECK(is_the_programs_end(lead_elsewhere));
+  CHECK(is_the_programs_end(lead_back));
+}
+
 /* ---- What goes ---- */
 
 static void holes_leave_the_blocks_as_they_are(void) {
@@ -441,6 +464,7 @@ static void blocks_are_taken_and_put_while_holes_are_made(void) {
 
 int main(void) {
   if (!SLICES_HAVE_PAGES) return 77;
+  RUN(links_that_lead_elsewhere_or_round_end_the_program);
   RUN(holes_leave_the_blocks_as_they_are);
   RUN(a_page_with_a_block_is_no_hole);
   RUN(pages_that_were_never_carved_go_too);
