@@ -3,6 +3,7 @@
 #include "config/options.h"
 #include "os/misuse.h"
 #include "os/panic.h"
+#include "pages/pool_take.h"
 
 /* ---- How many lists ---- */
 

@@ -3,6 +3,7 @@
 #include "central/span_life.h"
 #include "config/options.h"
 #include "os/panic.h"
+#include "pages/pool_take.h"
 
 /* A bit for each block of a span. */
 typedef uint64_t block_set[LM_BITMAP_WORDS(LM_SPAN_BLOCKS_MAX)];

@@ -4,6 +4,7 @@
 
 #include "central/central.h"
 #include "os/panic.h"
+#include "pages/pool_take.h"
 
 /* ---- Guards ---- */
 

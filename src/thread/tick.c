@@ -6,6 +6,7 @@
 #include "os/os.h"
 #include "os/panic.h"
 #include "pages/pressure.h"
+#include "pages/purge.h"
 #include "thread/inspect.h"
 #include "thread/valid.h"
 
