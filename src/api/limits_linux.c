@@ -8,8 +8,8 @@
 #include <sys/syscall.h>
 
 #include "os/os.h"
-#include "pages/pool.h"
-#include "pages/region.h"
+#include "pages/pool_take.h"
+#include "pages/tags.h"
 
 #if LM_BITS_64 && !LM_NO_OVERRIDE && defined(__linux__)
 
@@ -45,7 +45,7 @@ LM_EXPORT int lm_setrlimit64(int resource, const struct limit *limit)
 int lm_prlimit(int process, int resource, const struct limit *limit, struct limit *before) {
   bool ours = process == 0 || process == lm_syscall6(SYS_getpid, 0, 0, 0, 0, 0, 0);
   bool matters = ours && resource == RESOURCE_ADDRESS_SPACE && limit != NULL;
-  if (matters && limit->current != LIMIT_NONE) lm_region_give_up_tags();
+  if (matters && limit->current != LIMIT_NONE) lm_tags_give_up();
   long result = lm_syscall6(SYS_prlimit64, process, resource, (long)limit, (long)before, 0, 0);
   if (matters) lm_os_read_address_space_limit();
   return result_of(result);
@@ -59,7 +59,7 @@ int lm_setrlimit(int resource, const struct limit *limit) {
 LM_EXPORT int lm_mlockall(int flags) LM_NAMED(mlockall);
 int lm_mlockall(int flags) {
   lm_process_start();
-  lm_region_give_up_tags();
+  lm_tags_give_up();
   if ((flags & LOCK_ON_FAULT) == 0) lm_pool_commit_as_used();
   return result_of(lm_syscall6(SYS_mlockall, flags, 0, 0, 0, 0, 0));
 }

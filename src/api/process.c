@@ -17,10 +17,10 @@
 #include "loam/loam.h"
 #include "os/os.h"
 #include "os/panic.h"
-#include "pages/explicit.h"
 #include "pages/huge.h"
 #include "pages/mappings.h"
 #include "pages/meta.h"
+#include "pages/pool_take.h"
 #include "pages/pressure.h"
 #include "report/report.h"
 #include "thread/inspect.h"
@@ -88,7 +88,7 @@ void lm_process_start(void) {
     lm_tags_start();
     lm_pool_start();
     lm_pressure_start();
-    lm_explicit_start();
+    lm_pool_begin_explicit();
     lm_central_start();
     lm_os_thread_end_start(lm_thread_end);
     lm_store_release(&started, true);
@@ -111,7 +111,7 @@ LM_EXPORT int loam_set_page_provider(const struct loam_page_provider *provider) 
   lm_process_start();
   if (!lm_cas_acquire(&taken, &expected, 1)) return EBUSY;
   process_provider = *provider;
-  for (size_t i = 0; i < LM_POOL_MAX; i++) lm_pool_provide(&lm_pools[i], &process_provider);
+  lm_pool_provide_all(&process_provider);
   return 0;
 }
 
@@ -202,7 +202,7 @@ __attribute__((constructor(101))) static void construct(void) {
   if (!options_read) {
     read_options();
     lm_pool_begin_huge();
-    lm_explicit_start();
+    lm_pool_begin_explicit();
   }
   lm_os_stay_loaded();
   lm_os_fork_start(before_fork, after_fork_in_parent, after_fork_in_child);

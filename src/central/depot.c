@@ -3,6 +3,7 @@
 #include "central/put.h"
 #include "os/misuse.h"
 #include "os/panic.h"
+#include "pages/pool_take.h"
 
 /* ---- How many lists ---- */
 

@@ -4,6 +4,7 @@
 #include "central/spans.h"
 #include "config/options.h"
 #include "os/panic.h"
+#include "pages/pool_take.h"
 
 static size_t bytes_of_blocks(const struct lm_span *span) {
   return lm_classes[span->class_index].block_bytes;

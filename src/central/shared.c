@@ -7,6 +7,7 @@
 #include "central/take.h"
 #include "os/panic.h"
 #include "pages/meta.h"
+#include "pages/pool_take.h"
 
 struct lm_lock lm_shared_heaps_lock = LM_LOCK_INIT(LM_RANK_SHARED_HEAPS);
 _Atomic(struct loam_heap *) lm_shared_heaps;

@@ -5,6 +5,7 @@
 #include "central/central.h"
 #include "os/misuse.h"
 #include "os/panic.h"
+#include "pages/pool_take.h"
 
 /* ---- Guards ---- */
 

@@ -3,7 +3,6 @@
 #ifndef LM_CENTRAL_SPAN_LIFE_H
 #define LM_CENTRAL_SPAN_LIFE_H
 
-#include "pages/pool.h"
 #include "pages/region.h"
 #include "sizeclass/sizeclass.h"
 

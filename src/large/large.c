@@ -8,6 +8,7 @@
 #include "large/owned.h"
 #include "os/panic.h"
 #include "pages/huge.h"
+#include "pages/pool_take.h"
 
 /* From this on a block that cannot grow in place may move by page tables and not by copying. */
 #define MOVE_MIN_BYTES (512 * LM_KIB)

@@ -6,6 +6,7 @@
 #define LM_PAGES_BLOCK_H
 
 #include "base/compiler.h"
+#include "os/panic.h"
 #include "sizeclass/sizeclass.h"
 
 /* The first words of a free block. Lists end with LM_NO_BLOCK, and not with NULL, so that one test

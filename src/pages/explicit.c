@@ -5,7 +5,6 @@
 #include "base/bits.h"
 #include "config/options.h"
 #include "os/os.h"
-#include "pages/pool.h"
 
 #if LM_OS_HAS_EXPLICIT_PAGES
 
@@ -107,17 +106,16 @@ static bool has_page(size_t page_bytes) {
   return address != NULL;
 }
 
-void lm_explicit_start(void) {
+bool lm_explicit_are_there(void) {
   size_t option = LM_OPTION(page_size);
-  if (option == LM_PAGE_SIZE_SYSTEM) return;
-  bool any = option == LM_PAGE_SIZE_1G && LM_BITS_64 && has_page(LM_PAGE_1G_BYTES);
-  if (!any && !has_page(LM_PAGE_2M_BYTES)) return;
-  for (size_t i = 0; i < LM_POOL_MAX; i++) lm_pool_provide(&lm_pools[i], &lm_explicit_pages);
+  if (option == LM_PAGE_SIZE_SYSTEM) return false;
+  if (option == LM_PAGE_SIZE_1G && LM_BITS_64 && has_page(LM_PAGE_1G_BYTES)) return true;
+  return has_page(LM_PAGE_2M_BYTES);
 }
 
 #else
 
 const struct loam_page_provider lm_explicit_pages;
-void lm_explicit_start(void) {}
+bool lm_explicit_are_there(void) { return false; }
 
 #endif

@@ -8,7 +8,7 @@
 
 extern const struct loam_page_provider lm_explicit_pages;
 
-/* Lets all pools take such pages, if the option says so and there is one. */
-void lm_explicit_start(void);
+/* Whether the option asks for such pages, and there is one. */
+bool lm_explicit_are_there(void);
 
 #endif

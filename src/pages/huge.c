@@ -8,8 +8,9 @@
 #include "pages/explicit.h"
 #include "pages/mappings.h"
 #include "pages/meta.h"
-#include "pages/pool.h"
 #include "pages/pressure.h"
+#include "pages/purge.h"
+#include "pages/room.h"
 
 struct lm_lock lm_huge_lock = LM_LOCK_INIT(LM_RANK_HUGE);
 struct lm_huge_totals lm_huge_totals;
@@ -67,7 +68,7 @@ static void end_record(struct lm_huge *huge) {
 /* Makes room in the address space of a process that has come to a limit. False if there is none
  * to be made. */
 static bool make_room(void) {
-  bool room = lm_region_make_room();
+  bool room = lm_room_make();
   return lm_pool_trim(0) || room;
 }
 

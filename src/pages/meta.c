@@ -3,7 +3,7 @@
 #include "base/bits.h"
 #include "os/os.h"
 #include "os/panic.h"
-#include "pages/region.h"
+#include "pages/room.h"
 
 struct lm_lock lm_meta_lock = LM_LOCK_INIT(LM_RANK_META);
 _Atomic(struct lm_meta_batch *) lm_meta_batches;
@@ -25,11 +25,15 @@ LM_REQUIRES(lm_meta_lock) static void *cut_record(size_t size, size_t alignment)
   return record;
 }
 
+static bool map_batch(void **batch) {
+  if (lm_os_map(LM_META_BATCH_BYTES, lm_os.page_bytes, batch) == 0) return true;
+  return lm_room_make() && lm_os_map(LM_META_BATCH_BYTES, lm_os.page_bytes, batch) == 0;
+}
+
 static void *take_record(size_t size, size_t alignment) {
   lm_lock_take(&lm_meta_lock);
   void *fresh, *record = cut_record(size, alignment);
-  if (record == NULL &&
-      lm_region_map_memory(LM_META_BATCH_BYTES, lm_os.page_bytes, &fresh) == 0) {
+  if (record == NULL && map_batch(&fresh)) {
     begin_batch(fresh);
     record = cut_record(size, alignment);
   }

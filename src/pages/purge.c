@@ -7,6 +7,7 @@
 #include "pages/directory.h"
 #include "pages/mappings.h"
 #include "pages/pressure.h"
+#include "pages/region_life.h"
 #include "pages/runs.h"
 
 enum purge { PURGE_AGED, PURGE_EARLY, PURGE_ALL };

@@ -15,7 +15,6 @@
 #include "pages/span.h"
 #include "pages/tags.h"
 
-#define LM_REGION_BYTES ((size_t)1 << LM_REGION_SHIFT)
 #define LM_REGION_SLICES (LM_REGION_BYTES >> LM_SLICE_SHIFT)
 #define LM_REGION_MAX_PAGES (LM_REGION_BYTES >> 12)
 
@@ -115,22 +114,5 @@ LM_INLINE size_t lm_region_block_pages(const void *block) {
 LM_INLINE void lm_region_set_block_pages(const void *block, size_t page_count) {
   lm_store_relaxed(lm_region_block_entry(block), (uint32_t)page_count);
 }
-
-/* At the process's limit of address space, gives up the table of tags. Whether that made room. */
-bool lm_region_make_room(void);
-/* The same of the table alone, for who knows that a limit comes. */
-bool lm_region_give_up_tags(void);
-
-/* A block that is a mapping of its own begins at the address: its tag must stay readable. */
-void lm_region_note_huge(uintptr_t address);
-
-/* As lm_os_map; at the process's limit of address space, once more without the table of tags. */
-int lm_region_map_memory(size_t size, size_t alignment, void **result);
-
-/* A new region of the pool that may have a run of so many free pages; or NULL. The pool's lock need
- * not be held. */
-struct lm_region *lm_region_new(struct lm_pool *pool, size_t page_count);
-/* Gives an empty region back to the system. */
-void lm_region_end(struct lm_region *region);
 
 #endif

@@ -3,7 +3,6 @@
 #include "base/bits.h"
 #include "os/os.h"
 #include "os/panic.h"
-#include "pages/region.h"
 
 static lm_tag no_tag; /* always 0 */
 struct lm_tags lm_tags = {&no_tag, 0};
@@ -28,20 +27,22 @@ void lm_tags_clear(uintptr_t region, size_t region_bytes) {
   for (size_t i = 0; i < region_bytes; i += LM_SLICE_BYTES) lm_tags_write((void *)(region + i), 0);
 }
 
-/* Unmaps all tags but the first page of them and those that are kept. */
-static void release_table(lm_tags_keeper *keep) {
+/* Unmaps all tags but the first page of them and those of the blocks that there are: a free that
+ * has read the multiplier may be about to read the tag of its block, whenever it goes on. */
+static void release_table(void) {
   lm_tag *tags = lm_tags.table;
   size_t page_tags = lm_os.page_bytes / sizeof(lm_tag);
   uintptr_t start = page_tags;
   for (uintptr_t tag = page_tags; tag <= LM_TAGS_WORDS; tag += page_tags) {
-    bool kept = tag == LM_TAGS_WORDS || keep(tag << LM_SLICE_SHIFT, page_tags << LM_SLICE_SHIFT);
+    bool kept = tag == LM_TAGS_WORDS ||
+                lm_region_map_has_blocks(tag << LM_SLICE_SHIFT, page_tags << LM_SLICE_SHIFT);
     if (!kept) continue;
     if (tag > start) lm_os_release(tags + start, (tag - start) * sizeof(lm_tag));
     start = tag + page_tags;
   }
 }
 
-bool lm_tags_give_up(lm_tags_keeper *keep) {
+bool lm_tags_give_up(void) {
   if (lm_tags.multiplier == 0) return false;
   lm_lock_take(&lm_tags_lock);
   if (lm_tags.multiplier != 0) {
@@ -50,7 +51,7 @@ bool lm_tags_give_up(lm_tags_keeper *keep) {
      * leads to. */
     lm_tags.multiplier = 0;
     atomic_thread_fence(memory_order_seq_cst);
-    release_table(keep);
+    release_table();
   }
   lm_lock_free(&lm_tags_lock);
   return true;

@@ -88,11 +88,9 @@ int lm_tags_commit(uintptr_t region, size_t region_bytes);
 void lm_tags_clear(uintptr_t region, size_t region_bytes);
 
 /* Gives the table's address space back to a process that has come to its limit, but for the
- * tags that `keep` names; other threads may be reading those. Returns whether anything was
- * given back since the caller looked last. `keep` says of an address, and a number of bytes behind
- * it, whether there is anything that may be freed while the table goes. */
-typedef bool lm_tags_keeper(uintptr_t address, size_t bytes);
-bool lm_tags_give_up(lm_tags_keeper *keep);
+ * tags of blocks that there are; other threads may be reading those. Returns whether anything was
+ * given back since the caller looked last. */
+bool lm_tags_give_up(void);
 
 /* Whether the table, if there is one, has a word for the address. */
 LM_INLINE bool lm_tags_cover(uintptr_t address) {

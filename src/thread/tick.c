@@ -7,6 +7,7 @@
 #include "os/os.h"
 #include "os/panic.h"
 #include "pages/pressure.h"
+#include "pages/purge.h"
 #include "thread/inspect.h"
 #include "thread/lists.h"
 #include "thread/valid.h"

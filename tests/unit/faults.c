@@ -242,7 +242,7 @@ static size_t used_address_space(void) {
 static void need_table_given_up(void) {
   limit_address_space(LM_BITS_64 ? used_address_space() + LM_REGION_BYTES / 2 : (size_t)3 << 30);
   bool has_table = lm_tags.multiplier != 0; /* unless the fault was in making it */
-  if (!LM_BITS_64 && has_table) CHECK(lm_tags_give_up(keeps_tags));
+  if (!LM_BITS_64 && has_table) CHECK(lm_tags_give_up());
 }
 
 /* The parts of process start that can fail, again. */

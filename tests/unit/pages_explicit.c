@@ -79,7 +79,7 @@ static void where_there_is_none_of_1_GiB_there_is_one_of_2_MiB(void) {
 
 static void where_there_is_none_memory_is_ordinary(void) {
   lm_options.page_size = LM_PAGE_SIZE_2M;
-  lm_explicit_start();
+  lm_pool_begin_explicit();
   CHECK_EQ(lm_load_relaxed(&lm_pools[0].provider) == &lm_explicit_pages, true);
   size_t count = lm_pools[0].region_count;
   lm_fault_countdown = 0;
@@ -97,7 +97,7 @@ static void where_there_is_none_memory_is_ordinary(void) {
 
 static void blocks_stand_in_both(void) {
   lm_options.page_size = LM_PAGE_SIZE_2M;
-  lm_explicit_start();
+  lm_pool_begin_explicit();
   char *blocks[64];
   for (size_t i = 0; i < COUNT_OF(blocks); i++) {
     if (i % 8 == 0) lm_fault_countdown = 0;
@@ -118,7 +118,7 @@ static void blocks_stand_in_both(void) {
 static void where_there_is_no_page_at_start_nothing_is_asked_for(void) {
   for (size_t i = 0; i < LM_POOL_MAX; i++) lm_pool_provide(&lm_pools[i], NULL);
   lm_fault_countdown = 0;
-  lm_explicit_start();
+  lm_pool_begin_explicit();
   lm_fault_countdown = -1;
   CHECK_EQ(lm_load_relaxed(&lm_pools[0].provider) == NULL, true);
 }

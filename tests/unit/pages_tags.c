@@ -73,7 +73,7 @@ static void giving_up_keeps_the_words_of_regions_and_of_null(void) {
   lm_tag *table = lm_tags.table;
   size_t index_in_a = lm_tags_index(slice_address(a, 7));
   size_t index_in_b = lm_tags_index(slice_address(b, 8));
-  CHECK(lm_tags_give_up(keeps_tags));
+  CHECK(lm_tags_give_up());
   CHECK_EQ(lm_tags.multiplier, 0);
   CHECK_EQ(lm_tags_read(slice_address(a, 7)), 0);
   /* A free that has read the multiplier before finds the same words still. */
@@ -87,21 +87,21 @@ static void giving_up_frees_nearly_all_of_the_tables_address_space(void) {
   struct lm_os_mapping mapping;
   uintptr_t start = (uintptr_t)lm_tags.table, end = start + LM_TAGS_WORDS * sizeof(lm_tag);
   size_t left = 0;
-  CHECK(lm_tags_give_up(keeps_tags));
+  CHECK(lm_tags_give_up());
   for (uintptr_t a = start; a < end; a += 64 * MIB)
     if (lm_os_find_mapping(a + MIB, &mapping)) left++;
   CHECK_THAT(left, <=, 1);
 }
 
 static void giving_up_happens_once(void) {
-  CHECK(lm_tags_give_up(keeps_tags));
-  CHECK(!lm_tags_give_up(keeps_tags));
+  CHECK(lm_tags_give_up());
+  CHECK(!lm_tags_give_up());
 }
 
 static _Atomic int arrived_count, success_count;
 static void *give_up(void *unused) {
   arrived_count++;
-  if (lm_tags_give_up(keeps_tags)) success_count++;
+  if (lm_tags_give_up()) success_count++;
   return unused;
 }
 

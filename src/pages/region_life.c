@@ -1,97 +1,17 @@
-#include "pages/region.h"
+#include "pages/region_life.h"
 
 #include <errno.h>
 
 #include "os/panic.h"
 #include "pages/explicit.h"
-#include "pages/mappings.h"
-#include "pages/pool.h"
+#include "pages/room.h"
 #include "pages/runs.h"
-
-_Atomic(uint64_t) lm_region_map[((size_t)1 << (LM_REGION_ADDRESS_BITS - LM_REGION_SHIFT)) / 64];
-
-static void map_region(uintptr_t address, bool present) {
-  uintptr_t index = address >> LM_REGION_SHIFT;
-  uint64_t bit = (uint64_t)1 << (index % 64);
-  if (present) lm_or_relaxed(&lm_region_map[index / 64], bit);
-  else lm_and_relaxed(&lm_region_map[index / 64], ~bit);
-}
-
-/* The shorter regions: where each begins, and in the lowest bits, which are 0 there, the logarithm
- * of its length. Written under lm_tags_lock; read by lm_region_reaches. */
-#define SHORT_MAX 64
-static _Atomic(uintptr_t) short_regions[SHORT_MAX]; /* 0: none */
-_Atomic(uint32_t) lm_region_short_count;
-
-bool lm_region_reaches(uintptr_t address) {
-  for (size_t i = 0; i < SHORT_MAX; i++) {
-    uintptr_t entry = lm_load_relaxed(&short_regions[i]);
-    if (lm_align_down(entry, LM_REGION_BYTES) != lm_align_down(address, LM_REGION_BYTES)) continue;
-    return (address & (LM_REGION_BYTES - 1)) >> (entry & (LM_REGION_BYTES - 1)) == 0;
-  }
-  return true;
-}
-
-static uintptr_t short_entry(uintptr_t start, size_t bytes) {
-  return start + lm_log2_floor(bytes);
-}
-
-/* Puts an entry in the place of another. False if that is not there. The lock is held. */
-static bool change_short(uintptr_t before, uintptr_t entry) {
-  for (size_t i = 0; i < SHORT_MAX; i++) {
-    if (lm_load_relaxed(&short_regions[i]) != before) continue;
-    lm_store_relaxed(&short_regions[i], entry);
-    uint32_t count = lm_load_relaxed(&lm_region_short_count);
-    lm_store_relaxed(&lm_region_short_count, entry != 0 ? count + 1 : count - 1);
-    return true;
-  }
-  return false;
-}
-
-/* Places in which a huge block has begun at any time. Set by any thread, never cleared. */
-static _Atomic(uint64_t)
-    huge_map[((size_t)1 << (LM_REGION_ADDRESS_BITS - LM_REGION_SHIFT)) / 64];
-
-void lm_region_note_huge(uintptr_t address) {
-  uintptr_t index = address >> LM_REGION_SHIFT;
-  uint64_t bit = (uint64_t)1 << (index % 64);
-  if (index >> (LM_REGION_ADDRESS_BITS - LM_REGION_SHIFT) != 0) return;
-  if ((lm_load_relaxed(&huge_map[index / 64]) & bit) == 0)
-    lm_or_relaxed(&huge_map[index / 64], bit);
-}
-
-/* A free that has read the multiplier may be about to read the tag of its block, whenever it goes
- * on: the tags of all blocks that there are stay. */
-static bool keeps_tags(uintptr_t address, size_t bytes) {
-  for (size_t i = 0; i < bytes; i += LM_REGION_BYTES) {
-    uintptr_t index = (address + i) >> LM_REGION_SHIFT;
-    uint64_t places = lm_load_relaxed(&lm_region_map[index / 64]) |
-                      lm_load_relaxed(&huge_map[index / 64]);
-    if ((places >> (index % 64) & 1) != 0) return true;
-  }
-  return false;
-}
-
-bool lm_region_give_up_tags(void) { return lm_tags_give_up(keeps_tags); }
-
-bool lm_region_make_room(void) {
-  bool trimmed = lm_mappings_trim();
-  lm_os_look_for_address_space_limit();
-  if (lm_os_address_space_limit() == UINT64_MAX) return trimmed;
-  return lm_region_give_up_tags() || trimmed;
-}
-
-int lm_region_map_memory(size_t size, size_t alignment, void **result) {
-  int error = lm_os_map(size, alignment, result);
-  if (error != 0 && lm_region_make_room()) error = lm_os_map(size, alignment, result);
-  return error;
-}
 
 /* Reserves; at the process's limit of address space, once more without the table of tags. */
 static int reserve_region(const struct loam_page_provider *provider, size_t bytes,
                           void **address) {
   int error = lm_provider_reserve(provider, bytes, LM_REGION_BYTES, address);
-  if (error != 0 && provider != &lm_explicit_pages && lm_region_make_room())
+  if (error != 0 && provider != &lm_explicit_pages && lm_room_make())
     error = lm_provider_reserve(provider, bytes, LM_REGION_BYTES, address);
   return error;
 }
@@ -123,11 +43,9 @@ static int find_region(const struct loam_page_provider **provider, size_t least_
 static int enter_region(uintptr_t address, size_t bytes) {
   lm_lock_take(&lm_tags_lock);
   int error = lm_tags_cover(address) ? lm_tags_commit(address, LM_REGION_BYTES) : ENOMEM;
-  if (error == 0 && bytes < LM_REGION_BYTES && !change_short(0, short_entry(address, bytes)))
-    error = ENOMEM;
   if (error == 0) {
     ((struct lm_region *)address)->bytes = (uint32_t)bytes;
-    map_region(address, true);
+    if (!lm_region_map_add(address, bytes)) error = ENOMEM;
   }
   lm_lock_free(&lm_tags_lock);
   return error;
@@ -178,8 +96,7 @@ void lm_region_end(struct lm_region *region) {
   size_t bytes = region->bytes;
   lm_assert(lm_region_holds((uintptr_t)region));
   lm_lock_take(&lm_tags_lock);
-  map_region((uintptr_t)region, false);
-  if (bytes < LM_REGION_BYTES) change_short(short_entry((uintptr_t)region, bytes), 0);
+  lm_region_map_remove((uintptr_t)region, bytes);
   lm_tags_clear((uintptr_t)region, LM_REGION_BYTES);
   lm_lock_free(&lm_tags_lock);
   lm_provider_release(region->provider, region, bytes);
