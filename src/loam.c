@@ -75,7 +75,7 @@
 #include "profile/samples.c"
 #endif
 
-#include "report/figures.c"
+#include "report/gather.c"
 #include "report/lists.c"
 #include "report/people.c"
 #include "report/report.c"

@@ -6,6 +6,7 @@
 #include "config/options.h"
 #include "loam/loam.h"
 #include "os/os.h"
+#include "report/gather.h"
 #include "report/report.h"
 
 static struct lm_os_output stats_output; /* what is open as stats_fd */
