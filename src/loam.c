@@ -100,10 +100,12 @@
 #include "api/hardened.c"
 #include "api/heaps.c"
 #include "api/layout.c"
+#include "api/locks.c"
 #include "api/note.c"
 #include "api/process.c"
 #include "api/profile.c"
 #include "api/sampled.c"
 #include "api/statistics.c"
+#include "api/this_cache.c"
 
 #endif
