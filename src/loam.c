@@ -19,6 +19,7 @@
 #elif !defined(__linux__)
 #include "os/os_unix.c"
 #else
+#include "os/files_linux.c"
 #include "os/fork_linux.c"
 #include "os/frames_linux.c"
 #include "os/group_linux.c"
