@@ -19,6 +19,7 @@
 #elif !defined(__linux__)
 #include "os/os_unix.c"
 #else
+#include "os/files_linux.c"
 #include "os/fork_linux.c"
 #include "os/frames_linux.c"
 #include "os/group_linux.c"
@@ -83,7 +84,7 @@
 #include "profile/samples.c"
 #endif
 
-#include "report/figures.c"
+#include "report/gather.c"
 #include "report/lists.c"
 #include "report/people.c"
 #include "report/report.c"
@@ -108,10 +109,12 @@
 #include "api/hardened.c"
 #include "api/heaps.c"
 #include "api/layout.c"
+#include "api/locks.c"
 #include "api/note.c"
 #include "api/process.c"
 #include "api/profile.c"
 #include "api/sampled.c"
 #include "api/statistics.c"
+#include "api/this_cache.c"
 
 #endif

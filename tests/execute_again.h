@@ -4,6 +4,8 @@
 
 #include "check.h"
 
+#include <sys/wait.h>
+
 /* As execl of the program's file, with one or two arguments. LOAM_TEST_EMULATOR names what emulates
  * this processor and does not start other programs by itself. */
 static inline void execute_again(const char *name, const char *first, const char *second) {
@@ -17,6 +19,26 @@ static inline void execute_again(const char *name, const char *first, const char
   snprintf(preload, sizeof preload, "LD_PRELOAD=%s", libraries != NULL ? libraries : "");
   unsetenv("LD_PRELOAD"); /* which is not the emulator's own */
   execlp(emulator, emulator, "-E", preload, "-0", name, path, first, second, (char *)NULL);
+}
+
+/* What a test ends with that cannot be here. */
+#define CANNOT 77
+
+/* The same in a child, once that has prepared itself, if there is anything to prepare: CANNOT if it
+ * cannot, or if what it has started says so; else that has to end well. */
+static inline int run_again(int (*prepare)(void), const char *name, const char *first) {
+  int status;
+  pid_t child = fork();
+  CHECK(child >= 0);
+  if (child == 0) {
+    if (prepare != NULL && !prepare()) _exit(CANNOT);
+    execute_again(name, first, NULL);
+    _exit(2);
+  }
+  CHECK_EQ(waitpid(child, &status, 0), child);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == CANNOT) return CANNOT;
+  CHECK_EQ(status, 0);
+  return 0;
 }
 
 #endif

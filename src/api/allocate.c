@@ -6,37 +6,28 @@
 #include "api/background.h"
 #include "api/foreign.h"
 #include "api/guarded.h"
-#include "api/hardened.h"
 #include "api/profile.h"
 #include "config/options.h"
-#include "central/shared.h"
 #include "central/put.h"
+#include "central/shared.h"
 #include "central/span_life.h"
 #include "central/take.h"
 #include "large/large.h"
 #include "large/owned.h"
 #include "os/misuse.h"
 #include "os/os.h"
-#include "thread/inspect.h"
-#include "thread/lifetime.h"
 #include "thread/lists.h"
 #include "thread/tick.h"
 
-/* This thread's cache has been ended by the thread's end, and the thread still runs. */
-LM_THREAD_LOCAL bool lm_thread_ended = false;
-
-/* ---- The option fill: malloc finds all lists empty, and lists take no frees, so that each call
- * takes the slow path, which fills. Without it nothing is looked at on any other path. ---- */
+/* ---- The option fill: malloc finds all lists empty (lm_fill_watch), and lists take no frees, so
+ * that each call takes the slow path, which fills. Without it nothing is looked at on any other
+ * path. ---- */
 
 #define FILL_TAKEN 0xa5
 #define FILL_FREED 0x5a
 
 static bool fills(void) { return LM_UNLIKELY(LM_OPTION(fill) != LM_FILL_OFF); }
 static bool fills_freed(void) { return LM_UNLIKELY(LM_OPTION(fill) == LM_FILL_JUNK); }
-
-void lm_fill_watch(void) {
-  if (fills()) LM_THREAD(lm_malloc_cache) = &lm_empty_cache;
-}
 
 void lm_fill_new(void *start, size_t bytes) {
   if (fills()) memset(start, fills_freed() ? FILL_TAKEN : 0, bytes);
@@ -61,74 +52,7 @@ static LM_COLD void fill_freed(void *address) {
   if (bytes != 0) memset(address, FILL_FREED, bytes);
 }
 
-/* ---- A thread's begin and end ---- */
-
-static void set_cache(struct lm_cache *cache) {
-  LM_THREAD(lm_this_cache) = cache;
-  LM_THREAD(lm_malloc_cache) = cache;
-  lm_fill_watch();
-}
-
-/* Free blocks; each costs some nanoseconds. */
-#define INSPECTED_AT_THREAD_END 64
-
-void lm_thread_end(void *cache) {
-  lm_profile_leave(cache);
-  lm_hardened_let_go(cache);
-  set_cache(&lm_empty_cache);
-  LM_THREAD(lm_thread_ended) = true;
-  lm_inspect_cache(cache, 0, INSPECTED_AT_THREAD_END);
-  lm_cache_end(cache);
-}
-
-/* The thread's cache, made if there is none yet. NULL if out of memory, or if it has ended or could
- * not be. */
-static struct lm_cache *this_cache(void) {
-  struct lm_cache *cache = LM_THREAD(lm_this_cache);
-  if (LM_LIKELY(!lm_cache_is_empty(cache))) return cache;
-  lm_process_start();
-  if (LM_THREAD(lm_thread_ended)) return NULL;
-  lm_os_thread_begins();
-  cache = lm_cache_begin();
-  if (cache == NULL) return NULL;
-  set_cache(cache);
-  /* These may allocate, which by now works. */
-  if (LM_UNLIKELY(lm_background_is_due)) lm_background_start();
-  if (LM_LIKELY(lm_os_thread_end_arm(cache))) return cache;
-  /* Nobody would end it. The next call tries again. */
-  set_cache(&lm_empty_cache);
-  lm_cache_end(cache);
-  return NULL;
-}
-
 /* ---- malloc ---- */
-
-/* A tick has found that one of the thread's next blocks is to be guarded: its next call takes the
- * slow path. */
-static LM_COLD void guard_soon(const struct lm_cache *cache) {
-  if (cache == LM_THREAD(lm_this_cache)) LM_THREAD(lm_malloc_cache) = &lm_empty_cache;
-}
-
-static LM_NOINLINE void *take_when_empty(struct lm_cache *cache, size_t class_index, bool *zero) {
-  void *block = lm_cache_refill(cache, class_index, zero);
-  lm_tick_event(cache);
-  if (LM_UNLIKELY(cache->guard.soon)) guard_soon(cache);
-  return block;
-}
-
-void *lm_take(struct lm_cache *cache, size_t size, bool clear) {
-  if (LM_UNLIKELY(size > LM_MIDDLE_MAX_BYTES)) {
-    lm_tick_event(cache);
-    return lm_large_take(cache->central->pool, size, lm_os.page_bytes, clear);
-  }
-  if (size > lm_classed_max_bytes) return lm_middle_take(cache, size, clear);
-  bool zero = false;
-  size_t class_index = lm_sizeclass_of(size == 0 ? 1 : size);
-  void *block = lm_cache_pop(cache, class_index);
-  if (block == NULL) block = take_when_empty(cache, class_index, &zero);
-  if (clear && !zero && block != NULL) memset(block, 0, size);
-  return block;
-}
 
 /* For a thread that has ended its cache: one block of a central. */
 static LM_COLD void *take_after_end(size_t size, bool clear) {
@@ -158,7 +82,7 @@ static LM_COLD void *take_sampled(struct lm_cache *cache, size_t size, bool clea
     cache->guard.soon = false;
     block = lm_sampled_take(size, clear);
   }
-  if (cache->guard.soon) guard_soon(cache);
+  if (cache->guard.soon) lm_guard_soon(cache);
   return block != NULL ? block : lm_take(cache, size, clear);
 }
 
@@ -189,7 +113,7 @@ static LM_NOINLINE void *take_elsewhere(struct lm_cache *cache, size_t size, boo
 
 static void *take_any(size_t size, bool clear) {
   if (LM_UNLIKELY(size > LM_REQUEST_MAX_BYTES)) return NULL;
-  struct lm_cache *cache = this_cache();
+  struct lm_cache *cache = lm_cache_of_thread();
   if (LM_UNLIKELY(cache == NULL)) return take_after_end(size, clear);
   if (LM_UNLIKELY(LM_THREAD(lm_malloc_cache) != cache)) return take_elsewhere(cache, size, clear);
   return lm_take(cache, size, clear);
@@ -198,7 +122,7 @@ static void *take_any(size_t size, bool clear) {
 /* One of the first blocks of the process, or NULL. While a profile is taken there is none: then
  * this is where threads begin to take part. */
 static LM_NOINLINE void *take_guarded(size_t size, bool clear) {
-  struct lm_cache *cache = this_cache();
+  struct lm_cache *cache = lm_cache_of_thread();
   lm_profile_obey();
   if (lm_profile_is_on())
     return cache != NULL && size <= LM_REQUEST_MAX_BYTES ? take_elsewhere(cache, size, clear)
@@ -255,7 +179,7 @@ void *lm_raw_calloc(size_t size) {
 }
 
 static LM_NOINLINE void *take_by_alignment(size_t size) {
-  struct lm_cache *cache = lm_profile_is_on() ? this_cache() : NULL;
+  struct lm_cache *cache = lm_profile_is_on() ? lm_cache_of_thread() : NULL;
   return cache != NULL ? take_elsewhere(cache, size, false) : take_any(size, false);
 }
 
@@ -275,7 +199,7 @@ void *lm_raw_memalign(size_t alignment, size_t size) {
   }
   size_t class_index = lm_sizeclass_of_aligned(alignment, size);
   if (class_index != 0) return take_by_alignment(lm_classes[class_index].block_bytes);
-  struct lm_cache *cache = this_cache();
+  struct lm_cache *cache = lm_cache_of_thread();
   alignment = lm_max(alignment, lm_os.page_bytes);
   if (lm_is_middle(size) && alignment == lm_os.page_bytes) return take_by_alignment(size);
   if (fills()) return fill_taken(lm_large_take(this_pool(cache), size, alignment, false), 0);
@@ -301,26 +225,6 @@ static LM_COLD void free_invalid(void *address, void *caller) {
   if (lm_region_holds((uintptr_t)address) && lm_large_is_free(address))
     lm_misuse_double_free(address, caller);
   lm_foreign_free(address, caller);
-}
-
-/* A block that is looked at closely is compared with so many of its list, or as many as that may
- * have. */
-#define COMPARED_CLOSELY 16
-
-/* Frees a small block when its list takes no more: the class's, or none yet. */
-static void free_small(struct lm_cache *cache, struct lm_block *block, size_t class_index,
-                       void *caller) {
-  if (LM_UNLIKELY(cache->close_looks != 0)) {
-    size_t cap = cache->caps[class_index], most = lm_max(cap, COMPARED_CLOSELY);
-    size_t count = lm_inspect_freed(cache, block, class_index, most, caller);
-    /* Lists take none, so that the next free is looked at, too. */
-    if (--cache->close_looks != 0 && count < cap && cache->homeward.limit == 0) {
-      lm_cache_push(cache, class_index, block);
-      return;
-    }
-  }
-  lm_cache_overflow(cache, class_index, block);
-  lm_tick_event(cache); /* also of a thread that takes and frees the same block for ever */
 }
 
 /* A block of a first-class heap, a middle or a large one, or no block. */
@@ -355,9 +259,7 @@ LM_NOINLINE void lm_free_slow(void *address, size_t tag, void *caller) {
     free_other(address, tag, caller);
     return;
   }
-  if (LM_UNLIKELY(lm_cache_is_empty(cache))) cache = this_cache();
-  if (LM_LIKELY(cache != NULL)) free_small(cache, block, tag, caller);
-  else lm_central_put(block, caller);
+  lm_small_give_slow(block, tag, caller);
 }
 
 /* A compiler that sees that this never returns would have free call it, and not jump to it, and
@@ -443,9 +345,15 @@ static void *realloc_guarded(void *block, size_t size, void *caller) {
   return copy;
 }
 
+static LM_COLD void *realloc_foreign(void *block, size_t size, void *caller) {
+  size_t old_bytes;
+  if (!lm_foreign_can_move(block, &old_bytes, caller)) return NULL;
+  return lm_foreign_move(block, old_bytes, lm_raw_malloc(size), size, caller);
+}
+
 /* While there are samples, a block that is resized is a new one to the profile. */
 static LM_NOINLINE void *resize_in_profile(void *block, size_t size) {
-  struct lm_cache *cache = this_cache();
+  struct lm_cache *cache = lm_cache_of_thread();
   lm_profile_freed_large(block);
   void *resized = lm_large_resize(this_pool(cache), block, size, false);
   return resized != NULL && cache != NULL && lm_profile_is_on()
@@ -457,7 +365,7 @@ static void *resize_large(void *block, size_t size) {
   if (LM_UNLIKELY(lm_profile_is_on()) ||
       LM_UNLIKELY(lm_load_relaxed(&lm_profile_large_count) != 0))
     return resize_in_profile(block, size);
-  struct lm_cache *cache = this_cache();
+  struct lm_cache *cache = lm_cache_of_thread();
   if (LM_LIKELY(cache != NULL)) lm_tick_event(cache);
   return lm_large_resize(this_pool(cache), block, size, false);
 }
@@ -466,7 +374,7 @@ static void *resize_large(void *block, size_t size) {
 static LM_NOINLINE void *realloc_other(void *block, size_t size, void *caller) {
   if (LM_UNLIKELY(lm_guarded_holds(block))) return realloc_guarded(block, size, caller);
   size_t old_bytes = lm_raw_usable_bytes(block), room = size;
-  if (LM_UNLIKELY(old_bytes == 0)) return lm_foreign_realloc(block, size, caller);
+  if (LM_UNLIKELY(old_bytes == 0)) return realloc_foreign(block, size, caller);
   if (size > LM_REQUEST_MAX_BYTES) return NULL;
   if (old_bytes <= lm_classed_max_bytes) {
     if (fits(old_bytes, size)) return block;

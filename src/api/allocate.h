@@ -3,7 +3,7 @@
 #ifndef LM_API_ALLOCATE_H
 #define LM_API_ALLOCATE_H
 
-#include "thread/cache.h"
+#include "api/this_cache.h"
 
 /* Sets errno if it returns NULL. */
 void *lm_malloc_slow(size_t size);
@@ -59,11 +59,6 @@ LM_INLINE void lm_raw_free_sized(void *address, size_t size, bool aligned) {
   else lm_free_tagged(address, tag);
 }
 
-/* A block of this cache, which is the calling thread's; NULL if out of memory. `size` is at most
- * LM_REQUEST_MAX_BYTES. */
-void *lm_take(struct lm_cache *cache, size_t size, bool clear);
-#define LM_REQUEST_MAX_BYTES (PTRDIFF_MAX - LM_REGION_BYTES)
-
 /* Zero memory. */
 void *lm_raw_calloc(size_t size);
 /* `alignment` is a power of two. */
@@ -79,15 +74,7 @@ size_t lm_raw_usable_bytes(const void *address);
 /* The tag of any address, with or without a table of tags. */
 uint32_t lm_tag_of(const void *address);
 
-/* The calling thread ends, and has no cache from here on. */
-void lm_thread_end(void *cache);
-
-/* Lets the calling thread take the slow path with each call, if the option fill asks for it. */
-void lm_fill_watch(void);
 /* The program has these bytes from here on: fills them, if it does. */
 void lm_fill_new(void *start, size_t bytes);
-
-/* Starts loam if that has not happened: any thread, any time. */
-void lm_process_start(void);
 
 #endif

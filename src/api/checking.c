@@ -416,8 +416,14 @@ size_t lm_checked_usable_bytes(void *block, void *caller) {
   return look_at(block, false, "malloc_usable_size", caller).size;
 }
 
+static void *resize_foreign(void *block, size_t size, void *caller) {
+  size_t old_bytes;
+  if (!lm_foreign_can_move(block, &old_bytes, caller)) return NULL;
+  return lm_foreign_move(block, old_bytes, lm_checked_malloc(size), size, caller);
+}
+
 void *lm_checked_realloc(void *block, size_t size, void *caller) {
-  if (is_foreign(block)) return lm_foreign_realloc(block, size, caller);
+  if (is_foreign(block)) return resize_foreign(block, size, caller);
   struct about about = look_at(block, false, "realloc", caller);
   check_kind(block, about.kind, LM_KIND_MALLOC, "realloc", caller);
   if (size > PTRDIFF_MAX / 2) return NULL;

@@ -10,6 +10,7 @@
 #include "base/bits.h"
 #include "loam/loam.h"
 #include "os/os.h"
+#include "report/gather.h"
 #include "report/report.h"
 #include "thread/lists.h"
 #include "thread/tick.h"

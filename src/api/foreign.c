@@ -2,10 +2,10 @@
 
 #include <string.h>
 
-#include "api/checking.h"
 #include "base/bits.h"
 #include "config/options.h"
 #include "pages/huge.h"
+#include "pages/region.h"
 #include "os/misuse.h"
 
 typedef void free_function(void *block);
@@ -32,13 +32,15 @@ size_t lm_foreign_usable_bytes(void *address, void *caller) {
   return function != NULL ? ((size_function *)function)(address) : 0;
 }
 
-void *lm_foreign_realloc(void *address, size_t size, void *caller) {
+bool lm_foreign_can_move(void *address, size_t *bytes, void *caller) {
   void *function = find_function(address, lm_foreign_size_name, "realloc", caller);
-  if (function == NULL) return NULL;
-  size_t old_bytes = ((size_function *)function)(address);
-  void *copy = lm_checked_malloc(size);
+  if (function != NULL) *bytes = ((size_function *)function)(address);
+  return function != NULL;
+}
+
+void *lm_foreign_move(void *address, size_t bytes, void *copy, size_t size, void *caller) {
   if (copy == NULL) return NULL;
-  memcpy(copy, address, lm_min(size, old_bytes));
+  memcpy(copy, address, lm_min(size, bytes));
   lm_foreign_free(address, caller);
   return copy;
 }

@@ -9,8 +9,11 @@
  * module, or with foreign=ignore nothing happens. */
 void lm_foreign_free(void *address, void *caller);
 size_t lm_foreign_usable_bytes(void *address, void *caller);
-/* The contents in a new block of loam's; NULL with the old kept if out of memory. */
-void *lm_foreign_realloc(void *address, size_t size, void *caller);
+/* For realloc: false if nothing happens, else how many bytes the block has; */
+bool lm_foreign_can_move(void *address, size_t *bytes, void *caller);
+/* and these, or the first `size` of them, in `copy`, which is returned, a new block of loam's, or
+ * NULL: then the old one is kept. */
+void *lm_foreign_move(void *address, size_t bytes, void *copy, size_t size, void *caller);
 
 /* ---- Per system: foreign_glibc.c, foreign_windows.c ---- */
 

@@ -1,7 +1,7 @@
 /* Calls of the program's after which address space that is only reserved counts: a limit on it, and
  * the locking of all memory. What loam has reserved is given up first, so that they do as they
  * would without it. On 32 bit there is not enough of it to matter. */
-#include "api/allocate.h"
+#include "api/this_cache.h"
 
 #include <errno.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* The process's start and end, and its forks. */
+/* The process's start and end, its forks, and the ends of its threads. */
 #include <errno.h>
 
 #include "api/allocate.h"
@@ -6,8 +6,8 @@
 #include "api/checking.h"
 #include "api/guarded.h"
 #include "api/hardened.h"
+#include "api/locks.h"
 #include "api/note.h"
-#include "api/process.h"
 #include "api/profile.h"
 #include "api/sampled.h"
 #include "api/statistics.h"
@@ -31,9 +31,8 @@
 #pragma weak loam_options
 #endif
 
-static struct lm_lock start_lock = LM_LOCK_INIT(LM_RANK_START);
-/* Written under the lock, read without it: pairs the release in lm_process_start with the acquire
- * of whoever finds it set. */
+/* Written under lm_start_lock, read without it: pairs the release in lm_process_start with the
+ * acquire of whoever finds it set. */
 static _Atomic(bool) started;
 static bool options_read; /* under the lock, or in the constructor */
 
@@ -74,10 +73,21 @@ static void refuse_sanitizer(void) {
   lm_panic(&text);
 }
 
+/* Free blocks; each costs some nanoseconds. */
+#define INSPECTED_AT_THREAD_END 64
+
+static void end_thread(void *cache) {
+  lm_profile_leave(cache);
+  lm_hardened_let_go(cache);
+  lm_cache_leave_thread();
+  lm_inspect_cache(cache, 0, INSPECTED_AT_THREAD_END);
+  lm_cache_end(cache);
+}
+
 void lm_process_start(void) {
   if (LM_LIKELY(lm_load_acquire(&started))) return;
   refuse_sanitizer();
-  lm_lock_take(&start_lock);
+  lm_lock_take(&lm_start_lock);
   if (!lm_load_relaxed(&started)) {
     lm_os_start();
     read_options();
@@ -90,10 +100,10 @@ void lm_process_start(void) {
     lm_pressure_start();
     lm_pool_begin_explicit();
     lm_central_start();
-    lm_os_thread_end_start(lm_thread_end);
+    lm_os_thread_end_start(end_thread);
     lm_store_release(&started, true);
   }
-  lm_lock_free(&start_lock);
+  lm_lock_free(&lm_start_lock);
 }
 
 LM_EXPORT int loam_control(const char *name, char *get, size_t get_size, const char *set) {
@@ -115,80 +125,15 @@ LM_EXPORT int loam_set_page_provider(const struct loam_page_provider *provider) 
   return 0;
 }
 
-/* ---- Fork: all locks are held across it, taken by rank, so that the child finds every structure
- * whole. What is in caches of threads that the child does not have is its loss. ---- */
+/* ---- Fork: all locks are held across it, so that the child finds every structure whole. What is
+ * in caches of threads that the child does not have is its loss. ---- */
 
-static void for_each_lock(void (*visit)(struct lm_lock *lock)) {
-  visit(&start_lock);
-#if LM_CHECKING
-  visit(&lm_quarantine_lock);
-#endif
-  visit(&lm_tick_lock);
-  visit(&lm_caches_lock);
-  visit(&lm_centrals_lock); /* no central is made from here on */
-  for (uint32_t i = 0; i < lm_central_count; i++)
-    if (lm_central_if_made(i) != NULL) visit(&lm_central_if_made(i)->lock);
-  visit(&lm_owned_lock);
-  visit(&lm_huge_lock);
-  for (size_t i = 0; i < LM_POOL_MAX; i++) visit(&lm_pools[i].lock);
-  visit(&lm_profile_lock);
-  visit(&lm_sampled_lock);
-  visit(&lm_meta_lock);
-  visit(&lm_mappings_lock);
-  visit(&lm_tags_lock);
-#if defined(__linux__)
-  visit(&lm_unwind_lock);
-#endif
-}
-
-/* Without the check of ranks: many of one rank are held here. */
-static void take_quietly(struct lm_lock *lock) {
-  uint32_t expected = 0;
-  if (!lm_cas_acquire(&lock->state, &expected, 1)) lm_lock_take_slow(lock);
-}
-static void free_quietly(struct lm_lock *lock) {
-  if (lm_exchange_release(&lock->state, 0) == 2) lm_lock_free_slow(lock);
-}
-
-static void before_fork(void) {
-  take_quietly(&lm_report_lock);
-  take_quietly(&lm_shared_heaps_lock); /* the list stands still from here on */
-  lm_shared_for_each_lock(take_quietly);
-  for_each_lock(take_quietly);
-}
-
-static void for_all_locks(void (*visit)(struct lm_lock *lock)) {
-  for_each_lock(visit);
-  lm_shared_for_each_lock(visit);
-  visit(&lm_shared_heaps_lock);
-  visit(&lm_report_lock);
-}
-
-static void after_fork_in_parent(void) { for_all_locks(free_quietly); }
 static void after_fork_in_child(void) {
-  for_all_locks(lm_lock_reset);
+  lm_locks_reset_all();
   lm_cache_after_fork(LM_THREAD(lm_this_cache));
   lm_background_is_due = lm_background_is_wanted();
   /* So that the next call takes a slow path. */
   if (lm_background_is_due) LM_THREAD(lm_malloc_cache) = &lm_empty_cache;
-}
-
-/* ---- Locks that an interrupted thread may hold ---- */
-
-static _Atomic(struct lm_lock *) held_lock; /* one of those found held */
-
-static void note_held(struct lm_lock *lock) {
-  if (lm_load_relaxed(&lock->state) != 0) lm_store_relaxed(&held_lock, lock);
-}
-
-bool lm_process_call_when_unlocked(void (*function)(void)) {
-  for (;;) {
-    lm_store_relaxed(&held_lock, NULL);
-    for_all_locks(note_held);
-    struct lm_lock *held = lm_load_relaxed(&held_lock);
-    if (held == NULL) return false;
-    if (lm_lock_call_when_freed(held, function)) return true;
-  }
 }
 
 /* ---- Constructor and destructor ---- */
@@ -205,7 +150,7 @@ __attribute__((constructor(101))) static void construct(void) {
     lm_pool_begin_explicit();
   }
   lm_os_stay_loaded();
-  lm_os_fork_start(before_fork, after_fork_in_parent, after_fork_in_child);
+  lm_os_fork_start(lm_locks_take_all, lm_locks_free_all, after_fork_in_child);
   lm_background_start();
 }
 

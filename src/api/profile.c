@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "api/allocate.h"
 #include "api/guarded.h"
+#include "api/this_cache.h"
 #include "config/options.h"
 #include "central/put.h"
 #include "central/shared.h"
@@ -90,7 +90,8 @@ void lm_profile_leave(struct lm_cache *cache) {
   LM_THREAD(lm_malloc_cache) = cache;
   window->entered = false;
   for (size_t i = 1; i < LM_CLASS_COUNT; i++)
-    for (void *block; (block = lm_cache_pop(&window->cache, i)) != NULL;) lm_raw_free(block);
+    for (void *block; (block = lm_cache_pop(&window->cache, i)) != NULL;)
+      lm_small_give(block, i, LM_CALLER());
 }
 
 /* ---- Samples ---- */
@@ -274,7 +275,8 @@ void *lm_profile_resized(struct lm_cache *cache, void *block, size_t size) {
 
 void lm_profile_freed_slow(void *block) {
   void *shadow;
-  if (lm_profile_remove(block, &shadow) && shadow != NULL) lm_raw_free(shadow);
+  if (lm_profile_remove(block, &shadow) && shadow != NULL)
+    lm_small_give(shadow, lm_span_of(shadow)->class_index, LM_CALLER());
 }
 
 void lm_profile_freed_shared(void *block) {

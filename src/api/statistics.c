@@ -1,11 +1,12 @@
 #include "api/statistics.h"
 
-#include "api/allocate.h"
-#include "api/process.h"
+#include "api/locks.h"
 #include "api/profile.h"
+#include "api/this_cache.h"
 #include "config/options.h"
 #include "loam/loam.h"
 #include "os/os.h"
+#include "report/gather.h"
 #include "report/report.h"
 
 static struct lm_os_output stats_output; /* what is open as stats_fd */
@@ -47,7 +48,7 @@ static _Atomic(uint32_t) asked_for; /* any thread */
 /* A thread that a signal interrupts may hold locks. So nothing is printed before all are free;
  * while one is not, whoever frees it goes on. */
 static void print_if_asked(void) {
-  if (lm_process_call_when_unlocked(print_if_asked)) return;
+  if (lm_locks_call_when_free(print_if_asked)) return;
   uint32_t asked = lm_exchange_acquire(&asked_for, 0);
   if ((asked & ASKED_PROFILE) != 0) lm_profile_write_by_options();
   if ((asked & ASKED_STATISTICS) == 0) return;

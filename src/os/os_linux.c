@@ -21,6 +21,7 @@
 
 #include "base/bits.h"
 #include "os/fault.h"
+#include "os/files_linux.h"
 #include "os/lines_linux.h"
 #include "os/os.h"
 #include "os/syscall_linux.h"
@@ -41,41 +42,7 @@ static long call_or_fault(long n, long a, long b, long c, long d, long e, long f
   return lm_syscall6(n, a, b, c, d, e, f);
 }
 
-static bool is_error(long result) { return (unsigned long)result > (unsigned long)-4096; }
-
 /* ---- Start ---- */
-
-/* The first character of a setting of the kernel's, or 0. */
-static char read_setting(const char *path) {
-  char first = 0;
-  long fd = lm_syscall6(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
-  if (is_error(fd)) return 0;
-  lm_syscall6(SYS_read, fd, (long)&first, 1, 0, 0, 0);
-  lm_syscall6(SYS_close, fd, 0, 0, 0, 0, 0);
-  return first;
-}
-
-/* The kernel's struct statx, which not all C libraries have: the words that are read. */
-struct file_status {
-  uint32_t unread[4];
-  uint32_t link_count;
-  uint32_t unread_too[3];
-  uint64_t file;
-  uint32_t unread_either[24];
-  uint32_t device_major, device_minor;
-  uint32_t unread_at_last[28];
-};
-
-/* Of a path, or if that is empty of `fd`. ENOSYS on kernels before 4.11. */
-static int read_status(int fd, const char *path, struct file_status *status) {
-#if defined(SYS_statx)
-  long mask = 0x104; /* STATX_INO, STATX_NLINK */
-  return (int)-lm_syscall6(SYS_statx, fd, (long)path, AT_EMPTY_PATH, mask, (long)status, 0);
-#else
-  (void)fd, (void)path, (void)status;
-  return ENOSYS;
-#endif
-}
 
 #define MINCORE_PAGES 256
 
@@ -84,7 +51,7 @@ size_t lm_os_resident_bytes(const void *address, size_t size) {
   size_t count = 0, left = size >> lm_os.page_shift;
   for (uintptr_t at = (uintptr_t)address; left > 0;) {
     size_t part = lm_min(left, MINCORE_PAGES), bytes = part << lm_os.page_shift;
-    if (is_error(lm_syscall6(SYS_mincore, (long)at, (long)bytes, (long)pages, 0, 0, 0)))
+    if (lm_is_error(lm_syscall6(SYS_mincore, (long)at, (long)bytes, (long)pages, 0, 0, 0)))
       return size;
     for (size_t i = 0; i < part; i++) count += pages[i] & 1;
     at += bytes;
@@ -124,7 +91,7 @@ void lm_os_look_for_address_space_limit(void) {
 #if LM_BITS_64
   long flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
   long probe = lm_syscall6(LM_SYS_MMAP, 0, (long)PROBE_BYTES, PROT_NONE, flags, -1, 0);
-  if (!is_error(probe)) {
+  if (!lm_is_error(probe)) {
     lm_syscall6(SYS_munmap, probe, (long)PROBE_BYTES, 0, 0, 0, 0);
     return;
   }
@@ -135,7 +102,7 @@ void lm_os_look_for_address_space_limit(void) {
 /* False where memory counts against a limit as soon as it is writable: vm.overcommit_memory is 2,
  * or RLIMIT_DATA is set. */
 static bool find_overcommit(void) {
-  return read_setting("/proc/sys/vm/overcommit_memory") != '2' &&
+  return lm_read_setting("/proc/sys/vm/overcommit_memory") != '2' &&
          find_limit(RLIMIT_DATA) == UINT64_MAX;
 }
 
@@ -156,7 +123,7 @@ void lm_os_start(void) {
   lm_os.cpu_count = find_cpu_count();
   lm_os.overcommit = find_overcommit();
   lm_os_read_address_space_limit();
-  everybody_has_huge = read_setting("/sys/kernel/mm/transparent_hugepage/enabled") == '[';
+  everybody_has_huge = lm_read_setting("/sys/kernel/mm/transparent_hugepage/enabled") == '[';
   read_seed();
 }
 
@@ -177,7 +144,7 @@ static struct {
 static _Atomic(uint32_t) left_count; /* a hint that there are any: changed with the entries */
 
 static bool unmap(uintptr_t address, size_t size) {
-  return !is_error(lm_syscall6(SYS_munmap, (long)address, (long)size, 0, 0, 0, 0));
+  return !lm_is_error(lm_syscall6(SYS_munmap, (long)address, (long)size, 0, 0, 0, 0));
 }
 
 /* If there is no room for one more, the address space is lost, but not the memory. */
@@ -228,7 +195,7 @@ static int map_memory(void *hint, size_t size, int protection, enum backing back
   if (LM_UNLIKELY(lm_load_relaxed(&left_count) != 0)) unmap_left();
   int flags = MAP_PRIVATE | MAP_ANONYMOUS | (int)backing;
   long address = call_or_fault(LM_SYS_MMAP, (long)hint, (long)size, protection, flags, -1, 0);
-  if (is_error(address)) return (int)-address;
+  if (lm_is_error(address)) return (int)-address;
   *result = (void *)address;
   return 0;
 }
@@ -316,7 +283,7 @@ int lm_os_map_explicit(size_t size, size_t page_bytes, size_t alignment, void **
   (void)page_bytes;
   long address = call_or_fault(LM_SYS_MMAP, (long)place, (long)size, PROT_READ | PROT_WRITE, flags,
                                -1, 0);
-  if (is_error(address)) return (int)-address;
+  if (lm_is_error(address)) return (int)-address;
   if ((void *)address != place) { /* a system that does not know the flag */
     unmap((uintptr_t)address, size);
     return ENOMEM;
@@ -358,7 +325,7 @@ enum trial { UNTRIED, WORKS, FAILS };
 static volatile char *map_trial(void) {
   long address = lm_syscall6(LM_SYS_MMAP, 0, 2 * (long)lm_os.page_bytes, PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  return is_error(address) ? NULL : (volatile char *)address;
+  return lm_is_error(address) ? NULL : (volatile char *)address;
 }
 
 UNSEEN_BY_SANITIZERS static enum trial try_purge(void) {
@@ -426,7 +393,7 @@ int lm_os_map(size_t size, size_t alignment, void **result) {
 int lm_os_remap(void *address, size_t size, size_t new_size, void **result) {
   long moved = call_or_fault(SYS_mremap, (long)address, (long)size, (long)new_size,
                              MREMAP_MAYMOVE, 0, 0);
-  if (is_error(moved)) return (int)-moved;
+  if (lm_is_error(moved)) return (int)-moved;
   *result = (void *)moved;
   return 0;
 }
@@ -474,10 +441,10 @@ static uint32_t count_maps(uint32_t most) {
   uint32_t count = 0;
   long flags = O_RDONLY | O_CLOEXEC;
   long fd = lm_syscall6(SYS_openat, AT_FDCWD, (long)"/proc/self/maps", flags, 0, 0, 0);
-  if (is_error(fd)) return most;
+  if (lm_is_error(fd)) return most;
   while (count < most) {
     long size = lm_syscall6(SYS_read, fd, (long)text, sizeof text, 0, 0, 0);
-    if (is_error(size) || size == 0) break;
+    if (lm_is_error(size) || size == 0) break;
     for (long i = 0; i < size; i++) count += text[i] == '\n';
   }
   lm_syscall6(SYS_close, fd, 0, 0, 0, 0, 0);
@@ -503,13 +470,13 @@ int lm_os_move_pages(void *from, void *to, size_t size) {
   if (lm_fault_here()) /* the worst that a kernel does */
     lm_syscall6(SYS_munmap, (long)to, (long)size, 0, 0, 0, 0);
   else result = lm_syscall6(SYS_mremap, (long)from, (long)size, (long)size, flags, (long)to, 0);
-  if (!is_error(result)) return 0;
+  if (!lm_is_error(result)) return 0;
   /* Kernels unmap the target before they find that the source has parts with different flags (as
    * madvise makes them) or that memory is short. Put it back, or another mapping comes there. */
   long protection = PROT_READ | PROT_WRITE;
   flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
   result = call_or_fault(LM_SYS_MMAP, (long)to, (long)size, protection, flags, -1, 0);
-  return is_error(result) ? ENOMEM : ENOSYS;
+  return lm_is_error(result) ? ENOMEM : ENOSYS;
 }
 
 /* Pages that are moved into another mapping, or onto a part of it, would be one apart for ever, and
@@ -518,7 +485,7 @@ int lm_os_move_out(void *from, size_t size, size_t new_size, void **result) {
   if (!move_leaves_zeros() || !may_split_maps()) return ENOSYS;
   long moved = call_or_fault(SYS_mremap, (long)from, (long)size, (long)size,
                              MREMAP_MAYMOVE | MREMAP_DONTUNMAP, 0, 0);
-  if (is_error(moved)) return ENOSYS;
+  if (lm_is_error(moved)) return ENOSYS;
   if (lm_os_remap((void *)moved, size, new_size, result) == 0) return 0;
   memcpy(from, (void *)moved, size);
   unmap_or_leave((void *)moved, size);
@@ -603,8 +570,8 @@ extern char __libc_single_threaded LM_WEAK;
 bool lm_os_is_single_threaded(void) {
   if (&__libc_single_threaded != NULL && __libc_single_threaded) return true;
   /* A folder for each thread, beside "." and ".."; each has a link to this one. */
-  struct file_status status;
-  return read_status(AT_FDCWD, "/proc/self/task", &status) == 0 && status.link_count == 2 + 1;
+  struct lm_file_status status;
+  return lm_read_status(AT_FDCWD, "/proc/self/task", &status) == 0 && status.link_count == 2 + 1;
 }
 
 static void *run_thread(void *function) {
@@ -653,88 +620,11 @@ bool lm_os_thread_end_arm(void *value) {
   return !thread_end_key_valid || pthread_setspecific(thread_end_key, value) == 0;
 }
 
-/* ---- Output ---- */
-
-/* High enough to be in nobody's way. */
-#define KEPT_FD_MIN 500
-
-/* Says which file is open as `fd`; EBADF if none is. */
-static int identify(int fd, struct lm_os_output *output) {
-  struct file_status status;
-  int error = read_status(fd, "", &status);
-  if (error != 0) return error;
-  output->file = status.file;
-  output->device = (uint64_t)status.device_major << 32 | status.device_minor;
-  return 0;
-}
-
-struct lm_os_output lm_os_keep_open(int fd) {
-  struct lm_os_output output = {-1, 0, 0};
-  long kept = lm_syscall6(SYS_fcntl, fd, F_DUPFD_CLOEXEC, KEPT_FD_MIN, 0, 0, 0);
-  bool identified = identify(fd, &output) == 0;
-  if (!is_error(kept)) output.fd = (int)kept;
-  else if (identified) output.fd = fd;
-  return output;
-}
-
-int lm_os_kept_fd(const struct lm_os_output *output) {
-  struct lm_os_output present = {-1, 0, 0};
-  int error = output->fd < 0 ? EBADF : identify(output->fd, &present);
-  bool same = error == 0 && present.device == output->device && present.file == output->file;
-  bool unknown = error != 0 && error != EBADF && output->device == 0 && output->file == 0;
-  return same || unknown ? output->fd : -1;
-}
-
-int lm_os_open_to_append(const char *path) {
-  long fd = lm_syscall6(SYS_openat, AT_FDCWD, (long)path,
-                        O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666, 0, 0);
-  return is_error(fd) ? -1 : (int)fd;
-}
-
-int lm_os_open_to_write(const char *path) {
-  return (int)lm_syscall6(SYS_openat, AT_FDCWD, (long)path,
-                          O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666, 0, 0);
-}
-
-static int read_all(long fd, char *bytes, size_t capacity, size_t *length) {
-  for (*length = 0; *length < capacity;) {
-    long count = lm_syscall6(SYS_read, fd, (long)(bytes + *length), (long)(capacity - *length), 0,
-                             0, 0);
-    if (count == -EINTR) continue;
-    if (is_error(count)) return (int)-count;
-    if (count == 0) break;
-    *length += (size_t)count;
-  }
-  return 0;
-}
-
-int lm_os_read_file(const char *path, char *bytes, size_t capacity, size_t *length) {
-  /* What is no file does not block either. */
-  long fd = lm_syscall6(SYS_openat, AT_FDCWD, (long)path,
-                        O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0, 0, 0);
-  if (is_error(fd)) return (int)-fd;
-  int error = read_all(fd, bytes, capacity, length);
-  lm_os_close((int)fd);
-  return error;
-}
-
-void lm_os_close(int fd) { lm_syscall6(SYS_close, fd, 0, 0, 0, 0, 0); }
+/* ---- The process ---- */
 
 uint32_t lm_os_thread_id(void) { return (uint32_t)lm_syscall6(SYS_gettid, 0, 0, 0, 0, 0, 0); }
 
 uint32_t lm_os_process_id(void) { return (uint32_t)lm_syscall6(SYS_getpid, 0, 0, 0, 0, 0, 0); }
-
-void lm_os_write(int fd, const char *bytes, size_t length) {
-  while (length > 0) {
-    long written = lm_syscall6(SYS_write, fd, (long)bytes, (long)length, 0, 0, 0);
-    if (written == -EINTR) continue;
-    if (written <= 0) return;
-    bytes += written;
-    length -= (size_t)written;
-  }
-}
-
-/* ---- The process ---- */
 
 /* Without the entry (before Linux 2.6, in some emulators) by what it is made of mostly. */
 bool lm_os_is_privileged(void) {

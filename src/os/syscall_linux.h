@@ -67,6 +67,9 @@ LM_INLINE long lm_syscall6(long n, long a, long b, long c, long d, long e, long 
 }
 #endif
 
+/* Whether that is an errno. */
+LM_INLINE bool lm_is_error(long result) { return (unsigned long)result > (unsigned long)-4096; }
+
 #if defined(SYS_mmap2)
 #define LM_SYS_MMAP SYS_mmap2
 #else

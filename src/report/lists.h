@@ -1,4 +1,4 @@
-/* Blocks on lists that others may be changing. figures.h says why they can be followed. */
+/* Blocks on lists that others may be changing. gather.h says why they can be followed. */
 #ifndef LM_REPORT_LISTS_H
 #define LM_REPORT_LISTS_H
 

@@ -1,6 +1,7 @@
 #include "report/report.h"
 
 #include "os/os.h"
+#include "report/gather.h"
 
 struct lm_lock lm_report_lock = LM_LOCK_INIT(LM_RANK_REPORT);
 

@@ -9,6 +9,8 @@
 #include "os/lock.h"
 #include "report/figures.h"
 
+struct lm_cache;
+
 /* Both structs' fields are uint64_t only. */
 void lm_report_fill(struct loam_stats *stats, const struct lm_figures *figures);
 void lm_report_fill_class(struct loam_class_stats *stats, const struct lm_figures *figures,

@@ -12,9 +12,8 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
-enum { CANNOT = 77, COUNT = 3000, BYTES = 20000, MANY = 100000, SMALL = 300 };
+enum { COUNT = 3000, BYTES = 20000, MANY = 100000, SMALL = 300 };
 static void *blocks[COUNT], *small[MANY];
 
 /* In all threads. False if it cannot be. */
@@ -56,23 +55,10 @@ static int be_child(int (*refuse)(void)) {
   return 0;
 }
 
-static int run_child(const char *name, const char *how) {
-  int status;
-  pid_t child = fork();
-  CHECK(child >= 0);
-  if (child == 0) {
-    setenv("LOAM_OPTIONS", "background=on,purge_delay_ms=50", 1);
-    execute_again(name, how, NULL);
-    _exit(2);
-  }
-  CHECK_EQ(waitpid(child, &status, 0), child);
-  if (WIFEXITED(status) && WEXITSTATUS(status) == CANNOT) return CANNOT;
-  CHECK_EQ(status, 0);
-  return 0;
-}
-
 int main(int count, char **arguments) {
   if (count > 1) return be_child(strcmp(arguments[1], "filter") == 0 ? refuse_madvise : lock_all);
-  int filtered = run_child(arguments[0], "filter"), locked = run_child(arguments[0], "lock");
+  setenv("LOAM_OPTIONS", "background=on,purge_delay_ms=50", 1);
+  int filtered = run_again(NULL, arguments[0], "filter");
+  int locked = run_again(NULL, arguments[0], "lock");
   return filtered != 0 ? filtered : locked;
 }

@@ -12,9 +12,8 @@
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
-enum { CANNOT_FILTER = 77, COUNT = 30000, FILTER_MOST = 64, SLEEPERS = 8 };
+enum { COUNT = 30000, FILTER_MOST = 64, SLEEPERS = 8 };
 static void *blocks[COUNT];
 
 /* ---- The filter ---- */
@@ -133,7 +132,7 @@ static void *warm_up(void *unused) {
 static int be_alone(void) {
   warm_up(NULL);
   run_in_thread(warm_up, NULL);
-  if (!install()) return CANNOT_FILTER;
+  if (!install()) return CANNOT;
   be_busy(1.5);
   grow();
   do_rare_things();
@@ -167,7 +166,7 @@ static int be_many(void) {
   warm_up(NULL);
   run_in_thread(warm_up, NULL);
   CHECK_EQ(loam_control("system_calls", NULL, 0, "memory"), 0);
-  if (!install()) return CANNOT_FILTER;
+  if (!install()) return CANNOT;
   for (uintptr_t i = 0; i < SLEEPERS; i++) threads[i] = start_thread(sleep_long, (void *)i);
   be_busy(1.5);
   run_in_thread(free_others, NULL);
@@ -181,22 +180,8 @@ static int be_many(void) {
   return 0;
 }
 
-static int run(const char *name, const char *how) {
-  int status;
-  pid_t child = fork();
-  CHECK(child >= 0);
-  if (child == 0) {
-    execute_again(name, how, NULL);
-    _exit(2);
-  }
-  CHECK_EQ(waitpid(child, &status, 0), child);
-  if (WIFEXITED(status) && WEXITSTATUS(status) == CANNOT_FILTER) return CANNOT_FILTER;
-  CHECK_EQ(status, 0);
-  return 0;
-}
-
 int main(int count, char **arguments) {
   if (count > 1) return strcmp(arguments[1], "alone") == 0 ? be_alone() : be_many();
-  int alone = run(arguments[0], "alone");
-  return alone != 0 ? alone : run(arguments[0], "many");
+  int alone = run_again(NULL, arguments[0], "alone");
+  return alone != 0 ? alone : run_again(NULL, arguments[0], "many");
 }

@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-enum { DONTNEED = 4, CANNOT_FILTER = 77 };
+enum { DONTNEED = 4 };
 
 /* ---- The filters ---- */
 
@@ -120,23 +120,9 @@ static int be_behind_filter(void) {
   return 0;
 }
 
-static int run_behind(int (*filter)(void)) {
-  int status;
-  pid_t child = fork();
-  if (child == 0) {
-    if (!filter()) _exit(CANNOT_FILTER);
-    execute_again("child", "behind", NULL);
-    _exit(2);
-  }
-  CHECK_EQ(waitpid(child, &status, 0), child);
-  if (WIFEXITED(status) && WEXITSTATUS(status) == CANNOT_FILTER) return CANNOT_FILTER;
-  CHECK_EQ(status, 0);
-  return 0;
-}
-
 int main(int count, char **arguments) {
   (void)arguments;
   if (count > 1) return be_behind_filter();
-  int pretended = run_behind(pretend);
-  return pretended != 0 ? pretended : run_behind(refuse);
+  int pretended = run_again(pretend, "child", "behind");
+  return pretended != 0 ? pretended : run_again(refuse, "child", "behind");
 }

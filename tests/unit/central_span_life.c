@@ -191,29 +191,22 @@ static void a_commit_that_is_refused_carves_nothing_and_changes_nothing(void) {
   end_span_of(span);
 }
 
-#define FOR_EACH_TEST(X) \
-  X(a_span_begins_without_blocks_and_on_no_list) \
-  X(every_slice_has_its_tag_until_it_ends) \
-  X(only_starts_of_blocks_are_such) \
-  X(blocks_of_a_span_of_several_slices_are_found_by_its_first_record) \
-  X(a_span_is_carved_to_its_end_in_the_order_of_addresses) \
-  X(no_more_are_carved_than_are_wanted) \
-  X(of_a_fresh_page_the_first_block_is_carved_alone) \
-  X(memory_of_earlier_blocks_is_not_taken_for_zero) \
-  X(only_pages_with_carved_blocks_are_dirty_when_it_ends) \
-  X(a_span_of_which_nothing_was_carved_leaves_no_dirty_page) \
-  X(without_memory_no_span_begins_and_nothing_changes) \
-  X(a_commit_that_is_refused_carves_nothing_and_changes_nothing)
-
-#define RUN_TEST(name) RUN(name);
+static void run_all(void) {
+  RUN(a_span_begins_without_blocks_and_on_no_list);
+  RUN(every_slice_has_its_tag_until_it_ends);
+  RUN(only_starts_of_blocks_are_such);
+  RUN(blocks_of_a_span_of_several_slices_are_found_by_its_first_record);
+  RUN(a_span_is_carved_to_its_end_in_the_order_of_addresses);
+  RUN(no_more_are_carved_than_are_wanted);
+  RUN(of_a_fresh_page_the_first_block_is_carved_alone);
+  RUN(memory_of_earlier_blocks_is_not_taken_for_zero);
+  RUN(only_pages_with_carved_blocks_are_dirty_when_it_ends);
+  RUN(a_span_of_which_nothing_was_carved_leaves_no_dirty_page);
+  RUN(without_memory_no_span_begins_and_nothing_changes);
+  RUN(a_commit_that_is_refused_carves_nothing_and_changes_nothing);
+}
 
 int main(void) {
-  FOR_EACH_TEST(RUN_TEST)
-  puts("without overcommit:");
-  lm_os.overcommit = false;
-  FOR_EACH_TEST(RUN_TEST)
-  puts("where a purge decommits:");
-  lm_os.purge_decommits = true;
-  FOR_EACH_TEST(RUN_TEST)
+  unit_run_for_each_commit(run_all);
   return UNIT_RESULT();
 }

@@ -737,76 +737,68 @@ static void growth_that_cannot_be_committed_fails_and_changes_nothing(void) {
   lm_pool_validate(pool);
 }
 
-#define FOR_EACH_TEST(X) \
-  X(spans_come_from_the_low_end_and_large_blocks_from_the_high_end) \
-  X(runs_do_not_overlap) \
-  X(what_is_remembered_of_runs_is_rounded_to_the_safe_side) \
-  X(the_highest_run_of_each_length_is_found_whatever_comes_and_goes) \
-  X(blocks_that_come_and_go_are_found_wherever_there_is_room) \
-  X(a_hole_is_filled_before_new_room_is_taken) \
-  X(above_a_block_that_grows_is_a_gap) \
-  X(without_room_for_a_whole_gap_there_is_none) \
-  X(others_may_have_the_gap) \
-  X(a_block_has_the_alignment_that_was_asked_for) \
-  X(the_largest_alignment_and_size_fit_into_a_fresh_region) \
-  X(a_pool_that_is_full_gets_another_region) \
-  X(a_slice_that_a_large_block_uses_a_part_of_is_not_a_spans) \
-  X(only_the_start_of_a_large_block_counts_as_one) \
-  X(a_page_is_free_when_nobody_has_it) \
-  X(a_block_grows_into_the_free_pages_behind_it) \
-  X(a_block_does_not_grow_beyond_its_region) \
-  X(a_block_that_shrinks_gives_its_tail_back_dirty) \
-  X(fresh_memory_is_known_to_be_zero) \
-  X(memory_of_another_block_is_not_taken_for_zero) \
-  X(one_dirty_page_makes_the_run_dirty_and_only_it_is_cleared) \
-  X(a_spans_untouched_pages_stay_known_to_be_zero) \
-  X(pages_that_a_span_has_not_touched_are_not_dirty_when_it_goes) \
-  X(pages_that_were_moved_away_are_fresh) \
-  X(trim_gives_everything_back_and_it_reads_as_zero) \
-  X(trim_leaves_what_it_is_asked_to_keep) \
-  X(trim_leaves_used_pages_alone) \
-  X(a_purge_that_fails_changes_nothing_and_ends) \
-  X(the_clock_does_nothing_before_its_time) \
-  X(what_is_free_for_two_turns_of_the_clock_goes_back) \
-  X(what_was_used_between_two_turns_stays_for_one_more) \
-  X(the_clock_purges_runs_of_any_number) \
-  X(a_turn_of_the_clock_goes_on_in_the_next_call) \
-  X(what_is_freed_while_the_clock_turns_stays_for_the_next_turn) \
-  X(the_more_is_free_the_faster_the_clock_turns) \
-  X(much_more_than_is_calm_goes_at_once_whatever_the_credit) \
-  X(early_purges_of_one_millisecond_are_bounded) \
-  X(a_purge_passes_over_clean_pages) \
-  X(but_not_over_those_that_are_in_use_or_not_committed) \
-  X(without_a_purge_delay_nothing_goes_back) \
-  X(an_empty_region_ends_though_no_page_is_dirty) \
-  X(a_region_without_a_free_slice_is_looked_into_once) \
-  X(slices_are_found_where_some_have_been_given_back) \
-  X(a_slice_with_pages_of_the_process_is_taken_before_a_fresh_one) \
-  X(aligned_blocks_leave_no_place_for_another) \
-  X(a_gap_of_an_aligned_blocks_own_length_is_taken) \
-  X(a_pool_with_a_provider_takes_nothing_of_the_systems) \
-  X(the_directory_knows_all_regions_and_their_longest_runs) \
-  X(an_empty_region_ends_but_never_the_last_one) \
-  X(one_call_ends_few_regions) \
-  X(no_region_means_null_and_no_change) \
-  X(a_run_that_cannot_be_committed_leaves_no_region_behind) \
-  X(growth_that_cannot_be_committed_fails_and_changes_nothing)
-
-#define RUN_TEST(name) RUN(name);
+static void run_all(void) {
+  RUN(spans_come_from_the_low_end_and_large_blocks_from_the_high_end);
+  RUN(runs_do_not_overlap);
+  RUN(what_is_remembered_of_runs_is_rounded_to_the_safe_side);
+  RUN(the_highest_run_of_each_length_is_found_whatever_comes_and_goes);
+  RUN(blocks_that_come_and_go_are_found_wherever_there_is_room);
+  RUN(a_hole_is_filled_before_new_room_is_taken);
+  RUN(above_a_block_that_grows_is_a_gap);
+  RUN(without_room_for_a_whole_gap_there_is_none);
+  RUN(others_may_have_the_gap);
+  RUN(a_block_has_the_alignment_that_was_asked_for);
+  RUN(the_largest_alignment_and_size_fit_into_a_fresh_region);
+  RUN(a_pool_that_is_full_gets_another_region);
+  RUN(a_slice_that_a_large_block_uses_a_part_of_is_not_a_spans);
+  RUN(only_the_start_of_a_large_block_counts_as_one);
+  RUN(a_page_is_free_when_nobody_has_it);
+  RUN(a_block_grows_into_the_free_pages_behind_it);
+  RUN(a_block_does_not_grow_beyond_its_region);
+  RUN(a_block_that_shrinks_gives_its_tail_back_dirty);
+  RUN(fresh_memory_is_known_to_be_zero);
+  RUN(memory_of_another_block_is_not_taken_for_zero);
+  RUN(one_dirty_page_makes_the_run_dirty_and_only_it_is_cleared);
+  RUN(a_spans_untouched_pages_stay_known_to_be_zero);
+  RUN(pages_that_a_span_has_not_touched_are_not_dirty_when_it_goes);
+  RUN(pages_that_were_moved_away_are_fresh);
+  RUN(trim_gives_everything_back_and_it_reads_as_zero);
+  RUN(trim_leaves_what_it_is_asked_to_keep);
+  RUN(trim_leaves_used_pages_alone);
+  RUN(a_purge_that_fails_changes_nothing_and_ends);
+  RUN(the_clock_does_nothing_before_its_time);
+  RUN(what_is_free_for_two_turns_of_the_clock_goes_back);
+  RUN(what_was_used_between_two_turns_stays_for_one_more);
+  RUN(the_clock_purges_runs_of_any_number);
+  RUN(a_turn_of_the_clock_goes_on_in_the_next_call);
+  RUN(what_is_freed_while_the_clock_turns_stays_for_the_next_turn);
+  RUN(the_more_is_free_the_faster_the_clock_turns);
+  RUN(much_more_than_is_calm_goes_at_once_whatever_the_credit);
+  RUN(early_purges_of_one_millisecond_are_bounded);
+  RUN(a_purge_passes_over_clean_pages);
+  RUN(but_not_over_those_that_are_in_use_or_not_committed);
+  RUN(without_a_purge_delay_nothing_goes_back);
+  RUN(an_empty_region_ends_though_no_page_is_dirty);
+  RUN(a_region_without_a_free_slice_is_looked_into_once);
+  RUN(slices_are_found_where_some_have_been_given_back);
+  RUN(a_slice_with_pages_of_the_process_is_taken_before_a_fresh_one);
+  RUN(aligned_blocks_leave_no_place_for_another);
+  RUN(a_gap_of_an_aligned_blocks_own_length_is_taken);
+  RUN(a_pool_with_a_provider_takes_nothing_of_the_systems);
+  RUN(the_directory_knows_all_regions_and_their_longest_runs);
+  RUN(an_empty_region_ends_but_never_the_last_one);
+  RUN(one_call_ends_few_regions);
+  RUN(no_region_means_null_and_no_change);
+  RUN(a_run_that_cannot_be_committed_leaves_no_region_behind);
+  RUN(growth_that_cannot_be_committed_fails_and_changes_nothing);
+}
 
 int main(void) {
-  FOR_EACH_TEST(RUN_TEST)
-  puts("without overcommit:");
-  lm_os.overcommit = false;
-  FOR_EACH_TEST(RUN_TEST)
-  puts("where a purge decommits:");
-  lm_os.purge_decommits = true;
-  FOR_EACH_TEST(RUN_TEST)
-  lm_os.purge_decommits = false;
+  unit_run_for_each_commit(run_all);
   puts("with OS pages of 64 KiB:");
   lm_os.overcommit = true;
   lm_os.page_bytes = 65536;
   lm_os.page_shift = 16;
-  FOR_EACH_TEST(RUN_TEST)
+  run_all();
   return UNIT_RESULT();
 }

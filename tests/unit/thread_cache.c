@@ -408,7 +408,7 @@ static void *free_all(void *unused) {
 /* It has no list by then, or never had any. */
 static void a_thread_that_frees_after_its_cache_has_ended_loses_nothing(void) {
   for (size_t i = 0; i < 2000; i++) blocks[i] = lm_raw_malloc(40 + i % 3 * 300);
-  lm_thread_end(lm_this_cache);
+  end_thread(lm_this_cache);
   free_all(NULL);
   void *late = lm_raw_malloc(300);
   CHECK(late != NULL && lm_cache_is_empty(lm_this_cache));
@@ -424,7 +424,7 @@ static void a_thread_without_a_cache_takes_one_block_of_a_list_and_the_others_ar
   CHECK(lm_depot_give(central_at(1), LARGER_CLASS, take_whole_list(central_at(1), LARGER_CLASS),
                       lm_list_blocks[LARGER_CLASS]) != LM_LIST_REFUSED);
   lm_raw_free(lm_raw_malloc(1));
-  lm_thread_end(lm_this_cache);
+  end_thread(lm_this_cache);
   void *block = lm_raw_malloc(1024);
   CHECK_EQ(find_blocks(LARGER_CLASS).taken, 1);
   lm_raw_free(block);

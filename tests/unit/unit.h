@@ -41,6 +41,20 @@ static inline void unit_run(void (*test)(void), const char *name) {
 #define RUN(test) unit_run(test, #test)
 #define UNIT_RESULT() (unit_failed_count == 0 ? 0 : 1)
 
+/* Runs all tests as on this system, and as on those where memory counts once it is committed, and
+ * where a purge decommits it. */
+static inline void unit_run_for_each_commit(void (*run_all)(void)) {
+  struct lm_os_facts here = lm_os;
+  run_all();
+  puts("without overcommit:");
+  lm_os.overcommit = false;
+  run_all();
+  puts("where a purge decommits:");
+  lm_os.purge_decommits = true;
+  run_all();
+  lm_os = here;
+}
+
 /* Whether loam ends the program, with whatever it says, where it does this. */
 static inline bool is_the_programs_end(void (*function)(void)) {
   pid_t child = fork();

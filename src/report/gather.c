@@ -1,4 +1,4 @@
-#include "report/figures.h"
+#include "report/gather.h"
 
 #include "central/shared.h"
 #include "central/span_life.h"
