@@ -22,11 +22,12 @@ static struct turn {
   uint32_t central, class_index; /* whose turn it is */
   uint8_t number;
   bool inherits;        /* what it finds is shared with the process's parent */
-  uint32_t copy_number; /* of the process that has gone on with it last; 0: none has */
 } turn LM_GUARDED_BY(lm_tick_lock) = {.central = LM_CENTRAL_MAX};
 /* Whether a round is under way or may be due: written under the lock, read by who may look. */
 static _Atomic(uint32_t) began_ms; /* the clock's lower half */
 static _Atomic(bool) underway;
+/* Of the process that has looked last; 0: none has. The same. */
+static _Atomic(uint32_t) copy_number;
 
 /* With purge_delay_ms=0 no page goes back by the clock, but lists of depots go home. */
 #define UNPURGED_TICK_MS 128
@@ -92,11 +93,12 @@ LM_REQUIRES(lm_tick_lock) static void go_on(size_t *effort) {
   if (turn.central >= lm_central_count) lm_store_relaxed(&underway, false);
 }
 
-/* Whether this process is a child in which no round has begun: the first passes by all it finds. */
+/* Whether this process is a child in which nobody has looked. Its first round begins at once, and
+ * passes by all it finds: what the child itself has changed meanwhile, too. */
 LM_REQUIRES(lm_tick_lock) static bool notice_fork(void) {
-  uint32_t copy_number = lm_os_copy_number(), before = turn.copy_number;
-  turn.copy_number = copy_number;
-  return before != 0 && copy_number != before;
+  uint32_t before = lm_load_relaxed(&copy_number), number = lm_os_copy_number();
+  lm_store_relaxed(&copy_number, number);
+  return before != 0 && number != before;
 }
 
 /* Does what is due, as far as one call may. Returns whether there is more. */
@@ -104,7 +106,8 @@ static bool step(uint64_t now_ms) {
   size_t effort = lm_purge_effort();
   bool more = lm_pool_tick(now_ms, &effort);
   bool due = (uint32_t)now_ms - lm_load_relaxed(&began_ms) >= lm_tick_interval_ms();
-  if (!due && !lm_load_relaxed(&underway)) return more;
+  bool seen = lm_load_relaxed(&copy_number) == lm_os_copy_number();
+  if (LM_LIKELY(seen) && !due && !lm_load_relaxed(&underway)) return more;
   if (!lm_lock_try(&lm_tick_lock)) return false; /* somebody else does it */
   earn(now_ms);
   if (notice_fork()) begin_turn(now_ms, true);
