@@ -2,8 +2,9 @@
  *
  * LISTS lists of blocks of one class and CENTRALS centrals with a depot each, which has room for ROOM
  * lists. A thread takes a list out of its own central's depot, or of another's that is noted to have
- * some, or the blocks of one out of their spans; and gives it to its own depot, or, where that is
- * locked, to the other one, or puts it back where it came from. The clock ages all depots.
+ * some, for whose lock it waits, or the blocks of one out of their spans; and gives it to its own
+ * depot, or, where that is locked, to the other one, or puts it back where it came from. The clock
+ * ages all depots. (A part of a list that is taken, and what is left, are lists here.)
  *
  * A step is atomic where the code is: one load, one store, one read-modify-write, or taking a lock.
  * What is done under a lock is done in several steps, so that who does not take it is found. What is in
@@ -27,6 +28,7 @@
  *   mutant: MUTANT_UNNOTED_LATE      the note goes after the lock has been freed
  *   mutant: MUTANT_NOTED_FIRST       the note is made before the depot is locked
  *   mutant: MUTANT_REFUSED_IS_KEPT   a list without room is put back, and given, too
+ *   mutant: MUTANT_OWN_LOCK_KEPT     the own depot's lock is held while another's is waited for
  */
 #ifndef LISTS
 #define LISTS 2
@@ -93,7 +95,11 @@ inline push_list(c) {
 /* lm_depot_take */
 inline take_own() {
   if
+#ifdef MUTANT_OWN_LOCK_KEPT
+  :: true ->
+#else
   :: list_count[own] != 0 ->
+#endif
 #ifndef MUTANT_TAKE_UNLOCKED
     lock(own);
 #endif
@@ -101,42 +107,40 @@ inline take_own() {
 #ifdef MUTANT_COUNT_IS_TRUSTED
     assert(list != 0);
 #endif
+#ifdef MUTANT_OWN_LOCK_KEPT
+    if
+    :: list != 0 || !noted[other] -> unlock(own)
+    :: else -> lock(other); unlock(other); unlock(own)
+    fi
+#else
 #ifndef MUTANT_TAKE_UNLOCKED
     unlock(own)
 #endif
   :: else
+#endif
   fi
 }
 
-/* lm_depot_take_elsewhere; with two centrals there is one other. */
+/* lm_depot_take_elsewhere; with two centrals there is one other, which is the last to be waited
+ * for. */
 inline take_elsewhere() {
   if
   :: list == 0 && CENTRALS == 2 && noted[other] ->
-    atomic {
-      got = 0;
-      if
-      :: !locked[other] -> locked[other] = 1; got = 1
-      :: else
-      fi
-    }
-    if
-    :: got ->
-      pop_list(other);
+    lock(other);
+    pop_list(other);
 #ifdef MUTANT_UNNOTED_LATE
-      unlock(other);
-      if
-      :: list == 0 -> noted[other] = 0
-      :: else
-      fi
-#else
-      if
-      :: list == 0 -> noted[other] = 0
-      :: else
-      fi;
-      unlock(other)
-#endif
+    unlock(other);
+    if
+    :: list == 0 -> noted[other] = 0
     :: else
     fi
+#else
+    if
+    :: list == 0 -> noted[other] = 0
+    :: else
+    fi;
+    unlock(other)
+#endif
   :: else
   fi
 }
@@ -192,7 +196,6 @@ inline give() {
 proctype Thread(byte own) {
   byte list = 0, i = 0, into = 0, turn = 0;
   byte other = (own + 1) % CENTRALS;
-  bit got = 0;
   do
   :: turn < 2 ->
     take_own();
