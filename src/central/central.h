@@ -64,10 +64,9 @@ extern struct lm_lock lm_centrals_lock; /* while one is made */
 
 void lm_central_start(void);
 
-/* What the caches of all threads together may keep, and all depots as much again: by default a
- * little for each processor, whose threads take and free at the same time, and on small machines as
- * much as makes lists long. */
-#define LM_CACHES_BYTES (32 * LM_MIB)
+/* What the caches of all threads together may keep: by default a little for each processor, whose
+ * threads take and free at the same time, and on small machines as much as makes lists long. */
+#define LM_CACHES_BYTES (16 * LM_MIB)
 #define LM_CACHES_BYTES_PER_CENTRAL (4 * LM_MIB)
 LM_INLINE size_t lm_caches_bytes(void) {
   size_t bytes = LM_OPTION(heap_cache_bytes);

@@ -7,10 +7,10 @@
 
 /* ---- How many lists ---- */
 
-/* All depots of a central together take their part of what caches may keep, as much as two lists
- * of a large class at least. */
+/* All depots together take twice what caches may keep, and those of a central their part of it, as
+ * much as two lists of a large class at least: what is here serves any thread. */
 static size_t bytes_most(void) {
-  return lm_max(lm_caches_bytes() / lm_central_count, LM_MIB);
+  return lm_max(lm_caches_bytes() / lm_central_count * 2, LM_MIB);
 }
 
 static uint16_t limit_most(size_t class_index) {

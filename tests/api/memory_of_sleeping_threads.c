@@ -60,9 +60,9 @@ static void call_now_and_then(void) {
 #define THREAD_BYTES (64 * 1024) /* its stack, and its heap's record */
 /* Of 400 MiB and more: what has been freed so lately that it might be taken again at once, and what
  * caches may keep (heap_cache_bytes, and a part of it again where threads begin while others have
- * theirs). 1 to 64 MiB where nothing else runs, and 2 to 50 after calls. */
-#define SLEEPING_BYTES (96 * MIB)
-#define CALLED_BYTES (64 * MIB)
+ * theirs). 0 to 55 MiB where nothing else runs, and 0 to 16 after calls. */
+#define SLEEPING_BYTES (64 * MIB)
+#define CALLED_BYTES (40 * MIB)
 
 static const struct use uses[] = {{48, 16 * MIB, 16, 1000, false},
                                   {48, 16 * MIB, 16, 200000, false},
