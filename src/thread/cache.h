@@ -53,6 +53,7 @@ struct lm_cache_clock {
 struct lm_homeward {
   size_t count; /* of blocks, the first ones */
   size_t limit; /* so many go together; 0: not in bulk */
+  uint64_t age_ms; /* since malloc has asked a central, or lists that nobody wants are counted */
   struct lm_block *blocks[LM_HOMEWARD_COUNT];
 };
 

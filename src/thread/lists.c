@@ -171,6 +171,7 @@ static void begin_bulk(struct lm_cache *cache) {
 static void end_bulk(struct lm_cache *cache) {
   cache->unwanted_count = 0;
   cache->homeward.limit = 0;
+  cache->homeward.age_ms = 0;
   if (LM_UNLIKELY(cache->homeward.count != 0)) send_homeward(cache);
 }
 
@@ -207,8 +208,9 @@ void lm_cache_age(struct lm_cache *cache, uint64_t elapsed_ms) {
     size_t class_index = next_class(cache);
     if (cache->lists[class_index] == LM_NO_BLOCK) forget_class(cache, class_index);
     else give_class(cache, class_index);
-    if (class_index == 1) end_bulk(cache);
   }
+  cache->homeward.age_ms += elapsed_ms;
+  if (cache->homeward.age_ms >= LM_CACHE_AGE_MS) end_bulk(cache);
 }
 
 /* ---- Refill ---- */

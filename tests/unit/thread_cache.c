@@ -269,6 +269,19 @@ static void a_bulk_is_over_when_malloc_asks_a_central(void) {
   CHECK_EQ(cache->homeward.limit, 0);
 }
 
+/* However many classes have had their turn meanwhile: in bulk these pass by quickly. */
+static void or_when_it_has_lasted_for_a_while(void) {
+  struct lm_cache *cache = new_cache();
+  take_many(cache, LARGER_CLASS, 5000);
+  give_many(cache, 5000);
+  for (uint64_t ms = 0; ms < LM_CACHE_AGE_MS; ms++) {
+    CHECK(cache->homeward.limit != 0);
+    cache->next_class = 0;
+    lm_cache_age(cache, 1);
+  }
+  CHECK_EQ(cache->homeward.limit, 0);
+}
+
 static void a_program_that_takes_and_frees_the_same_again_finds_it_without_spans(void) {
   struct lm_cache *cache = new_cache();
   for (int i = 0; i < 20; i++) take_many(cache, LARGER_CLASS, 300), give_many(cache, 300);
@@ -552,6 +565,7 @@ int main(void) {
   RUN(and_of_the_largest);
   RUN(bulk_frees_take_along_what_lists_of_other_classes_have);
   RUN(a_bulk_is_over_when_malloc_asks_a_central);
+  RUN(or_when_it_has_lasted_for_a_while);
   RUN(a_program_that_takes_and_frees_the_same_again_finds_it_without_spans);
   RUN(blocks_that_another_thread_frees_are_found_again);
   RUN(while_the_clock_stands_lists_stay);
