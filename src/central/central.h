@@ -1,6 +1,6 @@
 /* A central heap: what all threads share, one for each processor, so that they seldom meet. By
- * class it has a depot of whole lists, which threads' caches give and take in constant time, and
- * the spans that blocks are cut from. First-class heaps have one each, for themselves.
+ * class it has a depot of lists, which threads' caches give and take, and the spans that blocks are
+ * cut from. First-class heaps have one each, for themselves.
  *
  * All of it is reached by whoever calls, under the central's lock, which only slow paths take: no
  * memory waits for a thread that sleeps or has ended. No more is done under the lock at a time than

@@ -1,10 +1,11 @@
-/* Depots: whole lists of free blocks that caches have no room for, in constant time each way. A
- * depot has room for few lists of a class. Who takes one makes room for one more; and so does who
- * asks in vain for what has been put back before, so that a program that frees much and takes it
- * again finds it here the second time. As time goes by there is less room again. So what is freed
- * and wanted by nobody does not stay here and keep its pages.
+/* Depots: lists of free blocks that caches have no room for. One is given in constant time; who
+ * takes has no more of it than it wants. A depot has room for few blocks of a class. Who takes some
+ * makes room for one whole list more; and so does who asks in vain for what has been put back
+ * before, so that a program that frees much and takes it again finds it here the second time. As
+ * time goes by there is less room again. So what is freed and wanted by nobody does not stay here
+ * and keep its pages.
  *
- * (Rejected: lists of known length by counting pops. malloc would count.) */
+ * (Rejected: whole lists to whoever asks. A thread that needs few blocks would keep the others.) */
 #ifndef LM_CENTRAL_DEPOT_H
 #define LM_CENTRAL_DEPOT_H
 
