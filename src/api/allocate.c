@@ -249,7 +249,7 @@ static bool looks_at_middle(const struct lm_cache *cache) {
 LM_NOINLINE void lm_free_slow(void *address, size_t tag, void *caller) {
   struct lm_cache *cache = LM_THREAD(lm_this_cache);
   struct lm_block *block = address;
-  cache->frees_left[tag] = 0;
+  lm_tally_undo_free(cache, &cache->tallies[tag]);
   if (tag - 1 < LM_CLASS_COUNT - 1 && !fills_freed() && lm_cache_free_in_bulk(cache, block)) return;
   if (tag == LM_TAG_LARGE && LM_LIKELY(!looks_at_middle(cache)) && lm_middle_give(cache, address))
     return;
@@ -268,6 +268,7 @@ LM_COLD void lm_free_twice(void *block, size_t tag, void *caller) {
   bool twice = lm_tag_is_small(tag) && !lm_tag_is_shared(tag);
   __asm__("" : "+r"(twice));
   if (twice) lm_misuse_double_free(block, caller);
+  lm_tally_free(&LM_THREAD(lm_this_cache)->tallies[tag]); /* as free does before that */
   lm_free_slow(block, tag, caller);
 }
 

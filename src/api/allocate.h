@@ -20,11 +20,12 @@ void lm_free_twice(void *block, size_t tag, void *caller);
 LM_INLINE void *lm_raw_malloc(size_t size) {
   struct lm_cache *cache = LM_THREAD(lm_malloc_cache);
   if (LM_LIKELY(size <= LM_SMALL_MAX_BYTES)) {
-    struct lm_block **list = &cache->lists[(size + LM_GRANULE_BYTES - 1) / LM_GRANULE_BYTES];
-    struct lm_block *block = *list;
+    size_t class_index = (size + LM_GRANULE_BYTES - 1) / LM_GRANULE_BYTES;
+    struct lm_block *block = cache->lists[class_index];
     LM_IN_RESULT_REGISTER(block);
     if (LM_LIKELY(lm_is_block(block))) {
-      *list = lm_block_next(block);
+      cache->lists[class_index] = lm_block_next(block);
+      cache->tallies[class_index] += LM_TALLY_OF_MALLOC;
       return block;
     }
   }
@@ -38,7 +39,7 @@ LM_INLINE void lm_free_tagged(void *address, size_t tag) {
   struct lm_block *block = address, *first = cache->lists[tag];
   __asm__("" : "+r"(first)); /* or compilers load it twice */
   if (LM_UNLIKELY(first == block)) lm_free_twice(block, tag, LM_CALLER());
-  else if (LM_UNLIKELY(lm_decrease_below_0(&cache->frees_left[tag])))
+  else if (LM_UNLIKELY(!lm_tally_free(&cache->tallies[tag])))
     lm_free_slow(block, tag, LM_CALLER());
   else {
     lm_block_link(block, first);

@@ -210,6 +210,7 @@ void *lm_profile_refill(struct lm_cache *lists, size_t class_index) {
   uint32_t most = (uint32_t)lm_min(left - 1, window->batch_counts[class_index]);
   struct lm_block *last = last_of(first, most, &count);
   cache->lists[class_index] = lm_block_next(last);
+  cache->tallies[class_index] += (lm_tally)count * LM_TALLY_OF_MALLOC;
   lm_block_link(last, LM_NO_BLOCK);
   window->cache.lists[class_index] = lm_block_next(first);
   window->left[class_index] = left - count;

@@ -89,6 +89,7 @@ static void free_small(struct lm_cache *cache, struct lm_block *block, size_t cl
     size_t count = lm_inspect_freed(cache, block, class_index, most, caller);
     /* Lists take none, so that the next free is looked at, too. */
     if (--cache->close_looks != 0 && count < cap && cache->homeward.limit == 0) {
+      *lm_cache_tally(cache, class_index) += 1;
       lm_cache_push(cache, class_index, block);
       return;
     }
@@ -105,10 +106,6 @@ void lm_small_give_slow(struct lm_block *block, size_t class_index, void *caller
 
 void lm_small_give(struct lm_block *block, size_t class_index, void *caller) {
   struct lm_cache *cache = LM_THREAD(lm_this_cache);
-  if (LM_LIKELY(!lm_decrease_below_0(&cache->frees_left[class_index]))) {
-    lm_cache_push(cache, class_index, block);
-    return;
-  }
-  cache->frees_left[class_index] = 0;
+  if (LM_LIKELY(lm_cache_free(cache, class_index, block))) return;
   if (!lm_cache_free_in_bulk(cache, block)) lm_small_give_slow(block, class_index, caller);
 }

@@ -109,16 +109,18 @@
 #define LM_IN_RESULT_REGISTER(value) ((void)(value))
 #endif
 
-/* Takes one from `*count`, and returns whether it is below 0. GCC computes the address apart. */
-LM_INLINE bool lm_decrease_below_0(int16_t *count) {
+/* Takes a constant from `*count`, and leads to whether it is below 0. GCC computes the address
+ * apart. */
 #if defined(__x86_64__) && defined(__GCC_ASM_FLAG_OUTPUTS__)
-  bool below;
-  __asm__("subw $1, %1" : "=@ccs"(below), "+m"(*count));
-  return below;
+#define LM_FALLS_BELOW_0(count, less)                                                            \
+  ({                                                                                             \
+    bool lm_below;                                                                               \
+    __asm__("subl %2, %1" : "=@ccs"(lm_below), "+m"(*(count)) : "i"(less));                      \
+    lm_below;                                                                                    \
+  })
 #else
-  return --*count < 0;
+#define LM_FALLS_BELOW_0(count, less) ((*(count) -= (less)) < 0)
 #endif
-}
 
 /* A C function's or variable's name as the assembler knows it. */
 #define LM_STRING_OF(x) #x

@@ -80,16 +80,6 @@ static struct lm_block *next_list(struct lm_block *first, size_t class_index) {
   return next != LM_NO_BLOCK ? next : NULL;
 }
 
-/* Cuts off what the list has beyond `count` blocks. */
-static struct lm_block *cut_after(struct lm_block *first, size_t count, size_t class_index) {
-  struct lm_block *last = first, *next = lm_block_next(first);
-  for (; count > 1 && lm_is_block(next); count--) next = lm_block_next(last = next);
-  if (LM_UNLIKELY(!lm_is_block(next) && next != LM_NO_BLOCK))
-    lm_misuse_broken_link(lm_sizeclass_bytes(class_index));
-  if (next != LM_NO_BLOCK) lm_block_link(last, LM_NO_BLOCK);
-  return next;
-}
-
 static struct lm_block *pop_list(struct lm_central *central, size_t class_index, size_t want,
                                  size_t *count_max) {
   struct lm_central_class *class = &central->classes[class_index];
@@ -103,7 +93,7 @@ static struct lm_block *pop_list(struct lm_central *central, size_t class_index,
   note_blocks(central, class_index, -gone);
   if (want < *count_max && lm_list_has_count(class_index)) {
     want = lm_min(want, LM_CENTRAL_BLOCKS_AT_ONCE);
-    struct lm_block *rest = cut_after(first, want, class_index);
+    struct lm_block *rest = lm_list_cut(first, &want, class_index);
     if (rest != LM_NO_BLOCK) link_list(central, class_index, rest, next, *count_max - want);
     *count_max = want;
   }

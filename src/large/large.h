@@ -71,13 +71,9 @@ LM_INLINE bool lm_middle_give(struct lm_cache *cache, void *address) {
   size_t class_index = lm_middle_classes[page_count];
   if (lm_middle_pages[class_index] != page_count || class_index == 0) return false;
   lm_store_relaxed(entry, page_count | LM_BLOCK_CACHED);
-  int16_t *left = lm_cache_left(cache, class_index);
-  if (LM_UNLIKELY(*left == 0)) {
+  if (LM_UNLIKELY(!lm_cache_free(cache, class_index, block))) {
     lm_cache_overflow(cache, class_index, block);
     lm_tick_event(cache);
-  } else {
-    *left -= 1;
-    lm_cache_push(cache, class_index, block);
   }
   return true;
 }

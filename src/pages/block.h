@@ -61,6 +61,10 @@ LM_INLINE void lm_block_link(struct lm_block *block, struct lm_block *next) {
   block->next = lm_link_of(block, next);
 }
 
+/* Cuts off what a list has beyond `*count` blocks, which are then how many it has. A list may be
+ * LM_NO_BLOCK, as may be what is cut off. Ends the program at a link that is none. */
+struct lm_block *lm_list_cut(struct lm_block *first, size_t *count, size_t class_index);
+
 /* The first block of a list in a depot. The smallest block has room for the links alone. */
 struct lm_list {
   struct lm_block first;

@@ -57,15 +57,35 @@ struct lm_homeward {
   struct lm_block *blocks[LM_HOMEWARD_COUNT];
 };
 
+/* What is known of a list, in one word, so that malloc and free count with one instruction: in the
+ * lower half how many blocks it has at most, in the upper one its allowance. Of that a free spends a
+ * little more than a malloc gives back. Below 0 free takes the slow path: where the list has become
+ * full, and now and then in between, whatever a thread does, as the clock is looked at there. */
+typedef int32_t lm_tally;
+#define LM_ALLOWANCE_OF_FREE 9
+#define LM_ALLOWANCE_OF_MALLOC 8
+#define LM_TALLY_OF_FREE (LM_ALLOWANCE_OF_FREE * 65536 - 1)
+#define LM_TALLY_OF_MALLOC (LM_ALLOWANCE_OF_MALLOC * 65536 - 1)
+/* The allowance of a list of which all frees take the slow path: it stays below 0 whatever malloc
+ * gives. */
+#define LM_ALLOWS_NONE (INT16_MIN / 2)
+_Static_assert(LM_ALLOWS_NONE + 2 * LM_LIST_BLOCKS_MAX * LM_ALLOWANCE_OF_MALLOC < 0, "it stays so");
+
+LM_INLINE lm_tally lm_tally_make(int32_t allowance, size_t count) {
+  return allowance * 65536 + (int32_t)count;
+}
+LM_INLINE int32_t lm_tally_allowance(lm_tally tally) { return tally >> 16; }
+LM_INLINE size_t lm_tally_count(lm_tally tally) { return (uint16_t)tally; }
+
 struct lm_cache {
   /* By class: malloc pops, free pushes, by tag. The thread's own, but that reports read them. */
   struct lm_block *lists[LM_TAG_LIMIT];
-  /* By tag: how many frees the list takes until its slow path is asked. Always 0 for tags that are
-   * no small class's, and those of the middle classes stand behind LM_TAG_LIMIT. */
-  int16_t frees_left[LM_TAG_LIMIT];
+  /* By tag. Always 0 for tags that are no small class's, and those of the middle classes stand
+   * behind LM_TAG_LIMIT. */
+  lm_tally tallies[LM_TAG_LIMIT];
   uint16_t caps[LM_BIN_COUNT];  /* 0: the class has not been asked for */
   uint16_t wants[LM_BIN_COUNT]; /* so many blocks spans are asked for next */
-  int16_t middle_left[LM_BIN_COUNT - LM_CLASS_COUNT];
+  lm_tally middle_tallies[LM_BIN_COUNT - LM_CLASS_COUNT];
   struct lm_central *central; /* where it asks first; NULL: it is no thread's (lm_empty_cache) */
   size_t granted_bytes;       /* what all lists may have by their caps */
   uint32_t close_looks;       /* so many frees more are looked at closely; thread/inspect.h */
@@ -84,8 +104,8 @@ struct lm_cache {
 };
 
 /* The cache of a thread that has none yet: its lists are empty and take nothing, so that every call
- * takes the slow path, which makes one. Nothing is ever in it; free counts frees_left down and its
- * slow path sets it to 0 again. */
+ * takes the slow path, which makes one. Nothing is ever in it; all threads that have none count in
+ * its tallies, and set them to 0 again: none is ever above. */
 extern struct lm_cache lm_empty_cache;
 LM_INLINE bool lm_cache_is_empty(const struct lm_cache *cache) { return cache == &lm_empty_cache; }
 /* Whether it is neither that nor a window of a profile's (api/profile.h). */
@@ -102,23 +122,44 @@ LM_INLINE void lm_cache_empty_lists(struct lm_cache *cache) {
   for (size_t i = 0; i < LM_BIN_COUNT; i++) cache->lists[i] = LM_NO_BLOCK;
 }
 
+LM_INLINE lm_tally *lm_cache_tally(struct lm_cache *cache, size_t class_index) {
+  return class_index < LM_CLASS_COUNT ? &cache->tallies[class_index]
+                                      : &cache->middle_tallies[class_index - LM_CLASS_COUNT];
+}
+
+/* Counts a free. Returns whether the list takes it; if not, lm_tally_undo_free comes next. */
+LM_INLINE bool lm_tally_free(lm_tally *tally) {
+  return !LM_FALLS_BELOW_0(tally, LM_TALLY_OF_FREE);
+}
+LM_INLINE void lm_tally_undo_free(const struct lm_cache *cache, lm_tally *tally) {
+  if (lm_cache_is_empty(cache)) *tally = 0;
+  else *tally += LM_TALLY_OF_FREE;
+}
+
 /* Pops a block of the class; NULL if the list is empty. */
 LM_INLINE void *lm_cache_pop(struct lm_cache *cache, size_t class_index) {
   struct lm_block *block = cache->lists[class_index];
   if (LM_UNLIKELY(!lm_is_block(block))) return NULL;
   cache->lists[class_index] = lm_block_next(block);
+  *lm_cache_tally(cache, class_index) += LM_TALLY_OF_MALLOC;
   return block;
 }
 
+/* Pushes a block that the tally has counted. */
 LM_INLINE void lm_cache_push(struct lm_cache *cache, size_t class_index, struct lm_block *block) {
   lm_block_link(block, cache->lists[class_index]);
   cache->lists[class_index] = block;
 }
 
-/* So many frees the list of the class takes. */
-LM_INLINE int16_t *lm_cache_left(struct lm_cache *cache, size_t class_index) {
-  return class_index < LM_CLASS_COUNT ? &cache->frees_left[class_index]
-                                      : &cache->middle_left[class_index - LM_CLASS_COUNT];
+/* Frees a block if its list takes it. */
+LM_INLINE bool lm_cache_free(struct lm_cache *cache, size_t class_index, struct lm_block *block) {
+  lm_tally *tally = lm_cache_tally(cache, class_index);
+  if (LM_UNLIKELY(!lm_tally_free(tally))) {
+    lm_tally_undo_free(cache, tally);
+    return false;
+  }
+  lm_cache_push(cache, class_index, block);
+  return true;
 }
 
 extern struct lm_lock lm_caches_lock;

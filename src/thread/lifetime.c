@@ -30,6 +30,7 @@ static struct lm_cache *make_cache(void) {
   struct lm_cache *cache = lm_meta_take_pages(sizeof *cache);
   if (cache == NULL) return NULL;
   lm_cache_empty_lists(cache);
+  for (size_t i = 1; i < LM_BIN_COUNT; i++) *lm_cache_tally(cache, i) = lm_tally_make(LM_ALLOWS_NONE, 0);
   lm_lock_take(&lm_caches_lock);
   uint32_t number = (uint32_t)lm_cache_made_count++;
   cache->next_made = lm_load_relaxed(&lm_caches_made);

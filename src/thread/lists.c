@@ -52,19 +52,23 @@ static void renew_cap(struct lm_cache *cache, size_t class_index) {
   set_cap(cache, class_index, lm_min(most, lm_max(room, few_blocks(class_index))));
 }
 
-/* The list has up to `count` blocks, and takes frees up to what it may have. Frees that are all
- * looked at take the slow path: then it takes none. */
-static void set_left(struct lm_cache *cache, size_t class_index, size_t count) {
+/* Frees that are all looked at, or wait to go home together, take the slow path. */
+static bool takes_frees(const struct lm_cache *cache, size_t class_index) {
+  if (cache->close_looks != 0 || LM_OPTION(fill) == LM_FILL_JUNK) return false;
+  return cache->homeward.limit == 0 || !lm_class_is_small(class_index);
+}
+
+/* The list has up to `count` blocks, and takes frees up to what it may have. */
+static void set_tally(struct lm_cache *cache, size_t class_index, size_t count) {
   size_t most = 2u * cache->caps[class_index];
-  bool looks = cache->close_looks != 0 || LM_OPTION(fill) == LM_FILL_JUNK;
-  size_t left = LM_UNLIKELY(looks) ? 0 : most - lm_min(most, count);
-  *lm_cache_left(cache, class_index) = (int16_t)left;
+  bool takes = LM_LIKELY(count <= most && takes_frees(cache, class_index));
+  int32_t allowance = takes ? (int32_t)(most - count) * LM_ALLOWANCE_OF_FREE : LM_ALLOWS_NONE;
+  *lm_cache_tally(cache, class_index) = lm_tally_make(allowance, count);
 }
 
 /* So many blocks the list has at most. */
 static size_t count_max(struct lm_cache *cache, size_t class_index) {
-  size_t left = (size_t)*lm_cache_left(cache, class_index);
-  return left != 0 ? 2u * cache->caps[class_index] - left : 2u * lm_list_blocks[class_index];
+  return lm_tally_count(*lm_cache_tally(cache, class_index));
 }
 
 /* ---- Lists that leave the cache ---- */
@@ -73,22 +77,8 @@ static size_t count_max(struct lm_cache *cache, size_t class_index) {
 static struct lm_block *take_all(struct lm_cache *cache, size_t class_index) {
   struct lm_block *first = cache->lists[class_index];
   cache->lists[class_index] = LM_NO_BLOCK;
-  *lm_cache_left(cache, class_index) = 0;
+  set_tally(cache, class_index, 0);
   return first;
-}
-
-/* Cuts off what the list has beyond `cap` blocks, those that were freed first. Returns how many it
- * has then. */
-static size_t cut_list(struct lm_block *first, size_t cap, struct lm_block **rest) {
-  struct lm_block *last = first;
-  *rest = LM_NO_BLOCK;
-  if (first == LM_NO_BLOCK) return 0;
-  size_t count = 1;
-  for (struct lm_block *next; count < cap && lm_is_block(next = lm_block_next(last)); count++)
-    last = next;
-  *rest = lm_block_next(last);
-  if (*rest != LM_NO_BLOCK) lm_block_link(last, LM_NO_BLOCK);
-  return count;
 }
 
 /* A list of at most `most` blocks, which are no more than a whole one has, goes to the depot, or
@@ -112,7 +102,8 @@ static enum lm_list_fate give_lists(struct lm_cache *cache, size_t class_index,
   for (struct lm_block *rest; first != LM_NO_BLOCK; first = rest) {
     if (LM_UNLIKELY(!lm_is_block(first))) lm_misuse_broken_link(lm_sizeclass_bytes(class_index));
     if (most <= whole) return give_list(cache, class_index, first, most);
-    size_t count = cut_list(first, whole, &rest);
+    size_t count = whole;
+    rest = lm_list_cut(first, &count, class_index);
     fate = give_list(cache, class_index, first, count);
     most -= count;
   }
@@ -127,8 +118,8 @@ static void give_class(struct lm_cache *cache, size_t class_index) {
 
 /* The class has no block, and is not asked for. */
 static void forget_class(struct lm_cache *cache, size_t class_index) {
-  *lm_cache_left(cache, class_index) = 0;
   set_cap(cache, class_index, 0);
+  set_tally(cache, class_index, 0);
 }
 
 /* All of the class goes home. */
@@ -164,7 +155,7 @@ static void set_homeward_limit(struct lm_cache *cache) {
 
 static void begin_bulk(struct lm_cache *cache) {
   set_homeward_limit(cache);
-  memset(cache->frees_left, 0, sizeof cache->frees_left);
+  for (size_t i = 1; i < LM_CLASS_COUNT; i++) set_tally(cache, i, count_max(cache, i));
 }
 
 /* Malloc asks a central, or it has lasted for a while. */
@@ -237,7 +228,7 @@ static void end_refill(struct lm_cache *cache, size_t class_index, struct lm_blo
                        size_t count) {
   lm_assert(count != 0 && cache->lists[class_index] == LM_NO_BLOCK);
   cache->lists[class_index] = rest;
-  set_left(cache, class_index, count - 1);
+  set_tally(cache, class_index, count - 1);
 }
 
 void *lm_cache_refill(struct lm_cache *cache, size_t class_index, bool *zero) {
@@ -256,20 +247,23 @@ void *lm_cache_refill_middle(struct lm_cache *cache, size_t class_index) {
     end_refill(cache, class_index, lm_block_next(first), count);
   } else {
     lm_depot_learn_middle(cache->central, class_index);
-    set_left(cache, class_index, 0);
+    set_tally(cache, class_index, 0);
   }
   return first;
 }
 
 /* ---- Overflow ---- */
 
-/* The list may be full: if it has more than a half, the others leave. */
+/* The list may be full: then it keeps a half. */
 static void shorten_list(struct lm_cache *cache, size_t class_index) {
-  struct lm_block *rest;
-  size_t most = count_max(cache, class_index);
-  size_t count = cut_list(cache->lists[class_index], cache->caps[class_index], &rest);
-  if (rest != LM_NO_BLOCK) renew_cap(cache, class_index);
-  set_left(cache, class_index, count + 1);
+  struct lm_block *rest = LM_NO_BLOCK;
+  size_t most = count_max(cache, class_index), cap = cache->caps[class_index], count = most;
+  if (most >= 2 * cap) {
+    count = cap;
+    rest = lm_list_cut(cache->lists[class_index], &count, class_index);
+    renew_cap(cache, class_index);
+  }
+  set_tally(cache, class_index, count + 1);
   if (rest != LM_NO_BLOCK) note_list(cache, give_lists(cache, class_index, rest, most - count));
 }
 
@@ -291,7 +285,6 @@ static void push_or_send(struct lm_cache *cache, size_t class_index, struct lm_b
 
 void lm_cache_overflow(struct lm_cache *cache, size_t class_index, struct lm_block *block) {
   lm_assert(lm_cache_is_threads(cache) && class_index != 0 && class_index < LM_BIN_COUNT);
-  *lm_cache_left(cache, class_index) = 0;
   if (LM_UNLIKELY(cache->homeward.limit != 0) && lm_class_is_small(class_index))
     free_last_in_bulk(cache, block);
   else push_or_send(cache, class_index, block);

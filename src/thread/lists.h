@@ -1,9 +1,8 @@
 /* How lists pass between a thread's cache and centrals.
  *
- * Nobody counts what malloc pops: a list takes so many frees that it cannot have more than twice
- * its class's `cap` blocks, and when it has taken them it is looked at. `cap` is that of a whole
- * list (lm_list_blocks) as long as all caches together keep no more than the option
- * heap_cache_bytes, shared out by the number of threads.
+ * A list has up to twice its class's `cap` blocks; when it has them, the half that was freed first
+ * leaves. `cap` is that of a whole list (lm_list_blocks) as long as all caches together keep no
+ * more than the option heap_cache_bytes, shared out by the number of threads.
  *
  * Where a thread gives lists that nobody wants, and malloc does not ask for any, memory is being
  * freed in bulk: from then on blocks of all classes go straight home, a few at a time, and with
@@ -11,8 +10,9 @@
  * or half a second has passed. So threads that free all they have and fall asleep keep next to
  * nothing.
  *
- * (Rejected: a second list behind the first, which costs no look at its length; a thread whose list
- * is nearly empty would exchange the two all the time.) */
+ * (Rejected: a second list behind the first, so that none is walked along to be halved; a thread
+ * whose list is nearly empty would exchange the two all the time. To count frees alone: malloc
+ * takes an instruction less, and lists are looked at that are not full, all of them cold.) */
 #ifndef LM_THREAD_LISTS_H
 #define LM_THREAD_LISTS_H
 

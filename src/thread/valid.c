@@ -4,15 +4,14 @@
 
 #include "os/panic.h"
 
-/* A list that takes no more may have more than twice its cap, where that has become lower. */
 static void validate_bin(const struct lm_cache *cache, size_t class_index) {
   size_t cap = cache->caps[class_index], most = lm_list_blocks[class_index];
-  int left = class_index < LM_CLASS_COUNT ? cache->frees_left[class_index]
-                                          : cache->middle_left[class_index - LM_CLASS_COUNT];
+  lm_tally tally = *lm_cache_tally((struct lm_cache *)cache, class_index);
   struct lm_block *first = cache->lists[class_index];
   size_t count = lm_list_validate(first, class_index, false, lm_list_new_mark());
-  lm_must(cap <= most && left >= 0);
-  lm_must(count + (size_t)left <= 2 * (left != 0 ? cap : most));
+  lm_must(cap <= most && count <= lm_tally_count(tally) && lm_tally_count(tally) <= 2 * most);
+  int32_t allowance = lm_tally_allowance(tally);
+  if (allowance >= 0) lm_must(lm_tally_count(tally) + allowance / LM_ALLOWANCE_OF_FREE <= 2 * cap);
 }
 
 static void validate_homeward(const struct lm_cache *cache) {
@@ -36,7 +35,7 @@ void lm_cache_validate(const struct lm_cache *cache) {
   }
   lm_must(granted_bytes == cache->granted_bytes);
   validate_homeward(cache);
-  for (size_t tag = LM_CLASS_COUNT; tag < LM_TAG_LIMIT; tag++) lm_must(cache->frees_left[tag] <= 0);
+  for (size_t tag = LM_CLASS_COUNT; tag < LM_TAG_LIMIT; tag++) lm_must(cache->tallies[tag] == 0);
 }
 
 #endif

@@ -118,7 +118,7 @@ static void a_class_that_is_not_asked_for_has_no_part_of_the_share(void) {
     lm_cache_validate(cache);
   }
   CHECK_EQ(cache->granted_bytes, 0);
-  CHECK_EQ(cache->frees_left[CLASS], 0); /* it takes none beyond that */
+  CHECK_EQ(cache->tallies[CLASS], 0); /* it takes none beyond that */
 }
 
 /* Whatever the caps were when they became so long. */

@@ -216,12 +216,9 @@ static inline void cache_give(struct lm_cache *cache, void *block) {
   CHECK(!lm_tag_is_shared(tag));
   if (!lm_tag_is_small(tag)) {
     CHECK(lm_large_give(cache, block));
-  } else if (cache->frees_left[tag] == 0) {
+  } else if (!lm_cache_free(cache, tag, block)) {
     lm_cache_overflow(cache, tag, block);
     lm_tick_event(cache);
-  } else {
-    cache->frees_left[tag]--;
-    lm_cache_push(cache, tag, block);
   }
 }
 
