@@ -68,6 +68,7 @@
 #include "central/valid.c"
 
 #include "thread/cache.c"
+#include "thread/idle.c"
 #include "thread/inspect.c"
 #include "thread/lifetime.c"
 #include "thread/lists.c"

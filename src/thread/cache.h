@@ -58,9 +58,9 @@ struct lm_homeward {
 };
 
 /* What is known of a list, in one word, so that malloc and free count with one instruction: in the
- * lower half how many blocks it has at most, in the upper one its allowance. Of that a free spends a
- * little more than a malloc gives back. Below 0 free takes the slow path: where the list has become
- * full, and now and then in between, whatever a thread does, as the clock is looked at there. */
+ * lower half how many blocks it has at most, in the upper one its allowance. Of that a free spends
+ * a little more than a malloc gives back. Below 0 free takes the slow path: where the list has
+ * become full, and now and then in between, whatever a thread does, for there the clock is seen. */
 typedef int32_t lm_tally;
 #define LM_ALLOWANCE_OF_FREE 9
 #define LM_ALLOWANCE_OF_MALLOC 8

@@ -4,25 +4,14 @@
 #include "os/os.h"
 #include "os/panic.h"
 #include "pages/meta.h"
+#include "thread/idle.h"
 #include "thread/inspect.h"
-#include "thread/lists.h"
 #include "thread/tick.h"
 
-static struct lm_cache *idle_caches LM_GUARDED_BY(lm_caches_lock);
-
-LM_REQUIRES(lm_caches_lock) static void add_threads(size_t count) {
-  lm_store_relaxed(&lm_pool_thread_count, lm_load_relaxed(&lm_pool_thread_count) + count);
-}
-
-static struct lm_cache *take_idle(void) {
+static void add_threads(size_t count) {
   lm_lock_take(&lm_caches_lock);
-  struct lm_cache *cache = idle_caches;
-  if (cache != NULL) {
-    idle_caches = cache->next_idle;
-    add_threads(1);
-  }
+  lm_store_relaxed(&lm_pool_thread_count, lm_load_relaxed(&lm_pool_thread_count) + count);
   lm_lock_free(&lm_caches_lock);
-  return cache;
 }
 
 /* Neighbours in number ask different centrals. */
@@ -30,24 +19,16 @@ static struct lm_cache *make_cache(void) {
   struct lm_cache *cache = lm_meta_take_pages(sizeof *cache);
   if (cache == NULL) return NULL;
   lm_cache_empty_lists(cache);
-  for (size_t i = 1; i < LM_BIN_COUNT; i++) *lm_cache_tally(cache, i) = lm_tally_make(LM_ALLOWS_NONE, 0);
+  for (size_t i = 1; i < LM_BIN_COUNT; i++)
+    *lm_cache_tally(cache, i) = lm_tally_make(LM_ALLOWS_NONE, 0);
   lm_lock_take(&lm_caches_lock);
   uint32_t number = (uint32_t)lm_cache_made_count++;
   cache->next_made = lm_load_relaxed(&lm_caches_made);
   cache->close_looks = LM_INSPECT_FREES;
   lm_store_release(&lm_caches_made, cache);
-  add_threads(1);
   lm_lock_free(&lm_caches_lock);
   cache->central = lm_central_at(number);
   return cache;
-}
-
-static void store_idle(struct lm_cache *cache) {
-  lm_lock_take(&lm_caches_lock);
-  cache->next_idle = idle_caches;
-  idle_caches = cache;
-  add_threads((size_t)-1);
-  lm_lock_free(&lm_caches_lock);
 }
 
 /* 0 where the system shall be asked for nothing but memory. */
@@ -56,15 +37,16 @@ static uint32_t thread_id(void) {
 }
 
 struct lm_cache *lm_cache_begin(void) {
-  struct lm_cache *cache = take_idle();
+  struct lm_cache *cache = lm_idle_take();
   if (cache == NULL) cache = make_cache();
   if (cache == NULL) return NULL;
   if (cache->central == NULL) cache->central = lm_central_at(0);
   if (cache->central == NULL) {
-    store_idle(cache);
+    lm_idle_put(cache);
     return NULL;
   }
-  lm_assert(cache->thread_id == 0 && cache->granted_bytes == 0 && cache->homeward.count == 0);
+  lm_assert(cache->thread_id == 0 && cache->homeward.count == 0);
+  add_threads(1);
   cache->thread_id = thread_id();
   cache->clock.seen_ms = lm_os_clock_ms();
   return cache;
@@ -72,10 +54,9 @@ struct lm_cache *lm_cache_begin(void) {
 
 void lm_cache_end(struct lm_cache *cache) {
   cache->thread_id = 0;
-  lm_cache_give_up(cache);
-  lm_assert(cache->granted_bytes == 0);
+  add_threads((size_t)-1);
   lm_tick(cache);
-  store_idle(cache);
+  lm_idle_put(cache);
 }
 
 void lm_cache_after_fork(struct lm_cache *cache) {

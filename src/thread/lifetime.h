@@ -1,6 +1,5 @@
 /* How a thread comes to its cache, and what becomes of it at the thread's end: it waits for the
- * next one, and its lists go to depots. (Rejected: lists that wait with it. Nobody else could have
- * their blocks.) */
+ * next one (thread/idle.h). */
 #ifndef LM_THREAD_LIFETIME_H
 #define LM_THREAD_LIFETIME_H
 
@@ -8,7 +7,7 @@
 
 /* A cache for the calling thread, or NULL if out of memory. */
 struct lm_cache *lm_cache_begin(void);
-/* The thread's cache waits for the next one; its lists go to the depot, or home. */
+/* Looks at the clock, and leaves the cache to the next thread. */
 void lm_cache_end(struct lm_cache *cache);
 
 /* In the child of a fork, whose only thread has this cache, or none. */

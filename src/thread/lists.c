@@ -48,8 +48,10 @@ static void renew_cap(struct lm_cache *cache, size_t class_index) {
   size_t cap = cache->caps[class_index], most = lm_list_blocks[class_index];
   size_t share = share_bytes(), granted = cache->granted_bytes - bytes_of_cap(class_index, cap);
   if (LM_LIKELY(cap == most && cache->granted_bytes <= share)) return;
-  size_t room = (share - lm_min(granted, share)) / 2 / bytes_of_cap(class_index, 1);
-  set_cap(cache, class_index, lm_min(most, lm_max(room, few_blocks(class_index))));
+  size_t room = (share - lm_min(granted, share)) / 2;
+  if (room < bytes_of_cap(class_index, most))
+    most = lm_max(room / bytes_of_cap(class_index, 1), few_blocks(class_index));
+  set_cap(cache, class_index, most);
 }
 
 /* Frees that are all looked at, or wait to go home together, take the slow path. */
@@ -298,8 +300,8 @@ void lm_cache_flush(struct lm_cache *cache) {
 void lm_cache_give_up(struct lm_cache *cache) {
   end_bulk(cache);
   for (size_t i = 1; i < LM_BIN_COUNT; i++) {
-    give_class(cache, i);
-    forget_class(cache, i);
     cache->wants[i] = 0;
+    if (cache->lists[i] != LM_NO_BLOCK) give_class(cache, i);
+    if (cache->caps[i] != 0) forget_class(cache, i);
   }
 }

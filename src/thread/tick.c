@@ -8,6 +8,7 @@
 #include "os/panic.h"
 #include "pages/pressure.h"
 #include "pages/purge.h"
+#include "thread/idle.h"
 #include "thread/inspect.h"
 #include "thread/lists.h"
 #include "thread/valid.h"
@@ -101,6 +102,9 @@ LM_REQUIRES(lm_tick_lock) static bool notice_fork(void) {
   return before != 0 && number != before;
 }
 
+/* What it costs that a cache which rests gives up its lists. */
+#define IDLE_EFFORT 8
+
 /* Does what is due, as far as one call may. Returns whether there is more. */
 static bool step(uint64_t now_ms) {
   size_t effort = lm_purge_effort();
@@ -110,9 +114,13 @@ static bool step(uint64_t now_ms) {
   if (LM_LIKELY(seen) && !due && !lm_load_relaxed(&underway)) return more;
   if (!lm_lock_try(&lm_tick_lock)) return false; /* somebody else does it */
   earn(now_ms);
-  if (notice_fork()) begin_turn(now_ms, true);
-  else if (!lm_load_relaxed(&underway) && due) begin_turn(now_ms, false);
   size_t most = lm_pressed(LM_PRESSURE_MUCH) ? effort : lm_min(effort, turn.credit), left = most;
+  if (notice_fork()) {
+    begin_turn(now_ms, true);
+  } else if (!lm_load_relaxed(&underway) && due) {
+    begin_turn(now_ms, false);
+    if (lm_idle_age(now_ms, lm_pressed(LM_PRESSURE_SOME))) lm_spend_effort(&left, IDLE_EFFORT);
+  }
   go_on(&left);
   lm_assert(left <= most && turn.credit <= (size_t)CREDIT_MAX_MS * CREDIT_PER_MS);
   turn.credit -= lm_min(turn.credit, most - left);
@@ -246,6 +254,7 @@ static size_t for_each_class(class_function *function, uint8_t number) {
 bool lm_tick_trim(size_t keep_bytes) {
   lm_lock_take(&lm_tick_lock);
   uint8_t number = ++turn.number;
+  while (lm_idle_age(0, true)) {}
   lm_lock_free(&lm_tick_lock);
   for_each_class(trim_depot, number);
   bool any = for_each_class(trim_spans, number) != 0;
