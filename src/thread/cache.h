@@ -74,7 +74,6 @@ _Static_assert(LM_ALLOWS_NONE + 2 * LM_LIST_BLOCKS_MAX * LM_ALLOWANCE_OF_MALLOC 
 LM_INLINE lm_tally lm_tally_make(int32_t allowance, size_t count) {
   return allowance * 65536 + (int32_t)count;
 }
-LM_INLINE int32_t lm_tally_allowance(lm_tally tally) { return tally >> 16; }
 LM_INLINE size_t lm_tally_count(lm_tally tally) { return (uint16_t)tally; }
 
 struct lm_cache {

@@ -43,7 +43,8 @@ static bool rest(struct lm_cache *cache) {
   size_t bytes = cache->granted_bytes;
   if (bytes == 0 || cache->homeward.limit != 0) return false;
   lm_lock_take(&lm_caches_lock);
-  bool fits = ownerless.resting_count < RESTING_MOST && ownerless.resting_bytes + bytes <= lm_caches_bytes();
+  bool fits = ownerless.resting_count < RESTING_MOST &&
+              ownerless.resting_bytes + bytes <= lm_caches_bytes();
   if (fits) {
     push(&ownerless.resting, cache);
     ownerless.resting_count++;

@@ -10,7 +10,7 @@ static void validate_bin(const struct lm_cache *cache, size_t class_index) {
   struct lm_block *first = cache->lists[class_index];
   size_t count = lm_list_validate(first, class_index, false, lm_list_new_mark());
   lm_must(cap <= most && count <= lm_tally_count(tally) && lm_tally_count(tally) <= 2 * most);
-  int32_t allowance = lm_tally_allowance(tally);
+  int32_t allowance = tally >> 16;
   if (allowance >= 0) lm_must(lm_tally_count(tally) + allowance / LM_ALLOWANCE_OF_FREE <= 2 * cap);
 }
 
