@@ -50,6 +50,7 @@ LM_INLINE void put_one(struct lm_central *central, struct lm_span *span, struct 
   lm_block_link(block, before);
   span->free_list = block;
   span->changed = LM_CHANGED;
+  span->unsorted_count++;
   if (LM_UNLIKELY(--span->used_count == 0 || before == LM_NO_BLOCK))
     list_after_put(central, span, putting);
 }

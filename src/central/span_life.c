@@ -58,7 +58,7 @@ struct lm_span *lm_span_begin(struct lm_central *central, size_t class_index) {
   span->capacity = class->block_count;
   span->class_index = (uint8_t)class_index;
   span->slice_count = class->slice_count;
-  span->hole_block_count = span->committed_count = 0;
+  span->hole_block_count = span->committed_count = span->unsorted_count = 0;
   span->changed = LM_CHANGED;
   span->look_round = span->quiet_looks = span->quiet_wait = 0;
   span->state = LM_SPAN_AWAY;
@@ -93,6 +93,23 @@ void lm_span_mark_listed(const struct lm_span *span, const struct lm_block *list
     if (LM_UNLIKELY(lm_bitmap_test(is_free, index))) lm_misuse_double_free(block, NULL);
     lm_bitmap_set(is_free, index, index + 1);
   }
+}
+
+void lm_span_sort_listed(struct lm_span *span) {
+  size_t block_bytes = lm_classes[span->class_index].block_bytes;
+  char *start = lm_span_start(span);
+  lm_block_set is_free = {0};
+  lm_span_mark_listed(span, span->free_list, is_free);
+  span->free_list = LM_NO_BLOCK;
+  span->unsorted_count = 0;
+  for (size_t word = LM_BITMAP_WORDS(span->extended_count); word-- > 0;)
+    for (uint64_t left = is_free[word]; left != 0;) {
+      size_t bit = 63 - (size_t)__builtin_clzll(left);
+      struct lm_block *block = (struct lm_block *)(start + (64 * word + bit) * block_bytes);
+      lm_block_link(block, span->free_list);
+      span->free_list = block;
+      left &= ~((uint64_t)1 << bit);
+    }
 }
 
 /* ---- Carving ---- */

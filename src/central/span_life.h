@@ -51,6 +51,8 @@ typedef uint64_t lm_block_set[LM_BITMAP_WORDS(LM_SPAN_BLOCKS_MAX)];
  * the span is away. */
 void lm_span_mark_listed(const struct lm_span *span, const struct lm_block *list,
                          lm_block_set is_free);
+/* Brings free_list into the order of addresses. The central's lock is held. */
+void lm_span_sort_listed(struct lm_span *span);
 
 /* How far behind the span's start an address in it is: in its slice, and by the slices before that,
  * whose records stand in the same order. */

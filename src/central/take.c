@@ -13,15 +13,22 @@ LM_INLINE void check_next(const struct lm_block *next, size_t class_index) {
     lm_misuse_broken_link(lm_classes[class_index].block_bytes);
 }
 
+/* Whether the blocks on free_list are sorted before some are taken. What a program frees in any
+ * order it takes again in that order otherwise, and what it takes one after the other is far apart.
+ * Each block that is put pays for two that are sorted at most. */
+static bool is_to_be_sorted(const struct lm_span *span) {
+  return !LM_HARDENED_ORDER && span->unsorted_count > span->extended_count / 2;
+}
+
 /* Takes up to `want` blocks off the span's free_list and puts them before `rest`. Returns the first
  * of all. */
 static struct lm_block *take_listed(struct lm_span *span, size_t want, struct lm_block *rest,
                                     size_t *count) {
   lm_assert(want != 0 && span->free_list != LM_NO_BLOCK);
   lm_assert(span->state == LM_SPAN_USABLE || span->state == LM_SPAN_ROOMY);
+  size_t taken = 1, listed = lm_span_listed_count(span);
+  if (listed > want && is_to_be_sorted(span)) lm_span_sort_listed(span);
   struct lm_block *first = span->free_list, *last = first, *next = lm_block_next(last);
-  size_t taken = 1;
-  size_t listed = lm_span_listed_count(span);
   if (listed <= want && rest == LM_NO_BLOCK) { /* all of them, without looking at each */
     taken = listed;
     next = LM_NO_BLOCK;
@@ -37,6 +44,7 @@ static struct lm_block *take_listed(struct lm_span *span, size_t want, struct lm
   lm_assert(taken <= class->free_count);
   class->free_count -= (uint32_t)taken;
   span->free_list = next;
+  if (next == LM_NO_BLOCK) span->unsorted_count = 0;
   span->used_count = (uint16_t)(span->used_count + taken);
   span->changed = LM_CHANGED;
   *count += taken;

@@ -167,6 +167,28 @@ static void what_was_put_back_is_taken_before_a_span_begins(void) {
   CHECK_EQ(slices_in_use(), slices);
 }
 
+/* Of a span that a block in use keeps. */
+static void what_was_freed_in_any_order_is_taken_in_the_order_of_addresses(void) {
+  if (LM_HARDENED_ORDER) return;
+  static struct lm_block *blocks[LM_SPAN_BLOCKS_MAX];
+  struct lm_central *central = central_at(0);
+  size_t count = span_blocks(STAYS_CLASS), ascending = 0;
+  uint64_t random = 5;
+  take_blocks(central, STAYS_CLASS, blocks, count);
+  for (size_t i = count - 1; i > 1; i--) {
+    size_t other = 1 + random_next(&random) % i;
+    struct lm_block *block = blocks[i];
+    blocks[i] = blocks[other];
+    blocks[other] = block;
+  }
+  put_blocks(blocks + 1, count - 1);
+  lm_central_validate_class(central, STAYS_CLASS);
+  take_blocks(central, STAYS_CLASS, blocks + 1, count - 1);
+  for (size_t i = 2; i < count; i++) ascending += blocks[i] > blocks[i - 1];
+  CHECK_EQ(ascending, count - 2);
+  CHECK_EQ(lm_span_of(blocks[0])->unsorted_count, 0);
+}
+
 static void a_list_of_blocks_of_several_centrals_goes_to_each_ones_own(void) {
   have_centrals(3);
   struct lm_block *list = LM_NO_BLOCK;
@@ -478,6 +500,7 @@ int main(void) {
   RUN(a_take_gives_as_many_as_are_wanted_or_fewer);
   RUN(no_block_is_lost_and_none_is_given_twice);
   RUN(what_was_put_back_is_taken_before_a_span_begins);
+  RUN(what_was_freed_in_any_order_is_taken_in_the_order_of_addresses);
   RUN(a_list_of_blocks_of_several_centrals_goes_to_each_ones_own);
   RUN(frees_of_any_thread_reach_the_central_of_the_span);
   RUN(blocks_of_any_classes_and_centrals_are_put_together);
