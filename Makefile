@@ -35,7 +35,7 @@ cli: ## Build the loam command only
 
 run: lib cli ## Prove that CMD='program arguments' gets loam's malloc, and run it
 	$(if $(CMD),,$(error say what to run: make run CMD='program arguments'))
-	$(BUILD)/bin/loam verify -- $(CMD)
+	$(BUILD)/bin/loam verify --preloaded -- $(CMD)
 	$(BUILD)/bin/loam run --stats -- $(CMD)
 
 test: ## Install what the tests need and run all of them; TIMES=1: say what each folder costs

@@ -24,7 +24,7 @@ NOTICE = "<!-- Made by `make report`; do not edit. -->"
 PYTHON = "/usr/bin/python3"
 MUSL = f"/usr/lib/{os.uname().machine}-linux-musl/libc.a"
 ROW, SHOWN, BASELINE = "python", ("loam", "glibc", "mimalloc"), "glibc"
-QUESTIONS = {"verify": "does every malloc of the program and its libraries lead to loam?",
+QUESTIONS = {"verify": "would every malloc of the program and its libraries lead to loam?",
              "bench": "is it worth it? any command, under all allocators there are",
              "graft": "static programs: loam takes the place of musl's or glibc's malloc"}
 
@@ -40,8 +40,8 @@ def sample(verb, words, lines):
 
 
 def verify(loam):
-    lines = printed(loam, "verify", PYTHON)
-    return sample("verify", PYTHON, lines[:1])
+    lines = printed(loam, "verify", "--preloaded", PYTHON)
+    return sample("verify", "--preloaded " + PYTHON, lines[:1])
 
 
 def bench(loam, results, folder):

@@ -6,7 +6,7 @@ mod measuring; // verbs that compare allocators
 mod memory; // verbs that say where memory is
 mod recording; // verbs that make recordings, and that read them
 
-pub use library::LibraryArguments;
+pub use library::{LIBRARY_VARIABLE, LibraryArguments};
 pub use measuring::*;
 pub use memory::*;
 pub use recording::*;
@@ -24,8 +24,9 @@ const EXAMPLES: &str = "\
 Examples:
   loam run -- redis-server --port 7000    run it on loam
   loam run --stats -- make -j8            and print statistics at the end
-  loam verify python3                     would python3 run on loam, all of it?
-  loam verify 4711                        does the running process 4711?
+  loam verify ./program                   is it on loam, as it is? All of it?
+  loam verify --preloaded python3         would python3 be, under 'loam run'?
+  loam verify 4711                        is the running process 4711?
   loam explain 4711                       where is its memory?
   loam prof --leaks -- ./program          which places in it never free what they take?
   loam record -- ./program                what does it take and free?
@@ -44,14 +45,14 @@ cannot serve it (the program is then not started), 2 for a bad command line.";
 
 const VERIFY_EXAMPLES: &str = "\
 Examples:
-  loam verify python3                       everything python3 has loaded when main begins
+  loam verify ./app || exit 1               a build that fails if app is not on loam as it is
+  loam verify --preloaded python3           would all of it be, under 'loam run'?
   loam verify --json ./server -- --port 80  started with arguments, result as JSON
   loam verify --run ./app -- --port 80      run it, and count its calls of malloc and free
   loam verify $(pidof server)               a running process, with its plugins
-  loam verify ./app || exit 1               a build that fails if app is not on loam
 
 Exit status: 0 if every allocation function of every module is loam's, 1 if not, 2 if it cannot
-be found out.";
+be found out. With --run, that of PROGRAM in place of 0.";
 
 const GRAFT_EXAMPLES: &str = "\
 Examples:
@@ -122,10 +123,10 @@ pub struct RunArguments {
 /// For the program and every library it has loaded, shows to what malloc, free, calloc, realloc,
 /// aligned_alloc, posix_memalign, strdup's allocation, operator new and their relatives resolve.
 ///
-/// A PROGRAM is started with loam preloaded, stopped before its main function, inspected and
-/// ended. A process is only read. Recognised: libraries opened with RTLD_DEEPBIND or in a
-/// namespace of their own, a malloc inside the executable, a sanitizer's malloc, an allocator
-/// preloaded ahead of loam.
+/// A PROGRAM is started as it is, in this environment with its LD_PRELOAD, stopped before its main
+/// function, inspected and ended. With --preloaded it is started as 'loam run' starts it. A process
+/// is only read. Recognised: libraries opened with RTLD_DEEPBIND or in a namespace of their own, a
+/// malloc inside the executable, a sanitizer's malloc, an allocator preloaded ahead of loam.
 #[derive(Debug, Args)]
 #[command(after_help = VERIFY_EXAMPLES)]
 pub struct VerifyArguments {
@@ -133,6 +134,10 @@ pub struct VerifyArguments {
     #[arg(value_name = "PROGRAM|PID", required = true)]
     #[arg(value_hint = ValueHint::CommandName)]
     pub target: OsString,
+
+    /// Preload loam into PROGRAM, as 'loam run' does: what would be, not what is
+    #[arg(long)]
+    pub preloaded: bool,
 
     /// Let PROGRAM run to its end, and count its calls of the allocation functions by caller
     #[arg(long)]
@@ -146,8 +151,10 @@ pub struct VerifyArguments {
     #[arg(long)]
     pub all: bool,
 
-    #[command(flatten)]
-    pub library: LibraryArguments,
+    /// The library to preload with --preloaded, instead of the one that 'loam run' takes
+    #[arg(long, value_name = "PATH", requires = "preloaded", value_hint = ValueHint::FilePath)]
+    #[arg(value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    pub library: Option<PathBuf>,
 
     /// Arguments for PROGRAM; those that begin with a dash behind --
     #[arg(value_name = "ARGUMENTS")]

@@ -289,12 +289,25 @@ fn bad_input_is_one_line_and_status_2() {
     refused(&["--setup", "touch 'x", "--", "true"], "a quote without its other one");
     refused(&["--input", "/no/such/file", "--", "true"], "/no/such/file");
     refused(&["--json", "/no/such/folder/x", "--", "true"], "cannot write to /no/such/folder");
+    refused(
+        &["--with", "loam,glibc", "--allocator", "mine=/no/such.so", "--", "true"],
+        "--allocator mine=/no/such.so: mine takes no part: name it in --with, too",
+    );
     refused(&["--server", "true"], "--client");
     refused(&["--client", "true", "--", "true"], "--client");
     refused(&[], "COMMAND");
     refused(&["true"], "true");
     refused(&["suite", "no-such-row"], "no row no-such-row: there are ");
     refused(&["suite", "--suite", "/no/such/folder"], "/no/such/folder");
+}
+
+#[test]
+fn results_may_go_to_standard_output() {
+    let words = ["bench", "--runs", "1", "--with", "glibc", "--json", "-", "--", "true"];
+    let output = loam().args(words).output().expect("it runs");
+    let results: Value = serde_json::from_slice(&output.stdout).expect("JSON and nothing else");
+    assert_eq!(run_count(&results, "glibc"), 1);
+    assert!(!Path::new("-").exists());
 }
 
 #[test]

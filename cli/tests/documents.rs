@@ -88,7 +88,7 @@ fn verify_prints_what_the_document_shows() {
     let mut checked = 0;
     for example in examples("command.md") {
         let is_here = |word: &String| PROGRAMS.contains(&word.as_str());
-        if example.words[0] != "verify" || !example.words.get(1).is_some_and(is_here) {
+        if example.words[0] != "verify" || !example.words.iter().any(is_here) {
             continue;
         }
         let output = loam().args(&example.words).output().unwrap().stdout;

@@ -266,7 +266,9 @@ fn stats_have_jemallocs_names() {
     assert_eq!(figure("retained"), figure("mapped") - figure("resident"));
     let prometheus = loam().args(["stats", "--prometheus", &running.pid()]).output().unwrap();
     let prometheus = String::from_utf8(prometheus.stdout).unwrap();
-    let allocated = format!("\nloam_allocated_bytes {}\n", running.used_bytes);
+    let name = stats["name"].as_str().unwrap();
+    let process = format!("pid=\"{}\",process=\"{name}\"", running.pid());
+    let allocated = format!("\nloam_allocated_bytes{{{process}}} {}\n", running.used_bytes);
     assert!(prometheus.contains(&allocated), "{prometheus}");
     let line = regex::Regex::new(r#"^(# (HELP|TYPE) loam_.*|loam_\w+(\{.*"\})? \d+)$"#).unwrap();
     for one in prometheus.lines() {

@@ -38,7 +38,7 @@ fn mistyped_verbs_flags_and_values_get_a_suggestion() {
 
 #[test]
 fn words_of_the_program_are_taken_or_the_dashes_are_named() {
-    loam().args(["verify", "sh", "word", "another"]).assert().success();
+    loam().args(["verify", "--preloaded", "sh", "word", "another"]).assert().success();
     complains(&["verify", "sh", "-c", "true"], &["put -- before what is sh's"]);
     complains(&["bench", "true"], &["put -- before the command"]);
     complains(&["bench", "--runs", "2", "true"], &["put -- before the command"]);
@@ -49,7 +49,7 @@ fn what_is_not_there_is_said_in_one_style() {
     let reason = "no such file or directory";
     for words in [
         &["verify", "./nowhere"][..],
-        &["verify", "--library", "/nowhere.so", "true"],
+        &["verify", "--preloaded", "--library", "/nowhere.so", "true"],
         &["graft", "nowhere"],
         &["bench", "report", "nowhere.json"],
         &["bench", "--input", "nowhere", "--", "true"],
@@ -70,7 +70,7 @@ fn what_cannot_be_read_or_written_is_said_in_that_style_too() {
     std::fs::create_dir(&folder).unwrap();
     let folder = folder.to_str().unwrap();
     let reason = format!("cannot read {folder}: is a directory");
-    complains(&["verify", "--library", folder, "true"], &[&reason]);
+    complains(&["verify", "--preloaded", "--library", folder, "true"], &[&reason]);
     complains(&["bench", "report", folder], &[&reason]);
     let results = workshop.path("results.json");
     let json = ["bench", "--runs", "1", "--with", "glibc", "--json", results.to_str().unwrap()];

@@ -1,8 +1,8 @@
 //! `loam run`: what passes through, and what is refused.
 
-use crate::common::{Background, Workshop, library, loam, loam_process, standin};
+use crate::common::{Background, Workshop, checkout, library, loam, loam_process, standin};
 use predicates::prelude::*;
-use predicates::str::contains;
+use predicates::str::{contains, starts_with};
 use std::os::unix::process::ExitStatusExt;
 
 /// The one line that every refusal and error consists of.
@@ -43,13 +43,31 @@ fn options_are_added_behind_those_already_set() {
         String::from_utf8(command.assert().success().get_output().stdout.clone()).unwrap()
     };
     assert_eq!(output(&["--stats=json"], None), "stats=json\n");
-    assert_eq!(output(&["--stats", "-o", "stats_fd=2"], None), "stats=text,stats_fd=2\n");
+    assert_eq!(output(&["--stats", "-o", "stats_fd=2"], None), "invalid=end,stats=text,stats_fd=2\n");
     assert_eq!(
         output(&["--stats=json", "--option", "stats_fd=2"], None),
-        "stats=json,stats_fd=2\n"
+        "invalid=end,stats=json,stats_fd=2\n"
     );
-    assert_eq!(output(&["-o", "stats=off"], Some("help=1")), "help=1,stats=off\n");
+    assert_eq!(output(&["-o", "stats=off"], Some("help=1")), "help=1,invalid=end,stats=off\n");
     assert_eq!(output(&[], Some("help=1")), "help=1\n");
+}
+
+#[test]
+fn a_wrong_option_ends_the_program_before_it_starts() {
+    let real = || {
+        let mut command = loam();
+        command.env("LOAM_LIBRARY", checkout("build/lib/libloam.so"));
+        command
+    };
+    for (option, said) in [
+        ("bogus=1", "loam: LOAM_OPTIONS: unknown option 'bogus'; help=1 lists them all\n"),
+        ("stats=xml", "loam: LOAM_OPTIONS: bad value 'xml' for stats: expected off|text|json"),
+    ] {
+        let words = ["run", "--option", option, "--", "echo", "started"];
+        real().args(words).assert().code(125).stdout("").stderr(starts_with(said));
+    }
+    let words = ["run", "--option", "stats=off", "--", "echo", "started"];
+    real().args(words).assert().success().stdout("started\n").stderr("");
 }
 
 #[test]

@@ -7,8 +7,13 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 
-/// Runs verify with --json and gives the status and the report.
+/// Runs verify with --json and gives the status and the report: of what would be, or of a process.
 fn report(target: impl AsRef<std::ffi::OsStr>) -> (i32, Value) {
+    report_by(loam().args(["verify", "--preloaded"]).arg(target))
+}
+
+/// Of what is.
+fn report_as_it_is(target: impl AsRef<std::ffi::OsStr>) -> (i32, Value) {
     report_by(loam().arg("verify").arg(target))
 }
 
@@ -78,17 +83,17 @@ fn a_program_is_proven() {
 #[test]
 fn a_program_is_proven_in_one_line() {
     loam()
-        .args(["verify", "true"])
+        .args(["verify", "--preloaded", "true"])
         .assert()
         .success()
-        .stdout(contains("all of it is loam's").and(contains("NOT").not()))
+        .stdout(contains("(with loam preloaded): all of it is loam's").and(contains("NOT").not()))
         .stderr("");
 }
 
 #[test]
 fn all_lists_every_module() {
     loam()
-        .args(["verify", "--all", "true"])
+        .args(["verify", "--preloaded", "--all", "true"])
         .assert()
         .success()
         .stdout(contains("(the program)").and(contains("libc.so.6")).and(contains("strdup")));
@@ -114,8 +119,9 @@ fn the_program_gets_its_arguments_and_does_not_come_to_main() {
     let workshop = Workshop::new();
     let mark = workshop.path("mark");
     let script = format!("touch {}", mark.display());
-    loam().args(["verify", "sh", "--", "-c", &script]).assert().success();
-    loam().args(["verify", "--", "sh", "-c", &script]).assert().success();
+    let preloaded = |words: &[&str]| loam().args(["verify", "--preloaded"]).args(words).assert();
+    preloaded(&["sh", "--", "-c", &script]).success();
+    preloaded(&["--", "sh", "-c", &script]).success();
     assert!(!mark.exists());
 }
 
@@ -245,7 +251,7 @@ fn a_static_program_is_judged_by_its_symbols() {
     finding(&found, "stripped");
     let standin = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/standin.c");
     let linked_in = ["-static", standin.to_str().unwrap()];
-    let (status, found) = report(workshop.compile("allocates.c", &linked_in));
+    let (status, found) = report_as_it_is(workshop.compile("allocates.c", &linked_in));
     assert_eq!(status, 0, "{found}");
     assert_eq!(entry_point(&found, "malloc")["loam"], true);
 }
@@ -255,9 +261,11 @@ fn loam_linked_into_a_dynamic_program_is_proven() {
     let workshop = Workshop::new();
     let standin = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/standin.c");
     let program = workshop.compile("allocates.c", &[standin.to_str().unwrap()]);
-    let (status, report) = report(&program);
-    assert_eq!(status, 0, "{report}");
-    assert_eq!(report["library"], report["program"]);
+    for (status, report) in [report(&program), report_as_it_is(&program)] {
+        assert_eq!(status, 0, "{report}");
+        assert_eq!(report["library"], report["program"]);
+        assert_eq!(report["started"], "as-it-is");
+    }
     loam().args(["run", "--"]).arg(program).assert().code(3).stderr("");
 }
 
@@ -267,7 +275,7 @@ fn a_program_that_a_preload_cannot_reach_is_not_started() {
     let loader = "-Wl,--dynamic-linker=/lib/ld-musl-x86_64.so.1";
     let program = workshop.compile("allocates.c", &[loader]);
     let mut command = loam();
-    command.env("LOAM_LIBRARY", standin()).arg("verify").arg(program);
+    command.env("LOAM_LIBRARY", standin()).args(["verify", "--preloaded"]).arg(program);
     let (status, report) = report_by(&mut command);
     assert_eq!(status, 1);
     finding(&report, "unreachable");
@@ -290,4 +298,63 @@ fn what_cannot_be_found_out_is_2_and_one_line() {
             .stderr(starts_with("loam: ").and(predicate::str::is_match(r"^[^\n]+\n$").unwrap()));
     }
     loam().arg("verify").assert().code(2).stderr(starts_with("loam: "));
+}
+
+/* ---- What is, and what would be ---- */
+
+#[test]
+fn a_program_without_loam_is_not_on_loam_as_it_is() {
+    let workshop = Workshop::new();
+    let program = workshop.compile("allocates.c", &[]);
+    let (status, found) = report_as_it_is(&program);
+    assert_eq!(status, 1, "{found}");
+    assert_eq!(found["started"], "as-it-is");
+    assert_eq!(found["library"], Value::Null);
+    finding(&found, "not-loaded");
+    let said = contains("(as it is): NOT on loam: loam is not loaded: malloc is that of ");
+    let next = contains("; 'loam run' preloads it, and --preloaded verifies that");
+    loam().arg("verify").arg(&program).assert().code(1).stdout(said.and(next));
+    let (status, found) = report(&program);
+    assert_eq!(status, 0, "{found}");
+    assert_eq!(found["started"], "preloaded");
+}
+
+#[test]
+fn what_the_environment_preloads_is_there_as_it_is() {
+    let workshop = Workshop::new();
+    let program = workshop.compile("allocates.c", &[]);
+    let mut command = loam();
+    command.env("LD_PRELOAD", library()).arg("verify").arg(&program);
+    let (status, found) = report_by(&mut command);
+    assert_eq!(status, 0, "{found}");
+    assert_eq!(found["started"], "as-it-is");
+    assert_eq!(found["library"], library().canonicalize().unwrap().to_str().unwrap());
+}
+
+#[test]
+fn a_path_in_ld_preload_without_effect_is_named() {
+    let workshop = Workshop::new();
+    let program = workshop.compile("allocates.c", &[]);
+    let text = workshop.executable_file("no-library.so", "text\n");
+    let text = text.canonicalize().unwrap();
+    for (path, why) in
+        [("/nowhere/libloam.so", "does not exist"), (text.to_str().unwrap(), "was not loaded")]
+    {
+        let said = format!("NOT on loam: loam is not loaded: malloc is that of ");
+        let named = format!("; LD_PRELOAD names {path}, which {why}");
+        let mut command = loam();
+        let assert = command.env("LD_PRELOAD", path).arg("verify").arg(&program).assert();
+        assert.code(1).stdout(contains(said).and(contains(named)));
+    }
+}
+
+#[test]
+fn a_library_to_preload_is_for_preloading() {
+    loam()
+        .args(["verify", "--library"])
+        .arg(library())
+        .arg("true")
+        .assert()
+        .code(2)
+        .stderr(starts_with("loam: ").and(contains("--preloaded")));
 }

@@ -12,14 +12,14 @@ fn path(path: &std::path::Path) -> &str {
 /// Verified in the end is the program that only the launcher knows.
 fn assert_followed(words: &[&str], program: &str) {
     let mut command = loam();
-    let assert = command.arg("verify").args(words).assert().success();
-    let first = format!("^[^\n]*/{program}: all of it is loam's");
+    let assert = command.args(["verify", "--preloaded"]).args(words).assert().success();
+    let first = format!("^[^\n]*/{program} .with loam preloaded.: all of it is loam's");
     assert.stdout(is_match(first).unwrap().and(contains("this is about that program")));
 }
 
 fn assert_not_followed(words: &[&str], why: &str) {
     let assert = loam().arg("verify").args(words).assert().code(1);
-    assert.stdout(is_match(format!("^[^\n]*: NOT verified: [^\n]*{why}")).unwrap());
+    assert.stdout(is_match(format!("^[^\n]* .as it is.: NOT verified: [^\n]*{why}")).unwrap());
 }
 
 #[test]
@@ -60,8 +60,8 @@ fn tools_of_a_rust_toolchain_are_followed_through_rustup() {
 fn what_a_launcher_takes_away_is_seen() {
     let workshop = Workshop::new();
     let program = workshop.compile("allocates.c", &[]);
-    let assert = loam().args(["verify", "--", "env", "-i"]).arg(&program).assert().code(1);
-    assert.stdout(contains("/allocates: NOT on loam: loam is not loaded"));
+    let assert = loam().args(["verify", "--preloaded", "--", "env", "-i"]).arg(&program).assert().code(1);
+    assert.stdout(contains("/allocates (with loam preloaded): NOT on loam: loam is not loaded"));
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn a_static_program_behind_a_launcher_is_judged_as_one() {
     let workshop = Workshop::new();
     let program = workshop.compile("allocates.c", &["-static"]);
     let assert = loam().args(["verify", "env"]).arg(&program).assert().code(1);
-    assert.stdout(contains("/allocates: NOT on loam: static executable"));
+    assert.stdout(contains("/allocates (as it is): NOT on loam: static executable"));
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn what_is_not_followed_is_said_in_the_first_line() {
 fn calls_are_counted_in_the_program_behind_a_launcher() {
     let workshop = Workshop::new();
     let program = workshop.compile("allocates.c", &[]);
-    let words = ["verify", "--run", "--json", "env"];
+    let words = ["verify", "--preloaded", "--run", "--json", "env"];
     let output = loam().args(words).arg(&program).output().unwrap();
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(report["run"]["status"], 3);
@@ -105,7 +105,7 @@ fn a_program_that_imports_dlopen_is_warned_about() {
     let program = workshop.compile("opens.c", &[]);
     let warned = contains("note: opens imports dlopen: modules opened later are not seen here");
     let mut command = loam();
-    command.arg("verify").arg(&program).assert().success().stdout(warned);
+    command.args(["verify", "--preloaded"]).arg(&program).assert().success().stdout(warned);
     let other = workshop.compile("allocates.c", &[]);
-    loam().arg("verify").arg(&other).assert().stdout(contains("dlopen").not());
+    loam().args(["verify", "--preloaded"]).arg(&other).assert().stdout(contains("dlopen").not());
 }

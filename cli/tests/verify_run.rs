@@ -14,7 +14,7 @@ fn report(program: &Path, arguments: &[&str]) -> (i32, Value) {
 }
 
 fn report_of(mut command: Command, program: &Path, arguments: &[&str]) -> (i32, Value) {
-    command.args(["verify", "--run", "--json"]).arg(program).arg("--").args(arguments);
+    command.args(["verify", "--preloaded", "--run", "--json"]).arg(program).arg("--").args(arguments);
     let output = command.output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let parsed = serde_json::from_str(&text);
@@ -22,7 +22,8 @@ fn report_of(mut command: Command, program: &Path, arguments: &[&str]) -> (i32, 
         panic!("{cause}: {text}{}", String::from_utf8_lossy(&output.stderr))
     });
     let status = output.status.code().unwrap();
-    assert_eq!(report["loam"], status == 0, "{text}");
+    let own = report["run"]["status"].as_i64().map_or(0, |status| status as i32);
+    assert_eq!(status, if report["loam"] == true { own } else { 1 }, "{text}");
     (status, report)
 }
 
@@ -80,7 +81,7 @@ fn static_program(workshop: &Workshop, is_grafted: bool, flags: &[&str]) -> Path
 fn calls_of_threads_children_and_the_c_library_are_counted() {
     let workshop = Workshop::new();
     let (status, report) = report(&workshop.compile("counted.c", &[]), &[]);
-    assert_eq!(status, 0, "{report}");
+    assert_eq!(status, 3, "the program's own: {report}");
     assert_counted(&report);
     assert_libc_called(&report, &["getline"]);
     assert!(report["run"]["calls"].as_array().unwrap().iter().all(|row| row["loam"] == true));
@@ -90,7 +91,7 @@ fn calls_of_threads_children_and_the_c_library_are_counted() {
 fn calls_of_a_grafted_program_are_counted() {
     let workshop = Workshop::new();
     let (status, report) = report(&static_program(&workshop, true, &[]), &[]);
-    assert_eq!(status, 0, "{report}");
+    assert_eq!(status, 3, "{report}");
     assert_counted(&report);
     assert_libc_called(&report, &["fdopen", "getline", "setenv", "duplocale"]);
 }
@@ -147,10 +148,10 @@ fn calls_past_loam_are_a_failure() {
 fn the_report_stands_alone_on_standard_output() {
     let workshop = Workshop::new();
     loam()
-        .args(["verify", "--run"])
+        .args(["verify", "--preloaded", "--run"])
         .arg(workshop.compile("counted.c", &[]))
         .assert()
-        .success()
+        .code(3)
         .stdout(contains("ended with status 3").and(contains("strdup")))
         .stderr("the program's output\n");
 }
@@ -161,6 +162,12 @@ fn what_the_program_executes_is_said_not_to_be_followed() {
     let (status, report) = report(&workshop.compile("counted.c", &[]), &["exec"]);
     assert_eq!(status, 0, "{report}");
     assert_eq!(report["run"]["executed"], 1);
+}
+
+#[test]
+fn a_signal_that_ends_the_program_is_passed_on_as_by_a_shell() {
+    let words = ["verify", "--preloaded", "--run", "--", "sh", "-c", "kill -9 $$"];
+    loam().args(words).assert().code(128 + 9).stdout(contains("ended by SIGKILL"));
 }
 
 #[test]

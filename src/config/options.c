@@ -36,6 +36,8 @@ static const struct option option_table[] = {
     {"options_file", WORDS(options_file, "path"),
      "more options, one in a line; /etc/loam.conf if not given (Linux)"},
     {"help", CHOICE(help, "0|1", 0, AT_START), "print this table at start"},
+    {"invalid", CHOICE(invalid, "ignore|end", LM_INVALID_IGNORE, AT_START),
+     "what follows the line about a wrong entry; end: the program ends before its main function"},
     {"stats", CHOICE(stats, "off|text|json", LM_STATS_OFF, AT_START), "print statistics at exit"},
     {"stats_fd", NUMBER(stats_fd, "file descriptor", 0, 1048576, 2, AT_START),
      "where they are printed to"},
@@ -143,8 +145,11 @@ static void print_what(struct lm_text *text, const char *what, size_t length) {
   }
 }
 
+uint32_t lm_options_complaint_count;
+
 void lm_options_complain(const struct lm_options_source *source, const char *before,
                          const char *what, size_t length, const char *after) {
+  lm_options_complaint_count++;
   LM_TEXT(text, 512);
   lm_text_string(&text, "loam: ");
   print_what(&text, source->name, lm_string_length(source->name));

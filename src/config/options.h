@@ -12,6 +12,7 @@
 enum lm_stats_format { LM_STATS_OFF, LM_STATS_TEXT, LM_STATS_JSON };
 enum lm_foreign_policy { LM_FOREIGN_ABORT, LM_FOREIGN_IGNORE };
 enum lm_deepbind_policy { LM_DEEPBIND_DROP, LM_DEEPBIND_KEEP };
+enum lm_invalid_policy { LM_INVALID_IGNORE, LM_INVALID_END };
 enum lm_mismatch_policy { LM_MISMATCH_ABORT, LM_MISMATCH_IGNORE };
 enum lm_background { LM_BACKGROUND_OFF, LM_BACKGROUND_ON };
 enum lm_system_calls { LM_SYSTEM_CALLS_ALL, LM_SYSTEM_CALLS_MEMORY };
@@ -36,6 +37,7 @@ enum lm_page_size { LM_PAGE_SIZE_SYSTEM, LM_PAGE_SIZE_2M, LM_PAGE_SIZE_1G };
  * Texts change at start only. */
 struct lm_options {
   _Atomic(size_t) help;
+  _Atomic(size_t) invalid; /* enum lm_invalid_policy */
   _Atomic(size_t) stats; /* enum lm_stats_format */
   _Atomic(size_t) stats_fd;
   char stats_file[LM_PATH_BYTES]; /* empty: none */
@@ -78,7 +80,8 @@ struct lm_options_source {
 
 /* Sets the options from the program's own text, from the file, and from the environment's text, in
  * this order; either text may be NULL. Prints a line for each entry that is wrong, and the table if
- * help=1. */
+ * help=1. Ends the process with LM_INVALID_STATUS if an entry was wrong and invalid=end. */
+#define LM_INVALID_STATUS 125
 void lm_options_start(const char *embedded, const char *environment);
 
 /* How long the name in front of "=value" is, without the blanks behind it; all if there is none. */
@@ -86,7 +89,8 @@ size_t lm_options_name_length(const char *entry, size_t length);
 /* Sets one option from "name=value", with or without blanks around the '='; what is wrong with that
  * is complained about in one line. */
 void lm_options_set(const struct lm_options_source *source, const char *entry, size_t length);
-/* Prints "loam: SOURCE: <before>'<what>'<after>". */
+/* Prints "loam: SOURCE: <before>'<what>'<after>", and counts it. */
+extern uint32_t lm_options_complaint_count;
 void lm_options_complain(const struct lm_options_source *source, const char *before,
                          const char *what, size_t length, const char *after);
 void lm_options_print_table(void);

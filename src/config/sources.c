@@ -78,4 +78,6 @@ void lm_options_start(const char *embedded, const char *environment) {
   read_file();
   read_text("LOAM_OPTIONS", environment, FOR_OTHERS);
   if (LM_OPTION(help) != 0) lm_options_print_table();
+  if (lm_options_complaint_count != 0 && LM_OPTION(invalid) == LM_INVALID_END)
+    lm_os_exit(LM_INVALID_STATUS);
 }

@@ -242,6 +242,8 @@ bool lm_os_parent_has_environment(const char *name, const char *value);
 bool lm_os_on_signal(int signal, void (*handler)(int));
 void lm_os_write(int fd, const char *bytes, size_t length);
 LM_NORETURN void lm_os_abort(void);
+/* Ends the process as _exit(2) does. */
+LM_NORETURN void lm_os_exit(int status);
 
 /* ---- The process ---- */
 

@@ -306,6 +306,7 @@ bool lm_os_on_signal(int signal, void (*handler)(int)) {
 }
 
 void lm_os_abort(void) { abort(); }
+void lm_os_exit(int status) { _exit(status); }
 
 /* ---- The process ---- */
 

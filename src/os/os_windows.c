@@ -316,7 +316,11 @@ void lm_os_write(int fd, const char *bytes, size_t length) {
 
 void lm_os_abort(void) {
   if (IsDebuggerPresent()) DebugBreak();
-  for (;;) TerminateProcess(GetCurrentProcess(), ABORT_STATUS);
+  lm_os_exit(ABORT_STATUS);
+}
+
+void lm_os_exit(int status) {
+  for (;;) TerminateProcess(GetCurrentProcess(), (UINT)status);
 }
 
 /* ---- The process ---- */

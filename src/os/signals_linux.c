@@ -61,3 +61,7 @@ void lm_os_abort(void) {
   lm_syscall6(SYS_tgkill, pid, tid, SIGABRT, 0, 0, 0);
   for (;;) lm_syscall6(SYS_exit_group, 134, 0, 0, 0, 0, 0);
 }
+
+void lm_os_exit(int status) {
+  for (;;) lm_syscall6(SYS_exit_group, status, 0, 0, 0, 0, 0);
+}

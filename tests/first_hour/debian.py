@@ -27,7 +27,7 @@ def main(release, folder):
     root.put_program("/usr/bin/expr")
     install(root, package)
     library = "/usr/lib/x86_64-linux-gnu/libloam.so"
-    expect_on_loam(root.run("loam", "verify", "expr"), library)
+    expect_on_loam(root.run("loam", "verify", "--preloaded", "expr"), library)
     expect_statistics(root.run("loam", "run", "--stats", "--", "expr", "1"), "expr")
     run("gzip", "--test", root.path("/usr/share/man/man1/loam-verify.1.gz"))
     root.run("loam", "graft", "--object", "--arch", "aarch64", "--output", "/root/loam.o")

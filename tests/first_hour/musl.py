@@ -17,7 +17,7 @@ def main(release, folder):
     root.put(loader)
     root.unpack(released(release, "loam-*-ARCH-linux.tar.gz"))
 
-    expect_on_loam(root.run("/opt/loam/bin/loam", "verify", "hello"), "/opt/loam/lib/libloam.so")
+    expect_on_loam(root.run("/opt/loam/bin/loam", "verify", "--preloaded", "hello"), "/opt/loam/lib/libloam.so")
     said = root.run("/opt/loam/bin/loam", "run", "--stats", "--", "hello")
     expect(said.startswith("hello\n"), said)
     expect_statistics(said, "hello")
@@ -28,7 +28,7 @@ def main(release, folder):
     root.put(root.path("/opt/loam/bin/loam"), "/usr/bin/loam")
     run("rm", "-r", root.path("/opt/loam"))
     root.put_empty("/var") # in the place of the cache's folder
-    expect_on_loam(root.run("loam", "verify", "hello"), r"/tmp/loam-0/libloam-[-.\w]+\.so")
+    expect_on_loam(root.run("loam", "verify", "--preloaded", "hello"), r"/tmp/loam-0/libloam-[-.\w]+\.so")
     run("rm", "-r", root.path("/tmp"))
     root.put_empty("/tmp")
     said = root.run("loam", "run", "--", "hello", status=125)

@@ -59,7 +59,7 @@ class Image:
         run("tar", "-xf", os.path.join(self.context, source), "-C", self.root.path(target))
 
     def run(self, rest):
-        self.root.run("sh", "-c", rest)
+        self.root.run("env", *self.environment, "sh", "-c", rest)
 
     def env(self, rest):
         self.environment.append(rest)
@@ -71,26 +71,54 @@ class Image:
         return self.root.run("env", STATISTICS, *self.environment, *words)
 
 
+def expect_seen_without(place, lines, make):
+    """A recipe whose swap is taken out fails."""
+    without = [line for line in lines if "LD_PRELOAD" not in line]
+    expect(len(without) == len(lines) - 1, lines)
+    try:
+        make(place, without)
+    except Wrong as wrong:
+        expect("NOT on loam" in str(wrong), str(wrong))
+    else:
+        raise Wrong(f"{lines}: nobody sees that the swap is not there")
+
+
 def expect_served(said):
     expect(said.startswith("13\n") and "loam" in said, said)
 
 
 def of_debian(folder, context):
+    def make(place, lines):
+        image = debian_image(place, context)
+        image.make(lines)
+        return image
+
     lines = holding("container.md", "dpkg -i")
+    expect_served(make(folder + "/with", lines).start("server", "6", "+", "7"))
+    expect_seen_without(folder + "/without", lines, make)
+
+
+def debian_image(folder, context):
+    os.mkdir(folder)
     image = Image(folder, ["sh", "env", "rm", "tar", "diff", "dpkg", "dpkg-deb", "dpkg-split",
                            "ldconfig", "start-stop-daemon"], context)
     for name in ("status", "available"):
         image.root.put_empty("/var/lib/dpkg/" + name)
     for name in ("updates", "info", "triggers"):
         os.makedirs(image.root.path("/var/lib/dpkg/" + name))
-    image.make(lines)
-    expect_served(image.start("server", "6", "+", "7"))
+    return image
 
 
 def of_any(folder, context):
-    image = Image(folder, ["sh", "env", "mv"], context)
-    image.make(holding("container.md", "RUN mv"))
-    expect_served(image.start("server", "6", "+", "7"))
+    def make(place, lines):
+        os.mkdir(place)
+        image = Image(place, ["sh", "env", "mv"], context)
+        image.make(lines)
+        return image
+
+    lines = holding("container.md", "RUN mv")
+    expect_served(make(folder + "/with", lines).start("server", "6", "+", "7"))
+    expect_seen_without(folder + "/without", lines, make)
 
 
 def of_the_command_alone(folder, context):
@@ -144,9 +172,11 @@ def as_a_service(folder, context):
         expect("server.service" not in said, said)
     values = [line.split("=", 1) for line in settings]
     environment = [value for key, value in values if key == "Environment"]
-    for key, value in values:
-        if key == "ExecStartPre":
-            root.run("env", *environment, *shlex.split(value))
+    before = [shlex.split(value) for key, value in values if key == "ExecStartPre"]
+    expect(len(before) == 1, values)
+    root.run("env", *environment, *before[0])
+    said = root.run("env", *before[0], status=1)
+    expect("NOT on loam" in said, said)
     expect_served(root.run("env", STATISTICS, *environment, "server", "6", "+", "7"))
 
 

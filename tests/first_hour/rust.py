@@ -70,7 +70,7 @@ def main(release, folder):
     for sources in ("vendor", "src/record", "src/bench"): # what the script compiles
         shutil.copytree(f"{published}/{sources}", f"{place}/{sources}")
     cargo(place, "run")
-    expect_on_loam(run(command, "verify", "--library", place + "/libloam.so", "true"),
+    expect_on_loam(run(command, "verify", "--preloaded", "--library", place + "/libloam.so", "true"),
                    place + "/libloam.so")
 
 

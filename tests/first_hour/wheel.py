@@ -17,7 +17,7 @@ def main(release, folder):
         wheel)
     library = re.escape(run(python, "-c", "import loam; print(loam.library())").strip())
 
-    expect_on_loam(run(place + "/bin/loam", "verify", python), library)
+    expect_on_loam(run(place + "/bin/loam", "verify", "--preloaded", python), library)
     said = run(python, "-m", "loam", "run", "--stats", "--", python, "-c", SCRIPT)
     expect(said.startswith("True 100000\n"), said)
     expect_statistics(said, r"python[\w.]*")

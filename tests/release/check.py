@@ -48,7 +48,7 @@ def crate_of_the_command(work, released, version):
     unpack(released, f"loam-{version}.crate", work)
     run("cargo", "install", "--quiet", "--locked", "--path", f"{work}/loam-{version}", "--root",
         work + "/cargo", "--target-dir", work + "/cargo-target")
-    said = run(work + "/cargo/bin/loam", "verify", "true", XDG_CACHE_HOME=work + "/cache")
+    said = run(work + "/cargo/bin/loam", "verify", "--preloaded", "true", XDG_CACHE_HOME=work + "/cache")
     expect_on_loam(said, work + r"/cache/loam/libloam-[-.\w]+\.so")
 
 

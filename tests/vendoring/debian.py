@@ -39,7 +39,7 @@ class Debian(VendoringTest):
         status = self.succeed("dpkg-query", "--admindir=" + root + "/var/lib/dpkg", "-W", "-f",
                               "${Status}", "loam")
         self.assertEqual(status, "install ok installed")
-        output = self.succeed(root + "/usr/bin/loam", "verify", "true")
+        output = self.succeed(root + "/usr/bin/loam", "verify", "--preloaded", "true")
         self.assertIn(f"loam: {root}/usr/lib/x86_64-linux-gnu/libloam.so", output)
         for name in ("include/loam/loam.h", "lib/x86_64-linux-gnu/loam.o",
                      "lib/x86_64-linux-gnu/pkgconfig/loam.pc", "lib/loam/graft/loam-x86_64.o",

@@ -129,7 +129,7 @@ pub struct MeasuringArguments {
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub seed: u64,
 
-    /// Write every single run to FILE
+    /// Write every single run to FILE; -: to standard output, in place of the tables
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub json: Option<PathBuf>,
 

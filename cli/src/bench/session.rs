@@ -14,11 +14,11 @@ use crate::bench::show::export;
 use crate::bench::show::form::Form;
 use crate::bench::show::table::Style;
 use crate::replace;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Instant, SystemTime};
 
@@ -40,8 +40,10 @@ impl<'a> Session<'a> {
         baseline: &'a str,
         steps: usize,
     ) -> Result<Self> {
+        check_used(&arguments.allocators, allocators)?;
         let exported = export::files(&arguments.export);
-        for path in arguments.json.as_deref().into_iter().chain(exported) {
+        let json = arguments.json.as_deref().filter(|path| !is_standard_output(path));
+        for path in json.into_iter().chain(exported) {
             check_writable(path)?;
         }
         let results = Results {
@@ -107,12 +109,13 @@ impl<'a> Session<'a> {
             .zip(now)
             .and_then(|(start, now)| machine::taken_by_others(start, now));
         match &self.arguments.json {
-            Some(path) => {
-                let text = serde_json::to_string(&self.results).context("cannot write JSON")?;
-                replace::file(path, &text)
-            }
-            None => Ok(()),
+            Some(path) if !is_standard_output(path) => replace::file(path, &self.json()?),
+            _ => Ok(()),
         }
+    }
+
+    fn json(&self) -> Result<String> {
+        serde_json::to_string(&self.results).context("cannot write JSON")
     }
 
     /// Prints the results and writes what was asked for.
@@ -120,7 +123,10 @@ impl<'a> Session<'a> {
         self.progress.finish();
         self.save()?;
         let comparison = Comparison::new(&self.results, self.baseline)?;
-        let text = Style::of_stdout().show(&comparison)?;
+        let text = match &self.arguments.json {
+            Some(path) if is_standard_output(path) => self.json()? + "\n",
+            _ => Style::of_stdout().show(&comparison)?,
+        };
         let written = std::io::stdout().write_all(text.as_bytes());
         written.context("cannot write to standard output")?;
         export::export(&self.arguments.export, &comparison)?;
@@ -137,6 +143,22 @@ impl<'a> Session<'a> {
             .any(|cell| matters(&cell.allocator) && cell.problem.is_some());
         ExitCode::from(u8::from(failed))
     }
+}
+
+/// Who adds an allocator wants it compared.
+fn check_used(added: &[(String, PathBuf)], allocators: &[Allocator]) -> Result<()> {
+    let takes_part = |name: &str| allocators.iter().any(|allocator| allocator.name == name);
+    match added.iter().find(|(name, _)| !takes_part(name)) {
+        Some((name, path)) => bail!(
+            "--allocator {name}={}: {name} takes no part: name it in --with, too, or leave that out",
+            path.display()
+        ),
+        None => Ok(()),
+    }
+}
+
+fn is_standard_output(path: &Path) -> bool {
+    path == Path::new("-")
 }
 
 /// A long measurement must not end in a file that cannot be written.

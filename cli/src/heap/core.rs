@@ -88,8 +88,10 @@ impl Core {
         segments.sort_by_key(|segment| segment.start);
         find_parts(&file, &mut segments);
         let (mappings, page_bytes) = (mappings(&segments, &notes), notes.page_bytes());
+        let is_called_core =
+            path.file_name().is_some_and(|file| file.to_string_lossy().starts_with("core"));
         let process = Process {
-            title: format!("core {name}"),
+            title: if is_called_core { name.to_string() } else { format!("core {name}") },
             name: name.to_string(),
             pid: notes.threads.first().map(|thread| thread.id.into()),
             is_live: false,

@@ -79,18 +79,26 @@ fn unreadable(pid: i32, why: &str) -> String {
 }
 
 fn unwritable(pid: i32) -> String {
-    format!("cannot write to the memory of process {pid}{WAYS}")
+    format!("cannot write to the memory of process {pid}{}", ways())
 }
 
-const WAYS: &str = ": the kernel does not let you; do it as root, or as the process's own user \
-                    where kernel.yama.ptrace_scope is 0 (in a container with --cap-add=SYS_PTRACE)";
+/// What is to be done about a refusal; who is root is not told to be.
+fn ways() -> &'static str {
+    if nix::unistd::geteuid().is_root() {
+        ": the kernel does not let root either: it takes CAP_SYS_PTRACE (in a container \
+         --cap-add=SYS_PTRACE)"
+    } else {
+        ": the kernel does not let you; do it as root, or as the process's own user where \
+         kernel.yama.ptrace_scope is 0 (in a container with --cap-add=SYS_PTRACE)"
+    }
+}
 
 fn refused(pid: i32, cause: ProcError) -> anyhow::Error {
     match cause {
         ProcError::NotFound(_) => anyhow!("there is no process {pid}"),
-        ProcError::PermissionDenied(_) => anyhow!("{}", unreadable(pid, WAYS)),
+        ProcError::PermissionDenied(_) => anyhow!("{}", unreadable(pid, ways())),
         ProcError::Io(cause, _) if cause.kind() == std::io::ErrorKind::PermissionDenied => {
-            anyhow!("{}", unreadable(pid, WAYS))
+            anyhow!("{}", unreadable(pid, ways()))
         }
         ProcError::Io(cause, _) if cause.raw_os_error() == Some(nix::libc::ESRCH) => {
             anyhow!("process {pid} has ended meanwhile")

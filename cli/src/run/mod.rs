@@ -39,8 +39,10 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         environment.push(("LD_PRELOAD", launch::preload(&library)));
     }
     let options = |stats: Option<String>| {
-        let added: Vec<String> =
-            stats.into_iter().chain(arguments.options.iter().cloned()).collect();
+        // The library knows which there are: it ends the program if one is wrong.
+        let strict = (!arguments.options.is_empty()).then(|| "invalid=end".to_owned());
+        let given = stats.into_iter().chain(arguments.options.iter().cloned());
+        let added: Vec<String> = strict.into_iter().chain(given).collect();
         launch::options(&added).map(|options| ("LOAM_OPTIONS", options))
     };
     if is_summary_wanted(arguments) {

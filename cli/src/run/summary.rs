@@ -58,11 +58,8 @@ fn write(out: &mut String, ended: &Ended, own: &[&Value], children: &[&Value]) -
     let version = own.iter().chain(children).find_map(|said| said["loam_version"].as_str());
     let time = numbers::duration(ended.seconds);
     let peak = numbers::figure(ended.peak_kib as f64, "KiB");
-    writeln!(
-        out,
-        "loam {}: {how} after {time}; peak of the largest process {peak}",
-        version.unwrap_or_default()
-    )?;
+    let loam = version.map_or_else(|| "loam".to_owned(), |version| format!("loam {version}"));
+    writeln!(out, "{loam}: {how} after {time}; peak of the largest process {peak}")?;
     // It may have become another program on the way: the last one counts.
     let program = own.last().map(|said| Line::of(named(ended, said), said));
     let lines = child_lines(ended, children);

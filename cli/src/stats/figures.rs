@@ -9,6 +9,9 @@ use serde::Serialize;
 pub struct Stats {
     pub schema: u32,
     pub process: String,
+    /// `None` where a core does not say.
+    pub pid: Option<u64>,
+    pub name: String,
     pub allocated: u64,
     pub active: u64,
     pub metadata: u64,
@@ -53,6 +56,8 @@ impl Stats {
         Stats {
             schema: 1,
             process: process.title.clone(),
+            pid: process.pid,
+            name: process.name.clone(),
             allocated: live.bytes,
             active: figures.active_bytes,
             metadata: figures.resident.of(Kind::Metadata),

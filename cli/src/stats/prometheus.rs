@@ -12,6 +12,7 @@ pub fn render(stats: &Stats) -> String {
 }
 
 fn write(out: &mut String, stats: &Stats) -> std::fmt::Result {
+    let of = process_labels(stats);
     let gauges = [
         ("allocated_bytes", "In blocks that the program has.", Some(stats.allocated)),
         ("active_bytes", "In pages that are in use.", Some(stats.active)),
@@ -26,7 +27,7 @@ fn write(out: &mut String, stats: &Stats) -> std::fmt::Result {
     for (name, help, value) in gauges {
         if let Some(value) = value {
             head(out, name, help)?;
-            writeln!(out, "loam_{name} {value}")?;
+            writeln!(out, "loam_{name}{{{of}}} {value}")?;
         }
     }
     head(out, "size_blocks", "Small blocks by size and by where they are.")?;
@@ -37,12 +38,14 @@ fn write(out: &mut String, stats: &Stats) -> std::fmt::Result {
             ("depots", bin.depots),
             ("free", bin.free),
         ] {
-            writeln!(out, "loam_size_blocks{{size=\"{}\",place=\"{place}\"}} {count}", bin.size)?;
+            let size = bin.size;
+            writeln!(out, "loam_size_blocks{{{of},size=\"{size}\",place=\"{place}\"}} {count}")?;
         }
     }
     head(out, "size_resident_bytes", "Of spans of small blocks, in memory, by size.")?;
     for bin in &stats.bins {
-        writeln!(out, "loam_size_resident_bytes{{size=\"{}\"}} {}", bin.size, bin.resident)?;
+        let (size, resident) = (bin.size, bin.resident);
+        writeln!(out, "loam_size_resident_bytes{{{of},size=\"{size}\"}} {resident}")?;
     }
     head(
         out,
@@ -50,11 +53,24 @@ fn write(out: &mut String, stats: &Stats) -> std::fmt::Result {
         "Of the spans and lists of each cache and central, in memory.",
     )?;
     for (index, heap) in stats.heaps.iter().enumerate() {
-        let name = heap.name.replace('\\', "\\\\").replace('"', "\\\"");
-        let resident = heap.resident;
-        writeln!(out, "loam_heap_resident_bytes{{heap=\"{index}\",name=\"{name}\"}} {resident}")?;
+        let (name, resident) = (quoted(&heap.name), heap.resident);
+        let labels = format!("{of},heap=\"{index}\",name=\"{name}\"");
+        writeln!(out, "loam_heap_resident_bytes{{{labels}}} {resident}")?;
     }
     Ok(())
+}
+
+/// Which process it is: several are often read by one.
+fn process_labels(stats: &Stats) -> String {
+    let name = quoted(&stats.name);
+    match stats.pid {
+        Some(pid) => format!("pid=\"{pid}\",process=\"{name}\""),
+        None => format!("process=\"{name}\""),
+    }
+}
+
+fn quoted(label: &str) -> String {
+    label.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
 fn head(out: &mut String, name: &str, help: &str) -> std::fmt::Result {

@@ -4,9 +4,10 @@ use crate::binary::elf::{Image, sanitizer_library};
 use crate::binary::entry_points::{self, ENTRY_POINTS, EntryPoint, Group};
 use crate::process::binding::{Resolver, Target, is_cxx_runtime};
 use crate::process::modules::Module;
-use crate::verify::report::{CallRow, EntryPointRow, Finding, FindingKind, RunReport};
+use crate::verify::report::{CallRow, EntryPointRow, Finding, FindingKind, Report, RunReport};
 use crate::verify::words::{STRDUP, list, shown};
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::path::Path;
 
 /// A reference that does not lead to loam.
@@ -163,6 +164,35 @@ fn not_loaded(rows: &[EntryPointRow]) -> Finding {
         module: holder,
         entry_points: Vec::new(),
         text,
+    }
+}
+
+/// What a user has to know of a program as it is that has not loaded loam: which path in LD_PRELOAD
+/// has had no effect, or how loam gets into it.
+pub fn explain_absence(report: &mut Report, preload: Option<&OsStr>) {
+    let Some(finding) = report.findings.iter_mut().find(|f| f.kind == FindingKind::NotLoaded)
+    else {
+        return;
+    };
+    let is_verdict = report.verdict == finding.text;
+    let named = preload.map(|value| value.to_string_lossy().into_owned()).unwrap_or_default();
+    let paths = named.split([' ', ':']).map(Path::new).filter(|path| path.is_absolute());
+    let loaded = |path: &Path| {
+        let path = path.canonicalize().map(|path| shown(&path));
+        path.is_ok_and(|path| report.modules.iter().any(|module| module.path == path))
+    };
+    let missed = paths.into_iter().find(|path| !loaded(path));
+    finding.text += &match missed {
+        Some(path) if !path.exists() => {
+            format!("; LD_PRELOAD names {}, which does not exist", path.display())
+        }
+        Some(path) => {
+            format!("; LD_PRELOAD names {}, which was not loaded", path.display())
+        }
+        None => "; 'loam run' preloads it, and --preloaded verifies that".to_owned(),
+    };
+    if is_verdict {
+        report.verdict.clone_from(&finding.text);
     }
 }
 

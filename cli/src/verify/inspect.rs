@@ -6,7 +6,7 @@ use crate::process::modules::{Module, Process};
 use crate::verify::findings::{self, Stray};
 use crate::verify::report::{
     EntryPointRow, Finding, FindingKind, Linkage, ModuleResult, ModuleRow, Reference, Report, Role,
-    SCHEMA,
+    SCHEMA, Started,
 };
 use crate::verify::words::{STRDUP, count, shown};
 use anyhow::Result;
@@ -32,6 +32,7 @@ pub fn process(process: &Process, pid: Option<i32>) -> Result<Report> {
         verdict: verdict(is_loam, &findings, &modules),
         program: shown(&program.path),
         pid,
+        started: Started::AsItIs,
         linkage: Linkage::Dynamic,
         library,
         findings,
@@ -56,6 +57,7 @@ pub fn not_inspected(path: &Path, kind: FindingKind, text: String) -> Report {
         verdict: text,
         program: shown(path),
         pid: None,
+        started: Started::AsItIs,
         linkage: Linkage::Dynamic,
         library: None,
         findings: vec![finding],

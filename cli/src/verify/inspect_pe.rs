@@ -6,6 +6,7 @@ use crate::binary::pe::{Image, Import};
 use crate::process::binding::Binding;
 use crate::verify::report::{
     Finding, FindingKind, Linkage, ModuleResult, ModuleRow, Reference, Report, Role, SCHEMA,
+    Started,
 };
 use crate::verify::words::{count, list, shown};
 use anyhow::{Context, Result};
@@ -46,6 +47,7 @@ pub fn report(path: &Path) -> Result<Option<Report>> {
         ),
         program: shown(path),
         pid: None,
+        started: Started::AsItIs,
         linkage: Linkage::Dynamic,
         library: version.map(|_| shown(path)),
         findings,

@@ -5,7 +5,9 @@ use crate::binary::elf::{Image, Symbol};
 use crate::binary::entry_points::{self, ALLOCATOR_MARKS, ENTRY_POINTS, EntryPoint, Group};
 use crate::failure::in_one_line;
 use crate::verify::findings;
-use crate::verify::report::{EntryPointRow, Finding, FindingKind, Linkage, Report, SCHEMA};
+use crate::verify::report::{
+    EntryPointRow, Finding, FindingKind, Linkage, Report, SCHEMA, Started,
+};
 use crate::verify::words::{list, shown};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -37,6 +39,7 @@ pub fn report(path: &Path, image: &Image, pid: Option<i32>) -> Report {
         verdict,
         program: shown(path),
         pid,
+        started: Started::AsItIs,
         linkage: Linkage::Static,
         library: is_loam.then(|| shown(path)),
         findings: found,

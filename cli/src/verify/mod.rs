@@ -10,7 +10,7 @@ mod report; // what was found, as data and JSON
 mod text; // what was found, as text
 mod words; // what these share
 
-use crate::arguments::VerifyArguments;
+use crate::arguments::{LIBRARY_VARIABLE, VerifyArguments};
 use crate::binary::elf::Image;
 use crate::binary::library::Library;
 use crate::binary::reach::{self, Obstacle};
@@ -23,11 +23,11 @@ use crate::process::trace;
 use crate::process::trace::{IsLauncher, NotFollowed, Stopped, Streams};
 use anyhow::{Context, Result, anyhow, bail};
 use launchers::Launcher;
-use report::{FindingKind, Report};
+use report::{FindingKind, Report, Started};
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 pub fn verify(arguments: &VerifyArguments) -> Result<ExitCode, Failure> {
@@ -41,7 +41,7 @@ pub fn verify(arguments: &VerifyArguments) -> Result<ExitCode, Failure> {
         text::render(&report, arguments.all)
     };
     std::io::stdout().write_all(output.as_bytes()).context("cannot write to standard output")?;
-    Ok(if report.loam { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(ExitCode::from(report.status()))
 }
 
 /// The process number asked for. A program whose name is a number needs a path: `./4711`.
@@ -119,9 +119,8 @@ fn of_program(arguments: &VerifyArguments) -> Result<Report, Failure> {
 
 /// The report on what launchers become in the end.
 fn through_launchers(arguments: &VerifyArguments, path: &Path, target: &Target) -> Result<Report> {
-    let library = Library::locate(arguments.library.library.as_deref())?;
-    let environment =
-        [("LD_BIND_NOW", OsString::from("1")), ("LD_PRELOAD", launch::preload(&library))];
+    let library = preloaded(arguments)?;
+    let environment = environment(library.as_ref());
     let streams = if arguments.run { Streams::Shared } else { Streams::Closed };
     let becomes: IsLauncher = |path, argv| launchers::of(path, argv) == Some(Launcher::Becomes);
     let stopped = match Stopped::start(target, &environment, streams, becomes) {
@@ -134,6 +133,7 @@ fn through_launchers(arguments: &VerifyArguments, path: &Path, target: &Target) 
     let (program, argv) = modules::executed(stopped.pid())?;
     let has_become_another = stopped.has_followed;
     let mut report = of_opened(&Process::open(stopped.pid())?, None)?;
+    add_start(&mut report, library.as_ref());
     if arguments.run {
         report = counted(report, stopped)?;
     }
@@ -178,18 +178,40 @@ fn of_target(arguments: &VerifyArguments, target: &Target) -> Result<Report> {
             false => Ok(report),
         };
     }
-    let mut environment = vec![("LD_BIND_NOW", OsString::from("1"))];
-    if !image.is_loam() {
-        let library = Library::locate(arguments.library.library.as_deref())?;
-        if let Some(report) = not_started(target, &library) {
-            return Ok(report);
-        }
-        environment.push(("LD_PRELOAD", launch::preload(&library)));
+    // A program that holds loam is what it is.
+    let library = if image.is_loam() { None } else { preloaded(arguments)? };
+    if let Some(report) = library.as_ref().and_then(|library| not_started(target, library)) {
+        return Ok(report);
     }
     let streams = if arguments.run { Streams::Shared } else { Streams::Closed };
+    let environment = environment(library.as_ref());
     let stopped = Stopped::start(target, &environment, streams, trace::no_launcher)?;
-    let report = inspect::process(&Process::open(stopped.pid())?, None)?;
+    let mut report = inspect::process(&Process::open(stopped.pid())?, None)?;
+    add_start(&mut report, library.as_ref());
     if arguments.run { counted(report, stopped) } else { Ok(report) }
+}
+
+/// The library that is to be preloaded, if one is.
+fn preloaded(arguments: &VerifyArguments) -> Result<Option<Library>> {
+    if !arguments.preloaded {
+        return Ok(None);
+    }
+    let set = std::env::var_os(LIBRARY_VARIABLE).map(PathBuf::from);
+    Library::locate(arguments.library.as_deref().or(set.as_deref())).map(Some)
+}
+
+/// What is added to the environment of a program that is started.
+fn environment(library: Option<&Library>) -> Vec<(&'static str, OsString)> {
+    let preload = library.map(|library| ("LD_PRELOAD", launch::preload(library)));
+    [("LD_BIND_NOW", OsString::from("1"))].into_iter().chain(preload).collect()
+}
+
+/// How the program was started, and what that explains.
+fn add_start(report: &mut Report, library: Option<&Library>) {
+    match library {
+        Some(_) => report.started = Started::Preloaded,
+        None => findings::explain_absence(report, std::env::var_os("LD_PRELOAD").as_deref()),
+    }
 }
 
 /// The report with what a run of the program adds to it.
@@ -217,5 +239,6 @@ fn not_started(target: &Target, library: &Library) -> Option<Report> {
         Obstacle::Sanitizer { .. } => FindingKind::Sanitizer,
         _ => FindingKind::Unreachable,
     };
-    Some(inspect::not_inspected(&target.path, kind, obstacle.to_string()))
+    let report = inspect::not_inspected(&target.path, kind, obstacle.to_string());
+    Some(Report { started: Started::Preloaded, ..report })
 }

@@ -1,6 +1,7 @@
 //! What verify found, as data. Serialised, this is the JSON that docs/command.md describes.
 
 use crate::process::binding::Binding;
+use nix::sys::signal::Signal;
 use serde::Serialize;
 
 /// Raised when a field changes its meaning or goes; new fields do not raise it.
@@ -15,6 +16,7 @@ pub struct Report {
     pub program: String,
     /// `None` for a program that was started for the purpose.
     pub pid: Option<i32>,
+    pub started: Started,
     pub linkage: Linkage,
     /// The module that is loam, where one is loaded.
     pub library: Option<String>,
@@ -23,6 +25,16 @@ pub struct Report {
     pub modules: Vec<ModuleRow>,
     /// `None` where the program was not run.
     pub run: Option<RunReport>,
+}
+
+/// What was proven: what is, or what would be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Started {
+    /// In the environment that was given; or only read.
+    AsItIs,
+    /// As `loam run` does.
+    Preloaded,
 }
 
 /// What was counted while the program ran.
@@ -199,7 +211,26 @@ impl Finding {
     }
 }
 
+impl RunReport {
+    /// As a shell has it. 0 of one that became another program.
+    fn exit_status(&self) -> u8 {
+        const SIGNALED: i32 = 128;
+        let signal = self.signal.and_then(|name| name.parse::<Signal>().ok());
+        let status = self.status.or(signal.map(|signal| SIGNALED + signal as i32));
+        status.and_then(|status| u8::try_from(status).ok()).unwrap_or(0)
+    }
+}
+
 impl Report {
+    /// Of the command: a program that is run on loam passes its own on.
+    pub fn status(&self) -> u8 {
+        match &self.run {
+            _ if !self.loam => 1,
+            Some(run) => run.exit_status(),
+            None => 0,
+        }
+    }
+
     pub fn to_json(&self) -> serde_json::Result<String> {
         serde_json::to_string_pretty(self)
     }

@@ -4,6 +4,7 @@ use crate::binary::entry_points;
 use crate::process::binding::Binding;
 use crate::verify::report::{
     CallRow, CallerPart, EntryPointRow, ModuleResult, ModuleRow, Reference, Report, Role, RunReport,
+    Started,
 };
 use crate::verify::words::count;
 use std::collections::BTreeMap;
@@ -17,13 +18,17 @@ pub fn render(report: &Report, all: bool) -> String {
 }
 
 fn write(out: &mut String, report: &Report, all: bool) -> std::fmt::Result {
-    let process = report.pid.map(|pid| format!(" (process {pid})")).unwrap_or_default();
+    let which = match (report.pid, report.started) {
+        (Some(pid), _) => format!("process {pid}"),
+        (None, Started::AsItIs) => "as it is".to_owned(),
+        (None, Started::Preloaded) => "with loam preloaded".to_owned(),
+    };
     let answer = match report.findings.iter().find(|finding| finding.is_failure) {
         _ if report.loam => "",
         Some(first) if first.is_not_followed() => "NOT verified: ",
         _ => "NOT on loam: ",
     };
-    writeln!(out, "{}{process}: {answer}{}", report.program, report.verdict)?;
+    writeln!(out, "{} ({which}): {answer}{}", report.program, report.verdict)?;
     if let Some(library) = &report.library {
         writeln!(out, "loam: {library}")?;
     }

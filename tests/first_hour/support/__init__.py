@@ -12,7 +12,7 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.realpath(__file__)))))
 SKIPPED = 77
-ON_LOAM = re.compile(r": all of it is loam's: [0-9]+ references? in [0-9]+ modules?")
+ON_LOAM = re.compile(r" \((as it is|with loam preloaded)\): all of it is loam's: [0-9]+ references? in [0-9]+ modules?")
 HELLO = """#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
