@@ -51,7 +51,7 @@ stdenv.mkDerivation {
   doInstallCheck = true;
   installCheckPhase = ''
     runHook preInstallCheck
-    $out/bin/loam verify -- $(type -P true)
+    $out/bin/loam verify --preloaded -- $(type -P true)
     runHook postInstallCheck
   '';
 

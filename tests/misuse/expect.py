@@ -4,7 +4,7 @@
 Header lines of a misuse program:
     // build: both | checking | fast        where the misuse is found (read by CMake)
     // expect: TEXT                         a whole line of standard error; several lines in order
-    // status: SIGABRT | 0                  how the program ends; SIGABRT if not given
+    // status: SIGABRT | NUMBER             how the program ends; SIGABRT if not given
     // environment: NAME=VALUE              repeated as needed
 
 In TEXT, 0xADDR stands for the address that the program prints to standard output, MODULE for
@@ -60,7 +60,8 @@ def differences(header, module, output, errors, status, abort_status=-signal.SIG
     """What is not as expected, as a list of texts."""
     address = output.split()[0] if output.split() else "(the program printed no address)"
     found = []
-    expected_status = {"0": 0, "SIGABRT": abort_status}[header["status"]]
+    named = header["status"]
+    expected_status = abort_status if named == "SIGABRT" else int(named)
     if status != expected_status:
         found.append(f"status {status}, expected {expected_status}")
     lines = errors.splitlines()
