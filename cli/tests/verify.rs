@@ -340,7 +340,7 @@ fn a_path_in_ld_preload_without_effect_is_named() {
     for (path, why) in
         [("/nowhere/libloam.so", "does not exist"), (text.to_str().unwrap(), "was not loaded")]
     {
-        let said = format!("NOT on loam: loam is not loaded: malloc is that of ");
+        let said = "NOT on loam: loam is not loaded: malloc is that of ";
         let named = format!("; LD_PRELOAD names {path}, which {why}");
         let mut command = loam();
         let assert = command.env("LD_PRELOAD", path).arg("verify").arg(&program).assert();

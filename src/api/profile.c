@@ -213,6 +213,7 @@ void *lm_profile_refill(struct lm_cache *lists, size_t class_index) {
   cache->tallies[class_index] += (lm_tally)count * LM_TALLY_OF_MALLOC;
   lm_block_link(last, LM_NO_BLOCK);
   window->cache.lists[class_index] = lm_block_next(first);
+  window->cache.tallies[class_index] = 0; /* means nothing there, but malloc counts in it */
   window->left[class_index] = left - count;
   bool few = count < most && count < WINDOW_FEW;
   return LM_UNLIKELY(few) ? add_one(window, class_index, first) : first;

@@ -1,7 +1,5 @@
 #include "thread/lists.h"
 
-#include <string.h>
-
 #include "central/depot.h"
 #include "central/put.h"
 #include "central/spans.h"
