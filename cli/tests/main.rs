@@ -22,6 +22,7 @@ mod plot;
 mod plot_pins;
 mod plot_still;
 mod prof;
+mod prof_callers;
 mod prof_process;
 mod record;
 mod replay;

@@ -145,7 +145,9 @@ LM_INLINE void *take_first_or_any(size_t size, bool clear) {
   return take_any(size, clear);
 }
 
-static LM_NOINLINE void *malloc_any(size_t size) {
+/* Mostly the last of loam's own functions on a stack, since what calls it jumps: its name is by which
+ * `loam prof` knows where these end. */
+static LM_NOINLINE void *lm_malloc_any(size_t size) {
   void *block = take_first_or_any(size, false);
   if (LM_UNLIKELY(block == NULL)) errno = ENOMEM;
   return block;
@@ -166,7 +168,7 @@ LM_NOINLINE void *lm_malloc_slow(size_t size) {
     void *block = lm_cache_pop(cache, class_index);
     if (LM_LIKELY(block != NULL)) return lm_middle_begin(block, class_index);
   }
-  return malloc_any(size);
+  return lm_malloc_any(size);
 }
 
 void *lm_raw_calloc(size_t size) {

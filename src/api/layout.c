@@ -91,12 +91,14 @@ const struct lm_layout_entry lm_layout[] = {
     VALUE("profile.count_unit", LM_PROFILE_COUNT_UNIT),
     FIELD("sum", struct lm_profile_sum, count),
     FIELD("sum", struct lm_profile_sum, bytes),
+    FIELD("sum", struct lm_profile_sum, variance),
+    FIELD("sum", struct lm_profile_sum, sample_count),
     FIELD("site", struct lm_profile_site, next_made),
     FIELD("site", struct lm_profile_site, taken),
     FIELD("site", struct lm_profile_site, live),
     FIELD("site", struct lm_profile_site, at_peak),
     FIELD("site", struct lm_profile_site, peak_round),
-    FIELD("site", struct lm_profile_site, sample_count),
+    FIELD("site", struct lm_profile_site, number),
     FIELD("site", struct lm_profile_site, depth),
     FIELD("site", struct lm_profile_site, callers),
     VALUE("site.depth_max", LM_UNWIND_DEPTH),
@@ -121,11 +123,35 @@ const struct lm_layout_entry lm_layout[] = {
     FIELD("totals", struct lm_profile_totals, live),
     FIELD("totals", struct lm_profile_totals, peak),
     FIELD("totals", struct lm_profile_totals, peak_round),
-    FIELD("totals", struct lm_profile_totals, sample_count),
     FIELD("totals", struct lm_profile_totals, lost_count),
     FIELD("totals", struct lm_profile_totals, freed_count),
     VALUE("", 0),
 };
+
+/* What the note leads to. */
+#define ROOTS(DO) \
+  DO(lm_layout) \
+  DO(lm_tags) \
+  DO(lm_region_map) \
+  DO(lm_caches_made) \
+  DO(lm_shared_heaps) \
+  DO(lm_huge_buckets) \
+  DO(lm_meta_batches) \
+  DO(lm_classes) \
+  DO(lm_os) \
+  DO(lm_kept_mappings) \
+  DO(lm_profile_sites) \
+  DO(lm_profile_samples) \
+  DO(lm_profile_freed) \
+  DO(lm_profile_totals) \
+  DO(lm_profile_bytes) \
+  DO(lm_profile_last_bytes) \
+  DO(lm_guarded_calls_left) \
+  DO(lm_centrals)
+
+/* Optimization at link time would not see that the note needs them. */
+#define KEEP(symbol) extern __typeof__(symbol) symbol LM_SEEN_FROM_OUTSIDE;
+ROOTS(KEEP)
 
 /* The description is a number, which changes when what follows does, and the distances from each
  * word to what it stands for, so that nothing has to be relocated. */
@@ -136,24 +162,7 @@ __asm__(".pushsection .note.loam.layout,\"a\",%note\n"
         "1: .asciz \"loam-layout\"\n"
         "2: .balign 4\n"
         "3: .long 2\n" /* the number */
-        TO(lm_layout)
-        TO(lm_tags)
-        TO(lm_region_map)
-        TO(lm_caches_made)
-        TO(lm_shared_heaps)
-        TO(lm_huge_buckets)
-        TO(lm_meta_batches)
-        TO(lm_classes)
-        TO(lm_os)
-        TO(lm_kept_mappings)
-        TO(lm_profile_sites)
-        TO(lm_profile_samples)
-        TO(lm_profile_freed)
-        TO(lm_profile_totals)
-        TO(lm_profile_bytes)
-        TO(lm_profile_last_bytes)
-        TO(lm_guarded_calls_left)
-        TO(lm_centrals)
+        ROOTS(TO)
         "4:\n"
         ".popsection\n");
 

@@ -132,7 +132,9 @@ static LM_NOINLINE struct lm_profile_sample *begin_sample(struct lm_profile_wind
   double weight = lm_chance_weight((double)bytes / window->bytes);
   sample->bytes = bytes;
   sample->count = (uint64_t)(weight * LM_PROFILE_COUNT_UNIT + 0.5);
-  sample->weighted_bytes = (uint64_t)(weight * (double)bytes + 0.5);
+  double weighted_bytes = weight * (double)bytes, more = weighted_bytes - (double)bytes;
+  sample->weighted_bytes = (uint64_t)(weighted_bytes + 0.5);
+  sample->variance = more > 0 ? weighted_bytes * more : 0;
   sample->taken_ms = lm_os_clock_ms();
   sample->shadow = NULL;
   sample->large = false;

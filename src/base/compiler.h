@@ -66,6 +66,12 @@
 #define LM_NOINLINE __attribute__((noinline))
 #define LM_COLD __attribute__((noinline, cold))
 #define LM_NORETURN __attribute__((noreturn))
+/* Not by the code that GCC sees when it optimizes the whole program: by assembly. */
+#if defined(__clang__)
+#define LM_SEEN_FROM_OUTSIDE
+#else
+#define LM_SEEN_FROM_OUTSIDE __attribute__((externally_visible))
+#endif
 #if defined(_WIN32)
 #define LM_EXPORT /* exports are listed elsewhere */
 #else

@@ -50,3 +50,12 @@ uint32_t lm_chance_count(uint64_t *state, double block) {
 }
 
 double lm_chance_weight(double block) { return 1 / one_less_exponential(block); }
+
+uint64_t lm_chance_deviation(double variance) {
+  if (variance <= 0) return 0;
+  /* By Newton, from above. */
+  double root = variance > 1 ? variance : 1, next = (root + variance / root) / 2;
+  for (; next < root; next = (root + variance / root) / 2) root = next;
+  uint64_t whole = (uint64_t)root;
+  return (double)whole < root ? whole + 1 : whole;
+}

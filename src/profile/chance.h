@@ -19,4 +19,7 @@ uint32_t lm_chance_count(uint64_t *state, double block);
 /* How many blocks a sample stands for that has so many mean distances. */
 double lm_chance_weight(double block);
 
+/* The square root, up to the next whole number. */
+uint64_t lm_chance_deviation(double variance);
+
 #endif

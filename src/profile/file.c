@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "os/os.h"
+#include "profile/chance.h"
 #include "profile/samples.h"
 
 #if defined(__linux__)
@@ -33,6 +34,11 @@ static void print_number(struct profile_output *output, uint64_t number) {
 static void print_address(struct profile_output *output, uintptr_t address) {
   lm_text_char(&output->text, ' ');
   lm_text_address(&output->text, address);
+}
+
+static void print_chance(struct profile_output *output, const struct lm_profile_sum *sum) {
+  print_number(output, sum->sample_count);
+  print_number(output, lm_chance_deviation(sum->variance));
 }
 
 static void end_text_line(struct profile_output *output) { lm_text_char(&output->text, '\n'); }
@@ -89,7 +95,7 @@ static void print_totals(struct profile_output *output) {
   print_profile_sum(output, &lm_profile_totals.taken);
   print_profile_sum(output, &lm_profile_totals.live);
   print_profile_sum(output, &lm_profile_totals.peak);
-  print_number(output, lm_profile_totals.sample_count);
+  print_number(output, lm_profile_totals.taken.sample_count);
   print_number(output, lm_profile_totals.lost_count);
   end_text_line(output);
 }
@@ -101,8 +107,14 @@ static void print_site(struct profile_output *output, const struct lm_profile_si
   print_profile_sum(output, &site->taken);
   print_profile_sum(output, &site->live);
   print_profile_sum(output, &peak);
-  print_number(output, site->sample_count);
+  print_number(output, site->taken.sample_count);
   for (size_t i = 0; i < site->depth; i++) print_address(output, site->callers[i]);
+  end_text_line(output);
+  begin_text_line(output, "chance");
+  print_number(output, site->number);
+  print_chance(output, &site->taken);
+  print_chance(output, &site->live);
+  print_chance(output, &peak);
   end_text_line(output);
 }
 

@@ -64,11 +64,15 @@ struct lm_profile_site *lm_profile_find_site(const uintptr_t *callers, size_t de
 static void add_sample(struct lm_profile_sum *sum, const struct lm_profile_sample *sample) {
   sum->count += sample->count;
   sum->bytes += sample->weighted_bytes;
+  sum->variance += sample->variance;
+  sum->sample_count++;
 }
 
 static void subtract_sample(struct lm_profile_sum *sum, const struct lm_profile_sample *sample) {
   sum->count -= sample->count;
   sum->bytes -= sample->weighted_bytes;
+  sum->variance = lm_max(sum->variance - sample->variance, 0);
+  sum->sample_count--;
 }
 
 struct lm_profile_sum lm_profile_at_peak(const struct lm_profile_site *site) {
@@ -89,15 +93,13 @@ static void note_peak(void) {
 
 void lm_profile_begin(void) {
   lm_lock_take(&lm_profile_lock);
-  lm_profile_totals.taken = (struct lm_profile_sum){0, 0};
-  lm_profile_totals.sample_count = lm_profile_totals.lost_count = 0;
+  lm_profile_totals.taken = (struct lm_profile_sum){0, 0, 0, 0};
+  lm_profile_totals.lost_count = 0;
   lm_profile_totals.peak = lm_profile_totals.live;
   lm_profile_totals.peak_round++;
   for (struct lm_profile_site *site = lm_load_relaxed(&lm_profile_sites); site != NULL;
-       site = site->next_made) {
-    site->taken = (struct lm_profile_sum){0, 0};
-    site->sample_count = 0;
-  }
+       site = site->next_made)
+    site->taken = (struct lm_profile_sum){0, 0, 0, 0};
   lm_lock_free(&lm_profile_lock);
 }
 
@@ -158,11 +160,8 @@ void lm_profile_insert(struct lm_profile_sample *sample) {
   keep_peak(site);
   add_sample(&site->taken, sample);
   add_sample(&site->live, sample);
-  site->sample_count++;
-  site->live_sample_count++;
   add_sample(&lm_profile_totals.taken, sample);
   add_sample(&lm_profile_totals.live, sample);
-  lm_profile_totals.sample_count++;
   note_peak();
   lm_lock_free(&lm_profile_lock);
   /* Nobody frees it yet. The names are OpenTelemetry's. */
@@ -194,7 +193,6 @@ bool lm_profile_remove(const void *block, void **shadow) {
     count_large(sample, (size_t)-1);
     keep_peak(sample->site);
     subtract_sample(&sample->site->live, sample);
-    sample->site->live_sample_count--;
     subtract_sample(&lm_profile_totals.live, sample);
     note_freed(sample);
     put_by(sample);

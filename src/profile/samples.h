@@ -13,7 +13,8 @@
 /* What samples stand for. Counts of blocks are in 1 / LM_PROFILE_COUNT_UNIT. */
 #define LM_PROFILE_COUNT_UNIT 65536
 struct lm_profile_sum {
-  uint64_t count, bytes;
+  uint64_t count, bytes, sample_count;
+  double variance; /* bytes^2: how far off `bytes` is by chance */
 };
 
 /* Under lm_profile_lock, as all of this. */
@@ -24,7 +25,6 @@ struct lm_profile_site {
   struct lm_profile_sum live;
   struct lm_profile_sum at_peak; /* `live` when peak_round was reached, unless that is older */
   uint64_t peak_round;
-  uint64_t sample_count, live_sample_count;
   uint32_t number; /* from 1 on */
   uint32_t depth;
   uintptr_t callers[]; /* return addresses, the innermost first */
@@ -36,7 +36,8 @@ struct lm_profile_sample {
   void *block;   /* NULL while it is unused */
   void *shadow;  /* an ordinary block of the same size, where the sample would have been; or NULL */
   size_t bytes;  /* usable */
-  uint64_t count, weighted_bytes; /* what it stands for */
+  uint64_t count, weighted_bytes; /* what it stands for, as in a sum */
+  double variance;
   uint64_t taken_ms; /* of lm_os_clock_ms */
   bool large; /* counted by lm_profile_large_count */
 };
@@ -55,8 +56,8 @@ extern struct lm_profile_freed lm_profile_freed[LM_PROFILE_FREED_MAX];
 struct lm_profile_totals {
   struct lm_profile_sum taken, live, peak; /* the most bytes that were live at once */
   uint64_t peak_round; /* so often there were more than ever before */
-  uint64_t sample_count, lost_count; /* lost: there was no memory for them, or too many */
-  uint64_t freed_count;              /* ever put into lm_profile_freed */
+  uint64_t lost_count;  /* samples: there was no memory for them, or too many */
+  uint64_t freed_count; /* ever put into lm_profile_freed */
 };
 extern struct lm_profile_totals lm_profile_totals;
 extern _Atomic(struct lm_profile_site *) lm_profile_sites; /* by next_made */

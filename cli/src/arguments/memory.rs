@@ -199,9 +199,19 @@ pub struct ProfArguments {
     #[arg(long, conflicts_with_all = ["start", "stop"])]
     pub leaks: bool,
 
-    /// What the places are ordered by, and files show [default: live]
-    #[arg(long, value_name = "FIGURE", value_enum, conflicts_with = "leaks")]
-    pub by: Option<ProfFigure>,
+    /// What the places are ordered by, and files show [default: live]; and what a place is, if not a
+    /// line: as --by taken, or --by peak,function
+    #[arg(long, value_name = "FIGURE|PLACE", value_enum, value_delimiter = ',')]
+    pub by: Vec<ProfBy>,
+
+    /// Tell places apart by so many frames: by their callers, too
+    #[arg(long, value_name = "N", default_value = "1", hide_default_value = true)]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub frames: u8,
+
+    /// Print below each place who calls it, with what part of it is each one's
+    #[arg(long)]
+    pub tree: bool,
 
     /// How many places are printed
     #[arg(long, value_name = "N", default_value_t = 10)]
@@ -258,8 +268,9 @@ pub struct ProfArguments {
     pub command: Vec<OsString>,
 }
 
+/// A figure, or what a place is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ProfFigure {
+pub enum ProfBy {
     /// What the program has at the end
     Live,
     /// What it had when that was most
@@ -270,4 +281,67 @@ pub enum ProfFigure {
     Retained,
     /// What its blocks keep on pages that are nine tenths empty; of a process or a core
     Pinned,
+    /// A place is a line of the program's source
+    Line,
+    /// A place is a function
+    Function,
+    /// A place is a stack: all callers
+    Stack,
+}
+
+impl ProfBy {
+    fn figure(self) -> Option<ProfFigure> {
+        match self {
+            ProfBy::Live => Some(ProfFigure::Live),
+            ProfBy::Peak => Some(ProfFigure::Peak),
+            ProfBy::Taken => Some(ProfFigure::Taken),
+            ProfBy::Retained => Some(ProfFigure::Retained),
+            ProfBy::Pinned => Some(ProfFigure::Pinned),
+            ProfBy::Line | ProfBy::Function | ProfBy::Stack => None,
+        }
+    }
+
+    fn rows(self) -> Option<ProfRows> {
+        match self {
+            ProfBy::Line => Some(ProfRows::Line),
+            ProfBy::Function => Some(ProfRows::Function),
+            ProfBy::Stack => Some(ProfRows::Stack),
+            _ => None,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProfFigure {
+    Live,
+    Peak,
+    Taken,
+    Retained,
+    Pinned,
+}
+
+/// What the places of a profile are told apart by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProfRows {
+    Line,
+    Function,
+    Stack,
+}
+
+impl ProfArguments {
+    /// What --by says of the figure and of the places; of each kind one at most.
+    pub fn chosen(&self) -> Result<(ProfFigure, ProfRows), String> {
+        fn one<T>(given: Vec<T>, what: &str) -> Result<Option<T>, String> {
+            match given.len() {
+                0 | 1 => Ok(given.into_iter().next()),
+                _ => Err(format!("--by: there can be only one {what}")),
+            }
+        }
+        let figure = one(self.by.iter().filter_map(|by| by.figure()).collect(), "figure")?;
+        let rows = one(self.by.iter().filter_map(|by| by.rows()).collect(), "kind of place")?;
+        if self.leaks && figure.is_some_and(|figure| figure != ProfFigure::Live) {
+            return Err("--by: --leaks shows what is live".to_owned());
+        }
+        Ok((figure.unwrap_or(ProfFigure::Live), rows.unwrap_or(ProfRows::Line)))
+    }
 }

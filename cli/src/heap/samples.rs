@@ -12,13 +12,16 @@ use std::collections::{HashMap, HashSet};
 pub struct Weight {
     pub count: f64,
     pub bytes: u64,
+    pub samples: u64,
+    /// How far off the bytes are by chance, squared.
+    pub variance: f64,
 }
 
 pub struct Site {
+    pub number: u64,
     pub taken: Weight,
     pub live: Weight,
     pub peak: Weight,
-    pub sample_count: u64,
     /// The innermost first.
     pub callers: Vec<u64>,
 }
@@ -48,7 +51,6 @@ pub struct Samples {
     pub taken: Weight,
     pub live: Weight,
     pub peak: Weight,
-    pub sample_count: u64,
     pub lost_count: u64,
     /// By their address in the process.
     pub sites: HashMap<u64, Site>,
@@ -93,7 +95,9 @@ impl Record<'_> {
         let bytes = self.bytes.get(at..).unwrap_or_default();
         let sum = Record { reader: self.reader, bytes };
         let count = sum.number("sum.count", 8)? as f64 / self.reader.unit;
-        Ok(Weight { count, bytes: sum.number("sum.bytes", 8)? })
+        let variance = f64::from_bits(sum.number("sum.variance", 8)?);
+        let samples = sum.number("sum.sample_count", 8)?;
+        Ok(Weight { count, bytes: sum.number("sum.bytes", 8)?, samples, variance })
     }
 }
 
@@ -116,10 +120,10 @@ impl Reader<'_> {
         let live = head.weight("site.live")?;
         let is_at_peak = head.number("site.peak_round", 8)? < peak_round;
         let site = Site {
+            number: head.number("site.number", 4)?,
             taken: head.weight("site.taken")?,
             live,
             peak: if is_at_peak { live } else { head.weight("site.at_peak")? },
-            sample_count: head.number("site.sample_count", 8)?,
             callers: callers.chunks_exact(self.width).map(word).collect(),
         };
         Ok((site, head.pointer("site.next_made")?))
@@ -214,7 +218,6 @@ impl Samples {
             taken: totals.weight("totals.taken")?,
             live: totals.weight("totals.live")?,
             peak: totals.weight("totals.peak")?,
-            sample_count: totals.number("totals.sample_count", 8)?,
             lost_count: totals.number("totals.lost_count", 8)?,
             // The samples first: a place is there before its samples are.
             in_use: reader.in_use()?,

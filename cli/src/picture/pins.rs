@@ -3,6 +3,7 @@
 use crate::arguments::ProfFigure;
 use crate::numbers;
 use crate::picture::bars::percent;
+use crate::profile::rows::{Grouping, rows};
 use crate::profile::stacks;
 use crate::profile::symbols::{Frame, Symbols};
 use crate::profile::written::Profile;
@@ -68,23 +69,23 @@ impl Line {
 pub fn of(profile: &Profile, symbols: &mut Symbols) -> Vec<Line> {
     let stacks = stacks::named(profile, symbols);
     let mut lines = Vec::new();
-    for line in stacks::lines(&stacks, ProfFigure::Pinned) {
+    for row in rows(&stacks, Grouping::lines(ProfFigure::Pinned)) {
         let positive = |number: i64| u64::try_from(number).unwrap_or(0);
         lines.push(Line {
-            function: line.frame.short_function(),
-            place: line.frame.place(),
-            callers: callers(&line.callers),
-            pinned_bytes: positive(line.sums.pinned.bytes),
-            live_bytes: positive(line.sums.live.bytes),
-            live_count: positive(line.sums.live.count),
-            age: line.pinned_age_ms().map(|ms| numbers::duration(ms as f64 * 1e-3)),
+            function: row.frame().short_function(),
+            place: row.frame().place(),
+            callers: callers(&row.largest_callers()),
+            pinned_bytes: positive(row.sums.pinned.bytes),
+            live_bytes: positive(row.sums.live.bytes),
+            live_count: positive(row.sums.live.count),
+            age: row.pinned_age_ms().map(|ms| numbers::duration(ms as f64 * 1e-3)),
         });
     }
     lines
 }
 
 /// What calls `main` is nobody's.
-fn callers(frames: &[Frame]) -> Vec<String> {
+fn callers(frames: &[&Frame]) -> Vec<String> {
     const SHOWN: usize = 3;
     let main = frames.iter().position(|frame| frame.function == "main");
     let known = main.map_or(frames.len(), |at| at + 1).min(SHOWN);

@@ -64,7 +64,7 @@ pub fn encode(profile: &Profile, stacks: &[Stack]) -> Result<Vec<u8>> {
     let mut numbers: HashMap<&Frame, usize> = HashMap::new();
     let mut pps = Vec::new();
     for stack in stacks {
-        let Stack { frames, sums, .. } = stack;
+        let Stack { sums, .. } = stack;
         let ((gb, gbk), (eb, ebk)) = (positive(sums.peak), positive(sums.live));
         let (mb, mbk) = (gb.max(eb), gbk.max(ebk));
         // Rounded, a block more may be there than were taken.
@@ -75,7 +75,7 @@ pub fn encode(profile: &Profile, stacks: &[Stack]) -> Result<Vec<u8>> {
                 table.len() - 1
             })
         };
-        let fs = frames.iter().map(&mut number).collect();
+        let fs = stack.frames().map(&mut number).collect();
         pps.push(Point { tb: tb.max(mb), tbk: tbk.max(mbk), tl: 0, mb, mbk, gb, gbk, eb, ebk, fs });
     }
     pps.retain(|point| point.tb != 0);

@@ -1,6 +1,9 @@
-//! The lines of a program that have most, as data.
+//! The places of a program that have most, as data.
 
-use crate::profile::stacks::Line;
+use crate::prof::text::View;
+use crate::profile::range::Range;
+use crate::profile::rows::{Caller, Row};
+use crate::profile::stacks::name_of;
 use crate::profile::symbols::Frame;
 use crate::profile::written::{Held, Profile, Sum};
 use anyhow::{Context, Result};
@@ -13,6 +16,8 @@ struct Report<'profile> {
     pid: u64,
     sample_bytes: u64,
     lost_samples: u64,
+    /// What places are ordered by, and callers' bytes are of.
+    by: &'static str,
     live: Part,
     peak: Part,
     taken: Part,
@@ -43,11 +48,24 @@ impl From<Held> for Bytes {
 struct Part {
     blocks: i64,
     bytes: i64,
+    samples: i64,
+    /// Between these the bytes are, in 95 of 100 cases.
+    low_bytes: i64,
+    high_bytes: i64,
 }
 
-impl From<Sum> for Part {
-    fn from(sum: Sum) -> Part {
-        Part { blocks: sum.count, bytes: sum.bytes }
+impl Part {
+    fn new(sum: Sum, is_difference: bool) -> Part {
+        let range = if is_difference { Some(Range::around(&sum)) } else { Range::of(&sum) };
+        let bound =
+            |of: fn(Range) -> f64| range.map_or(sum.bytes, |range| of(range).round() as i64);
+        Part {
+            blocks: sum.count,
+            bytes: sum.bytes,
+            samples: sum.samples,
+            low_bytes: bound(|range| range.low),
+            high_bytes: bound(|range| range.high),
+        }
     }
 }
 
@@ -62,7 +80,35 @@ struct Place<'profile> {
     pinned: Option<Part>,
     /// Of what pins: half of the bytes is by blocks of this age at least.
     pinned_age_ms: Option<u64>,
+    /// What the place takes memory through, its own callee first.
+    through: Vec<Named<'profile>>,
+    /// Of the stack that has most, the nearest first.
     callers: Vec<Named<'profile>>,
+    /// With --tree: who calls it, and what each has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tree: Option<Vec<Branch<'profile>>>,
+}
+
+#[derive(Serialize)]
+struct Branch<'profile> {
+    #[serde(flatten)]
+    frame: Named<'profile>,
+    blocks: i64,
+    bytes: i64,
+    samples: i64,
+    callers: Vec<Branch<'profile>>,
+}
+
+impl<'profile> From<&'profile Caller> for Branch<'profile> {
+    fn from(caller: &'profile Caller) -> Branch<'profile> {
+        Branch {
+            frame: Named::from(&caller.frame),
+            blocks: caller.sum.count,
+            bytes: caller.sum.bytes,
+            samples: caller.sum.samples,
+            callers: caller.callers.iter().map(Branch::from).collect(),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -77,43 +123,48 @@ impl<'profile> From<&'profile Frame> for Named<'profile> {
         Named {
             function: &frame.function,
             file: frame.line.as_ref().map(|(file, _)| file.as_str()),
-            line: frame.line.as_ref().map(|(_, line)| *line),
+            line: frame.line.as_ref().map(|(_, line)| *line).filter(|line| *line != 0),
         }
     }
 }
 
-fn place<'profile>(line: &'profile Line, is_held: bool) -> Place<'profile> {
-    let sums = &line.sums;
+fn place<'profile>(row: &'profile Row, is_held: bool, view: &View) -> Place<'profile> {
+    let sums = &row.sums;
+    let part = |sum| Part::new(sum, view.difference);
     Place {
-        frame: Named::from(&line.frame),
-        live: sums.live.into(),
-        peak: sums.peak.into(),
-        taken: sums.taken.into(),
-        retained: is_held.then(|| sums.retained.into()),
-        pinned: is_held.then(|| sums.pinned.into()),
-        pinned_age_ms: line.pinned_age_ms(),
-        callers: line.callers.iter().map(Named::from).collect(),
+        frame: Named::from(row.frame()),
+        live: part(sums.live),
+        peak: part(sums.peak),
+        taken: part(sums.taken),
+        retained: is_held.then(|| part(sums.retained)),
+        pinned: is_held.then(|| part(sums.pinned)),
+        pinned_age_ms: row.pinned_age_ms(),
+        through: row.through.iter().map(Named::from).collect(),
+        callers: row.largest_callers().into_iter().map(Named::from).collect(),
+        tree: view.tree.then(|| row.callers.iter().map(Branch::from).collect()),
     }
 }
 
-pub fn render(profile: &Profile, lines: &[Line]) -> Result<String> {
+pub fn render(profile: &Profile, rows: &[Row], view: &View) -> Result<String> {
     let is_held = profile.held.is_some();
+    let part = |sum| Part::new(sum, view.difference);
     let report = Report {
         schema: 1,
         process: &profile.process,
         pid: profile.pid,
         sample_bytes: profile.sample_bytes,
         lost_samples: profile.lost,
-        live: profile.total.live.into(),
-        peak: profile.total.peak.into(),
-        taken: profile.total.taken.into(),
+        by: name_of(view.by),
+        live: part(profile.total.live),
+        peak: part(profile.total.peak),
+        taken: part(profile.total.taken),
         held: profile.held.map(Bytes::from),
         not_sampled: profile.not_sampled().map(|[live, retained, pinned]| Bytes {
             live_bytes: live,
             retained_bytes: retained,
             pinned_bytes: pinned,
         }),
-        places: lines.iter().map(|line| place(line, is_held)).collect(),
+        places: rows.iter().map(|row| place(row, is_held, view)).collect(),
     };
     Ok(serde_json::to_string_pretty(&report).context("cannot write JSON")? + "\n")
 }

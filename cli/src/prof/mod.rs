@@ -9,9 +9,10 @@ mod program; // a program that is run for it
 mod speedscope; // as speedscope.app reads them
 mod text; // as text
 
-use crate::arguments::{ProfArguments, ProfFigure};
+use crate::arguments::ProfArguments;
 use crate::failure::{Failure, USAGE};
 use crate::heap::chosen;
+use crate::profile::rows::{Grouping, rows};
 use crate::profile::symbols::Symbols;
 use crate::profile::written::Profile;
 use crate::profile::{living, stacks};
@@ -21,6 +22,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 pub fn prof(arguments: &ProfArguments) -> Result<ExitCode, Failure> {
+    arguments.chosen().map_err(|text| Failure::new(USAGE, text))?;
     let asked = match arguments {
         ProfArguments { start: Some(pid), every, .. } => Some(order::start(*pid, *every)?),
         ProfArguments { stop: Some(pid), .. } => Some(order::stop(*pid)?),
@@ -76,7 +78,7 @@ fn show(profile: Profile, arguments: &ProfArguments) -> Result<String, Failure> 
         Some(earlier) => profile.since(&Profile::read(earlier)?),
         None => profile,
     };
-    let by = arguments.by.unwrap_or(ProfFigure::Live);
+    let (by, kind) = arguments.chosen().map_err(|text| Failure::new(USAGE, text))?;
     if !stacks::figures(&profile).contains(&by) {
         let text = format!(
             "--by {}: pages are known of a process that runs and of a core, not of a file or a \
@@ -92,10 +94,12 @@ fn show(profile: Profile, arguments: &ProfArguments) -> Result<String, Failure> 
         top: arguments.top,
         leaks: arguments.leaks,
         difference: arguments.since.is_some(),
+        tree: arguments.tree,
     };
-    let found = stacks::lines(&stacks, by);
+    let grouping = Grouping { by, rows: kind, frames: arguments.frames.into() };
+    let found = rows(&stacks, grouping);
     let output = match arguments.json {
-        true => json::render(&profile, &found)?,
+        true => json::render(&profile, &found, &view)?,
         false => text::render(&profile, &found, &view),
     };
     let lines = folded::lines(&stacks, by);
@@ -103,7 +107,7 @@ fn show(profile: Profile, arguments: &ProfArguments) -> Result<String, Failure> 
         write_file(path, (lines.join("\n") + "\n").as_bytes())?;
     }
     if let Some(path) = &arguments.flamegraph {
-        write_file(path, &folded::draw(&lines, &profile.title())?)?;
+        write_file(path, &folded::draw(&lines, &profile, by)?)?;
     }
     if let Some(path) = &arguments.speedscope {
         write_file(path, &speedscope::encode(&profile, &stacks, by)?)?;
@@ -112,7 +116,7 @@ fn show(profile: Profile, arguments: &ProfArguments) -> Result<String, Failure> 
         write_file(path, &dhat::encode(&profile, &stacks)?)?;
     }
     if let Some(path) = &arguments.pprof {
-        write_file(path, &pprof::encode(&profile, &stacks, symbols)?)?;
+        write_file(path, &pprof::encode(&profile, &stacks)?)?;
     }
     Ok(output)
 }

@@ -2,13 +2,15 @@
 //! are needed, and all of them are numbers, texts and messages of these.
 
 use crate::arguments::ProfFigure;
-use crate::profile::stacks::{Stack, chosen, figures, name_of};
-use crate::profile::symbols::{Frame, Symbols};
+use crate::profile::passing;
+use crate::profile::rows::{Grouping, Row, rows};
+use crate::profile::stacks::{Call, Stack, chosen, figures, name_of};
+use crate::profile::symbols::Frame;
 use crate::profile::written::{Module, Place, Profile};
 use anyhow::{Context, Result};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 use std::io::Write;
 use std::sync::Arc;
@@ -68,8 +70,7 @@ struct Writer {
     in_order: Vec<String>,
     mappings: Table<Arc<Module>>,
     functions: Table<(String, String)>,
-    locations: Table<Place>,
-    symbols: Symbols,
+    locations: Table<(Option<Place>, Vec<Frame>)>,
 }
 
 impl Writer {
@@ -116,18 +117,22 @@ impl Writer {
         number
     }
 
-    fn location(&mut self, place: &Place) -> u64 {
-        let (number, is_new) = self.locations.number(place.clone());
+    fn location(&mut self, call: &Call) -> u64 {
+        let Call { place, frames } = call;
+        let (number, is_new) = self.locations.number((place.clone(), frames.clone()));
         if is_new {
-            let bias = place.module.as_ref().map_or(0, |module| module.bias);
+            let module = place.as_ref().and_then(|place| place.module.as_ref());
+            let bias = module.map_or(0, |module| module.bias);
             let mut message = Message::default();
             message.number(1, number);
-            if let Some(module) = &place.module {
+            if let Some(module) = module {
                 let mapping = self.mapping(module);
                 message.number(2, mapping);
             }
-            message.number(3, place.address.wrapping_add(bias));
-            for frame in self.symbols.frames(place).iter() {
+            if let Some(place) = place {
+                message.number(3, place.address.wrapping_add(bias));
+            }
+            for frame in frames {
                 let mut line = Message::default();
                 line.number(1, self.function(frame));
                 line.number(2, frame.line.as_ref().map_or(0, |(_, line)| u64::from(*line)));
@@ -155,14 +160,43 @@ fn kind_of(figure: ProfFigure) -> &'static str {
     }
 }
 
-pub fn encode(profile: &Profile, stacks: &[Stack], symbols: Symbols) -> Result<Vec<u8>> {
+/// An expression for the functions that are seen through wherever they are: pprof leaves them out, so
+/// that what it says first is what the places are here.
+fn seen_through(stacks: &[Stack]) -> String {
+    let rows = rows(stacks, Grouping::lines(ProfFigure::Taken));
+    let places: HashSet<&Frame> = rows.iter().map(Row::frame).collect();
+    let (mut within, mut without) = (HashSet::new(), HashSet::new());
+    for stack in stacks {
+        let place = stack.frames().position(|frame| places.contains(frame)).unwrap_or(0);
+        for (at, frame) in stack.frames().enumerate() {
+            let names = if at < place { &mut within } else { &mut without };
+            names.insert(passing::without_arguments(&frame.function));
+        }
+    }
+    let mut names: Vec<String> = within.difference(&without).map(|name| escaped(name)).collect();
+    names.sort();
+    names.join("|")
+}
+
+/// For expressions of Go's.
+fn escaped(name: &str) -> String {
+    let mut text = String::new();
+    for letter in name.chars() {
+        if r"\.+*?()|[]{}^$".contains(letter) {
+            text.push('\\');
+        }
+        text.push(letter);
+    }
+    text
+}
+
+pub fn encode(profile: &Profile, stacks: &[Stack]) -> Result<Vec<u8>> {
     let mut writer = Writer {
         texts: HashMap::new(),
         in_order: Vec::new(),
         mappings: Table::new(),
         functions: Table::new(),
         locations: Table::new(),
-        symbols,
     };
     let mut whole = Message::default();
     writer.text("");
@@ -176,8 +210,8 @@ pub fn encode(profile: &Profile, stacks: &[Stack], symbols: Symbols) -> Result<V
     }
     for stack in stacks {
         let mut sample = Message::default();
-        let places = stack.places.iter().map(|place| writer.location(place));
-        sample.numbers(1, places.collect::<Vec<_>>());
+        let locations = stack.calls.iter().map(|call| writer.location(call));
+        sample.numbers(1, locations.collect::<Vec<_>>());
         let sums = figures.iter().map(|figure| chosen(&stack.sums, *figure));
         let values = sums.flat_map(|sum| [sum.count, sum.bytes]);
         sample.numbers(2, values.map(i64::cast_unsigned));
@@ -185,6 +219,7 @@ pub fn encode(profile: &Profile, stacks: &[Stack], symbols: Symbols) -> Result<V
     }
     let period = writer.value_type("space", "bytes");
     let default = writer.text("inuse_space");
+    let seen_through = writer.text(&seen_through(stacks));
     let tables = [
         (3, writer.mappings.messages),
         (4, writer.locations.messages),
@@ -194,6 +229,7 @@ pub fn encode(profile: &Profile, stacks: &[Stack], symbols: Symbols) -> Result<V
         messages.iter().for_each(|message| whole.bytes(field, &message.0));
     }
     writer.in_order.iter().for_each(|text| whole.bytes(6, text.as_bytes()));
+    whole.number(7, seen_through);
     whole.bytes(11, &period.0);
     whole.number(12, profile.sample_bytes);
     whole.number(14, default);

@@ -77,9 +77,8 @@ fn sampled<'profile>(
 ) -> Sampled {
     let weight = |stack: &Stack| u64::try_from(chosen(&stack.sums, by).bytes).unwrap_or(0);
     let shown: Vec<&Stack> = stacks.iter().filter(|stack| weight(stack) != 0).collect();
-    let mut numbers = |stack: &&'profile Stack| {
-        stack.frames.iter().rev().map(|frame| frames.number(frame)).collect()
-    };
+    let mut numbers =
+        |stack: &&'profile Stack| stack.frames().rev().map(|frame| frames.number(frame)).collect();
     let samples = shown.iter().map(&mut numbers).collect();
     let weights: Vec<u64> = shown.iter().map(|stack| weight(stack)).collect();
     Sampled {

@@ -1,11 +1,13 @@
-//! The lines of a program that have most, as text.
+//! The places of a program that have most, as text.
 
 use crate::arguments::ProfFigure;
 use crate::numbers;
-use crate::profile::stacks::{Line, chosen, name_of};
+use crate::profile::range::Range;
+use crate::profile::rows::{Caller, Row};
+use crate::profile::stacks::{chosen, name_of};
 use crate::profile::symbols::Frame;
 use crate::profile::written::{Held, Profile, Sum};
-use std::fmt::Write;
+use std::fmt::{Result, Write};
 
 /// What is to be shown of a profile.
 pub struct View {
@@ -13,107 +15,121 @@ pub struct View {
     pub top: usize,
     pub leaks: bool,
     pub difference: bool,
+    /// All callers, or the nearest ones.
+    pub tree: bool,
 }
 
-const CALLERS: usize = 2;
+/// Before the names of places.
+const COLUMNS: usize = 51;
+/// A share of fewer samples says nothing.
+const SAMPLES_OF_A_SHARE: i64 = 3;
 
-pub fn render(profile: &Profile, lines: &[Line], view: &View) -> String {
+pub fn render(profile: &Profile, rows: &[Row], view: &View) -> String {
     let mut out = String::new();
     // Writing to a String cannot fail.
-    let _ = write(&mut out, profile, lines, view);
+    let _ = write(&mut out, profile, rows, view);
     out
 }
 
-fn write(out: &mut String, profile: &Profile, lines: &[Line], view: &View) -> std::fmt::Result {
+fn write(out: &mut String, profile: &Profile, rows: &[Row], view: &View) -> Result {
+    write_head(out, profile, view)?;
+    let is_of_that = |row: &&Row| {
+        let Sum { count, bytes, .. } = chosen(&row.sums, view.by);
+        (count, bytes) != (0, 0)
+    };
+    let rows: Vec<&Row> = rows.iter().filter(is_of_that).collect();
+    if let Some(held) = profile.held {
+        write_held(out, profile, &rows, view, held)?;
+        return write_accuracy(out, profile, view);
+    }
+    if rows.is_empty() {
+        return writeln!(out, "\n  No sample is of that.");
+    }
+    let name = name_of(view.by);
+    writeln!(out, "\n{name:>11}{:>7}{:>10}{:>11}{:>10}  where", "", "blocks", "taken", "samples")?;
+    for row in rows.iter().take(view.top) {
+        let sum = chosen(&row.sums, view.by);
+        let (whole, share, taken) = (size(sum), share(profile, sum, view), size(row.sums.taken));
+        let (blocks, samples) = (sum.count, sum.samples);
+        write!(out, "{whole:>11}{share:>7}{blocks:>10}{taken:>11}{samples:>10}  ")?;
+        write_place(out, row, view)?;
+    }
+    if rows.len() > view.top {
+        let rest = rows[view.top..].iter().map(|row| chosen(&row.sums, view.by).bytes).sum();
+        writeln!(out, "{:>11}  in {} more places", bytes(rest), rows.len() - view.top)?;
+    }
+    write_accuracy(out, profile, view)
+}
+
+fn write_head(out: &mut String, profile: &Profile, view: &View) -> Result {
     let total = &profile.total;
     let (live, peak, taken) = (size(total.live), size(total.peak), size(total.taken));
     write!(out, "{}: ", profile.title())?;
     match (view.difference, view.leaks) {
-        (true, _) => writeln!(out, "{live} live, {taken} taken since the earlier profile")?,
-        (_, true) => writeln!(out, "{live} in {} blocks were never freed", total.live.count)?,
-        _ => writeln!(out, "{live} live, {peak} at the peak, {taken} taken in all")?,
+        (true, _) => writeln!(out, "{live} live, {taken} taken since the earlier profile"),
+        (_, true) => writeln!(out, "{live} in {} blocks were never freed", total.live.count),
+        _ => writeln!(out, "{live} live, {peak} at the peak, {taken} taken in all"),
     }
-    let is_of_that = |line: &&Line| chosen(&line.sums, view.by) != Sum::default();
-    let lines: Vec<&Line> = lines.iter().filter(is_of_that).collect();
-    if let Some(held) = profile.held {
-        write_held(out, profile, &lines, view, held)?;
-        return write_accuracy(out, profile);
-    }
-    if lines.is_empty() {
-        return writeln!(out, "\n  No sample is of that.");
-    }
-    let name = name_of(view.by);
-    writeln!(out, "\n{name:>11}{:>7}{:>11}{:>11}  where", "", "blocks", "taken")?;
-    for line in lines.iter().take(view.top) {
-        write_line(out, profile, line, view)?;
-    }
-    if lines.len() > view.top {
-        let rest = lines[view.top..].iter().map(|line| chosen(&line.sums, view.by).bytes).sum();
-        let rest = size(Sum { count: 0, bytes: rest });
-        writeln!(out, "{rest:>11}  in {} more places", lines.len() - view.top)?;
-    }
-    write_accuracy(out, profile)
 }
 
 fn size(sum: Sum) -> String {
-    if sum.bytes == 0 {
-        return "0 B".to_owned();
-    }
-    let sign = if sum.bytes < 0 { "-" } else { "" };
-    sign.to_owned() + &numbers::bytes(sum.bytes.unsigned_abs())
+    bytes(sum.bytes)
 }
 
-fn write_line(out: &mut String, profile: &Profile, line: &Line, view: &View) -> std::fmt::Result {
-    let sum = chosen(&line.sums, view.by);
+fn bytes(bytes: i64) -> String {
+    if bytes == 0 {
+        return "0 B".to_owned();
+    }
+    let sign = if bytes < 0 { "-" } else { "" };
+    sign.to_owned() + &numbers::bytes(bytes.unsigned_abs())
+}
+
+fn share(profile: &Profile, sum: Sum, view: &View) -> String {
+    if view.difference || Range::of(&sum).is_some() && sum.samples < SAMPLES_OF_A_SHARE {
+        return String::new();
+    }
     let all = chosen(&profile.total, view.by).bytes;
-    let share = numbers::percent(sum.bytes as f64 / (all as f64).abs().max(1.0));
-    let share = if view.difference { String::new() } else { share };
-    let taken = size(line.sums.taken);
-    let whole = size(sum);
-    write!(out, "{whole:>11}{share:>7}{:>11}{taken:>11}  ", sum.count)?;
-    write_place(out, line, 42)
+    numbers::percent(sum.bytes as f64 / (all as f64).abs().max(1.0))
 }
 
 /// What each place has, keeps free in memory, and pins; the columns add up to the first line.
 fn write_held(
     out: &mut String,
     profile: &Profile,
-    lines: &[&Line],
+    rows: &[&Row],
     view: &View,
     held: Held,
-) -> std::fmt::Result {
-    const COLUMNS: usize = 45;
-    writeln!(out, "\n{:>11}{:>12}{:>12}{:>8}  where", "live", "retained", "pinned", "age")?;
-    let row = |out: &mut String, [live, retained, pinned]: [i64; 3], age: &str| {
+) -> Result {
+    let titles = ["live", "retained", "pinned", "samples", "age"];
+    let [live, retained, pinned, samples, age_title] = titles;
+    writeln!(out, "\n{live:>11}{retained:>11}{pinned:>11}{samples:>9}{age_title:>7}  where")?;
+    let write_row = |out: &mut String, [live, retained, pinned]: [i64; 3], of: [&str; 2]| {
         let [live, retained, pinned] = [live, retained, pinned].map(bytes);
-        write!(out, "{live:>11}{retained:>12}{pinned:>12}{age:>8}  ")
+        let [samples, age] = of;
+        write!(out, "{live:>11}{retained:>11}{pinned:>11}{samples:>9}{age:>7}  ")
     };
     let whole = [held.live, held.retained, held.pinned].map(u64::cast_signed);
-    let figures =
-        |line: &Line| [line.sums.live.bytes, line.sums.retained.bytes, line.sums.pinned.bytes];
-    let (shown, others) = lines.split_at(lines.len().min(view.top));
-    for line in shown {
-        let age = line.pinned_age_ms().map(age).unwrap_or_default();
-        row(out, figures(line), &age)?;
-        write_place(out, line, COLUMNS)?;
+    let figures = |row: &Row| [row.sums.live.bytes, row.sums.retained.bytes, row.sums.pinned.bytes];
+    let (shown, others) = rows.split_at(rows.len().min(view.top));
+    for row in shown {
+        let age = row.pinned_age_ms().map(age).unwrap_or_default();
+        let samples = chosen(&row.sums, view.by).samples.to_string();
+        write_row(out, figures(row), [&samples, &age])?;
+        write_place(out, row, view)?;
     }
     let not_sampled = profile.not_sampled().unwrap_or_default();
     let mut left = whole;
     for (at, left) in left.iter_mut().enumerate() {
-        *left -= not_sampled[at] + shown.iter().map(|line| figures(line)[at]).sum::<i64>();
+        *left -= not_sampled[at] + shown.iter().map(|row| figures(row)[at]).sum::<i64>();
     }
     if !others.is_empty() || left != [0; 3] {
-        row(out, left, "")?;
+        write_row(out, left, [""; 2])?;
         writeln!(out, "in other places")?;
     }
-    row(out, not_sampled, "")?;
+    write_row(out, not_sampled, [""; 2])?;
     writeln!(out, "not sampled")?;
-    row(out, whole, "")?;
+    write_row(out, whole, [""; 2])?;
     writeln!(out, "in all, as 'loam explain' says")
-}
-
-fn bytes(bytes: i64) -> String {
-    size(Sum { count: 0, bytes })
 }
 
 fn age(ms: u64) -> String {
@@ -126,30 +142,121 @@ fn age(ms: u64) -> String {
     }
 }
 
-fn write_place(out: &mut String, line: &Line, columns: usize) -> std::fmt::Result {
-    write_frame(out, &line.frame)?;
-    let is_start = |frame: &&Frame| frame.function == "main" || frame.function == "_start";
-    let from_main = line.callers.iter().position(|frame| is_start(&frame));
-    let known =
-        if line.frame.function == "main" { 0 } else { from_main.map_or(CALLERS, |at| at + 1) };
-    for caller in line.callers.iter().take(CALLERS.min(known)) {
-        write!(out, "{:columns$}from ", "")?;
-        write_frame(out, caller)?;
+/// The place, what it takes memory through, and its callers; in front of these, between what its
+/// figure is.
+fn write_place(out: &mut String, row: &Row, view: &View) -> Result {
+    const THROUGH: usize = 2;
+    writeln!(out, "{}", row.frame().shown())?;
+    let mut lines: Vec<String> = row
+        .through
+        .iter()
+        .take(THROUGH)
+        .map(|frame| format!("through {}", frame.shown()))
+        .collect();
+    lines.extend(row.frames[1..].iter().map(|frame| format!("from {}", frame.shown())));
+    let whole = chosen(&row.sums, view.by).bytes;
+    if !row.frames.iter().any(is_outermost) {
+        match view.tree {
+            true => add_tree(&mut lines, &row.callers, whole, 0),
+            false => add_nearest(&mut lines, &row.callers, whole),
+        }
+    }
+    let mut range = shown_range(&chosen(&row.sums, view.by), view);
+    if lines.is_empty() && range.is_some() {
+        lines.push(String::new());
+    }
+    for line in lines {
+        let begin = range.take().unwrap_or_default();
+        writeln!(out, "{}", format!("{begin:>20}{:1$}{line}", "", COLUMNS - 20).trim_end())?;
     }
     Ok(())
 }
 
-fn write_frame(out: &mut String, frame: &Frame) -> std::fmt::Result {
-    writeln!(out, "{}", frame.shown())
+fn is_outermost(frame: &Frame) -> bool {
+    frame.function == "main" || frame.function == "_start"
 }
 
-fn write_accuracy(out: &mut String, profile: &Profile) -> std::fmt::Result {
+/// `None` if the figure is exact, or nearly.
+fn shown_range(sum: &Sum, view: &View) -> Option<String> {
+    let range = if view.difference { Range::around(sum) } else { Range::of(sum)? };
+    const NEARLY: f64 = 0.01;
+    if range.high - range.low < NEARLY * sum.bytes.abs() as f64 {
+        return None;
+    }
+    Some(format!("{} to {}", bytes(range.low as i64), bytes(range.high as i64)))
+}
+
+/// `from main  server.c:7  80 %`
+fn from(caller: &Caller, whole: i64) -> String {
+    let (bytes, whole) = (caller.sum.bytes as f64, (whole as f64).abs().max(1.0));
+    match caller.sum.bytes.abs() == whole as i64 {
+        true => format!("from {}", caller.frame.shown()),
+        false => format!("from {}  {}", caller.frame.shown(), numbers::percent(bytes / whole)),
+    }
+}
+
+/// Outwards as long as there is one; the first ones where there are more.
+fn add_nearest(lines: &mut Vec<String>, callers: &[Caller], whole: i64) {
+    const LINES: usize = 2;
+    const SHOWN: usize = 3;
+    let mut callers = callers;
+    for _ in 0..LINES {
+        match callers {
+            [] => return,
+            [caller] => {
+                lines.push(from(caller, whole));
+                if is_outermost(&caller.frame) {
+                    return;
+                }
+                callers = &caller.callers;
+            }
+            several => return add_several(lines, several, SHOWN, whole, ""),
+        }
+    }
+}
+
+/// The first of them, and what the others have together.
+fn add_several(lines: &mut Vec<String>, callers: &[Caller], shown: usize, whole: i64, begin: &str) {
+    let (first, others) = callers.split_at(callers.len().min(shown));
+    lines.extend(first.iter().map(|caller| format!("{begin}{}", from(caller, whole))));
+    if !others.is_empty() {
+        let bytes: i64 = others.iter().map(|caller| caller.sum.bytes).sum();
+        let share = numbers::percent(bytes as f64 / (whole as f64).abs().max(1.0));
+        lines.push(format!("{begin}from {} others  {share}", others.len()));
+    }
+}
+
+/// All callers, each below what it calls; those that have least of the place in one line.
+fn add_tree(lines: &mut Vec<String>, callers: &[Caller], whole: i64, depth: usize) {
+    const LEAST: f64 = 0.01;
+    let begin = "  ".repeat(depth);
+    let is_large = |caller: &&Caller| caller.sum.bytes.abs() as f64 >= LEAST * whole.abs() as f64;
+    let large = callers.iter().take_while(is_large).count();
+    for caller in &callers[..large] {
+        lines.push(format!("{begin}{}", from(caller, whole)));
+        if !is_outermost(&caller.frame) {
+            // Below one that is the only one there is no need to go to the right.
+            let below = if callers.len() == 1 { depth } else { depth + 1 };
+            add_tree(lines, &caller.callers, whole, below);
+        }
+    }
+    add_several(lines, &callers[large..], 0, whole, &begin);
+}
+
+fn write_accuracy(out: &mut String, profile: &Profile, view: &View) -> Result {
     let between = numbers::bytes(profile.sample_bytes);
+    let sum = chosen(&profile.total, view.by);
+    let name = name_of(view.by);
     writeln!(out)?;
-    writeln!(
-        out,
-        "Estimated from a sample each {between}: what comes from n of them may be off by 1/√n.",
-    )?;
+    match shown_range(&sum, view) {
+        None => writeln!(out, "Nearly every block of that is a sample: it is exact to 1 %."),
+        Some(range) => writeln!(
+            out,
+            "Estimated from a sample each {between}. What is {name} in all places is {range}, by {} \
+             samples.\nSuch bounds, also those below the figures, hold in 95 of 100 cases.",
+            sum.samples
+        ),
+    }?;
     if profile.lost != 0 {
         writeln!(out, "{} samples were lost: there were too many to keep.", profile.lost)?;
     }

@@ -38,7 +38,6 @@ pub fn find(source: &dyn Source) -> Result<Option<Profile>> {
             taken: sum(samples.taken),
             live: sum(samples.live),
             peak: sum(samples.peak),
-            samples: samples.sample_count.cast_signed(),
             ..Sums::default()
         },
         lost: samples.lost_count,
@@ -54,13 +53,12 @@ pub fn find(source: &dyn Source) -> Result<Option<Profile>> {
             taken: sum(site.taken),
             live: sum(site.live),
             peak: sum(site.peak),
-            samples: site.sample_count.cast_signed(),
             retained: retained.sum(),
             pinned: pinned.sum(),
         };
         profile.total.retained += sums.retained;
         profile.total.pinned += sums.pinned;
-        profile.sites.push(Site { callers, sums, pins });
+        profile.sites.push(Site { number: site.number, callers, sums, pins });
     }
     // In an order that does not change from one reading to the next.
     profile.sites.sort_by_key(|site| std::cmp::Reverse(site.sums.taken.bytes));
@@ -69,7 +67,12 @@ pub fn find(source: &dyn Source) -> Result<Option<Profile>> {
 }
 
 fn sum(weight: Weight) -> Sum {
-    Sum { count: weight.count.round() as i64, bytes: weight.bytes.cast_signed() }
+    Sum {
+        count: weight.count.round() as i64,
+        bytes: weight.bytes.cast_signed(),
+        samples: weight.samples.cast_signed(),
+        variance: weight.variance,
+    }
 }
 
 /// By the clock that samples are dated by; `None` of a core.
@@ -119,16 +122,26 @@ struct Found {
 struct Estimate {
     count: f64,
     bytes: f64,
+    samples: i64,
+    variance: f64,
 }
 
 impl Estimate {
+    /// A sample that stands for so many blocks, which have so many bytes.
     fn add(&mut self, count: f64, bytes: f64) {
         self.count += count;
         self.bytes += bytes;
+        self.samples += 1;
+        self.variance += bytes.powi(2) * (1.0 - 1.0 / count.max(1.0));
     }
 
     fn sum(self) -> Sum {
-        Sum { count: self.count.round() as i64, bytes: self.bytes.round() as i64 }
+        Sum {
+            count: self.count.round() as i64,
+            bytes: self.bytes.round() as i64,
+            samples: self.samples,
+            variance: self.variance,
+        }
     }
 }
 

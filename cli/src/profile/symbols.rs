@@ -21,6 +21,12 @@ impl Frame {
         Frame { function: text.to_owned(), line: None, is_systems: false }
     }
 
+    /// Somewhere in the function: line 0.
+    pub fn without_line_number(&self) -> Frame {
+        let line = self.line.as_ref().map(|(file, _)| (file.clone(), 0));
+        Frame { line, ..self.clone() }
+    }
+
     /// `session_open`, as long as a line has room for.
     pub fn short_function(&self) -> String {
         const LONGEST: usize = 60;
@@ -31,12 +37,14 @@ impl Frame {
         function
     }
 
-    /// `src/server.c:42`: the last two parts of the path are enough to find the file.
+    /// `src/server.c:42`: the last two parts of the path are enough to find the file. Without a
+    /// number for line 0.
     pub fn place(&self) -> Option<String> {
         let (file, line) = self.line.as_ref()?;
         let parts: Vec<&str> = file.rsplit('/').take(2).collect();
         let parts = parts.into_iter().rev().filter(|part| !part.is_empty());
-        Some(format!("{}:{line}", parts.collect::<Vec<_>>().join("/")))
+        let file = parts.collect::<Vec<_>>().join("/");
+        Some(if *line == 0 { file } else { format!("{file}:{line}") })
     }
 
     /// `session_open  src/server.c:42`
@@ -115,6 +123,8 @@ fn find(loader: &Loader, address: u64) -> Option<Vec<Frame>> {
             let Some(function) = frame.function else { continue };
             let line = frame.location.and_then(|place| Some((place.file?.to_owned(), place.line?)));
             let Ok(name) = function.demangle() else { continue };
+            // Of a language without mangled names there may be some, too: loam's operators.
+            let name = demangle_auto(name, None);
             found.push(Frame { line, ..Frame::unnamed(&name) });
         }
     }
@@ -123,5 +133,14 @@ fn find(loader: &Loader, address: u64) -> Option<Vec<Frame>> {
         let name = demangle_auto(Cow::Borrowed(symbol), None);
         found.push(Frame::unnamed(&name));
     }
+    for frame in &mut found {
+        frame.function.truncate(without_part(&frame.function).len());
+    }
     Some(found)
+}
+
+/// `read.constprop.0`, as compilers call a function that they have made of another one.
+fn without_part(name: &str) -> &str {
+    const PARTS: [&str; 6] = [".constprop.", ".part.", ".isra.", ".cold", ".lto_priv.", ".llvm."];
+    PARTS.iter().fold(name, |name, part| name.find(part).map_or(name, |at| &name[..at]))
 }

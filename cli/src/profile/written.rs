@@ -7,32 +7,48 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What samples stand for. Of a difference it may be less than nothing.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Sum {
     pub count: i64,
     pub bytes: i64,
+    pub samples: i64,
+    /// How far off the bytes are by chance: the square of a standard deviation.
+    pub variance: f64,
+}
+
+impl Sum {
+    /// Of blocks that are each known.
+    pub fn exact(count: i64, bytes: i64) -> Sum {
+        Sum { count, bytes, samples: count, variance: 0.0 }
+    }
 }
 
 impl AddAssign for Sum {
     fn add_assign(&mut self, other: Sum) {
         self.count += other.count;
         self.bytes += other.bytes;
+        self.samples += other.samples;
+        self.variance += other.variance;
     }
 }
 
 impl Sub for Sum {
     type Output = Sum;
     fn sub(self, other: Sum) -> Sum {
-        Sum { count: self.count - other.count, bytes: self.bytes - other.bytes }
+        Sum {
+            count: self.count - other.count,
+            bytes: self.bytes - other.bytes,
+            samples: self.samples - other.samples,
+            variance: self.variance + other.variance,
+        }
     }
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Sums {
     pub taken: Sum,
     pub live: Sum,
     pub peak: Sum,
-    pub samples: i64,
     /// Freed, and still in memory without use. This and the next of what is read from outside.
     pub retained: Sum,
     /// Blocks nearly alone on their pages, and what they keep there.
@@ -44,7 +60,6 @@ impl AddAssign for Sums {
         self.taken += other.taken;
         self.live += other.live;
         self.peak += other.peak;
-        self.samples += other.samples;
         self.retained += other.retained;
         self.pinned += other.pinned;
     }
@@ -53,11 +68,15 @@ impl AddAssign for Sums {
 impl Sub for Sums {
     type Output = Sums;
     fn sub(self, other: Sums) -> Sums {
+        // What has been taken only grows, by samples that are the later one's alone; and what has
+        // gone of what was live is what these are more than the growth.
+        let taken = (self.taken.variance - other.taken.variance).max(0.0);
+        let live = 2.0 * taken - self.live.variance + other.live.variance;
+        let of = |sum: Sum, variance: f64| Sum { variance: variance.min(sum.variance), ..sum };
         Sums {
-            taken: self.taken - other.taken,
-            live: self.live - other.live,
+            taken: of(self.taken - other.taken, taken),
+            live: of(self.live - other.live, live.max(0.0)),
             peak: self.peak - other.peak,
-            samples: self.samples - other.samples,
             retained: self.retained - other.retained,
             pinned: self.pinned - other.pinned,
         }
@@ -86,6 +105,8 @@ pub struct Place {
 
 #[derive(Debug, Clone)]
 pub struct Site {
+    /// Where it was written, its number there.
+    pub number: u64,
     /// The innermost first.
     pub callers: Vec<Place>,
     pub sums: Sums,
@@ -152,11 +173,13 @@ impl Profile {
                 "module" => parse_module(rest).map(|one| profile.modules.push(Arc::new(one))),
                 "total" => profile.take_total(rest),
                 "site" => profile.take_site(rest),
+                "chance" => profile.take_chance(rest),
                 // What is written for others, and what later versions write besides.
                 _ => Some(()),
             };
             known.with_context(|| format!("line {}", number + 1))?;
         }
+        profile.sum_up_chance();
         Ok(profile)
     }
 
@@ -178,8 +201,34 @@ impl Profile {
         let sums = sums(&numbers.collect::<Option<Vec<i64>>>()?);
         let callers = words.get(8..)?.iter().map(|word| Some(self.place(hex(word)?)));
         let callers = callers.collect::<Option<_>>()?;
-        self.sites.push(Site { callers, sums, pins: Vec::new() });
+        self.sites.push(Site { number: words[0].parse().ok()?, callers, sums, pins: Vec::new() });
         Some(())
+    }
+
+    /// Of the site before: how many samples its sums are of, and how far off they may be.
+    fn take_chance(&mut self, text: &str) -> Option<()> {
+        let words = text.split(' ').map(|word| word.parse().ok());
+        let words: Vec<u64> = words.collect::<Option<_>>()?;
+        let site = self.sites.last_mut().filter(|site| site.number == words[0])?;
+        let Sums { taken, live, peak, .. } = &mut site.sums;
+        for (at, sum) in [taken, live, peak].into_iter().enumerate() {
+            let [samples, deviation] = words.get(1 + 2 * at..3 + 2 * at)? else { return None };
+            sum.samples = samples.cast_signed();
+            sum.variance = (*deviation as f64).powi(2);
+        }
+        Some(())
+    }
+
+    /// The profile's sums are as far off as those of all sites are.
+    fn sum_up_chance(&mut self) {
+        let mut all = Sums::default();
+        self.sites.iter().for_each(|site| all += site.sums);
+        let of = |sum: &mut Sum, all: Sum| {
+            (sum.samples, sum.variance) = (all.samples, all.variance);
+        };
+        of(&mut self.total.taken, all.taken);
+        of(&mut self.total.live, all.live);
+        of(&mut self.total.peak, all.peak);
     }
 
     /// Live, retained and pinned bytes of the process that no place has: of blocks that were not
@@ -217,7 +266,7 @@ impl Profile {
         }
         let gone = earlier.sites.iter().filter_map(|site| {
             let sums = Sums::default() - before.remove(&key(site))?;
-            Some(Site { callers: site.callers.clone(), sums, pins: Vec::new() })
+            Some(Site { sums, pins: Vec::new(), ..site.clone() })
         });
         self.sites.extend(gone);
         self.total = self.total - earlier.total;
@@ -241,21 +290,35 @@ impl Profile {
                 let bias = place.module.as_ref().map_or(0, |module| module.bias);
                 out += &format!(" {:#x}", place.address.wrapping_add(bias));
             }
-            out += "\n";
+            out += &format!("\nchance {}{}\n", index + 1, chances(&site.sums));
         }
         out + "end\n"
     }
 }
 
 fn numbers(sums: &Sums) -> String {
-    let Sums { taken, live, peak, samples, .. } = sums;
+    let Sums { taken, live, peak, .. } = sums;
     let of = |sum: &Sum| format!("{} {}", sum.count, sum.bytes);
-    format!("{} {} {} {samples}", of(taken), of(live), of(peak))
+    format!("{} {} {} {}", of(taken), of(live), of(peak), taken.samples)
 }
 
+fn chances(sums: &Sums) -> String {
+    let of = |sum: &Sum| format!(" {} {:.0}", sum.samples, sum.variance.sqrt().ceil());
+    [&sums.taken, &sums.live, &sums.peak].map(of).concat()
+}
+
+/// By the number of samples of what was taken. Files without a word about chance have no other.
 fn sums(numbers: &[i64]) -> Sums {
-    let sum = |at: usize| Sum { count: numbers[at], bytes: numbers[at + 1] };
-    Sums { taken: sum(0), live: sum(2), peak: sum(4), samples: numbers[6], ..Sums::default() }
+    let (taken_bytes, samples) = (numbers[1].max(1) as f64, numbers[6]);
+    let sum = |at: usize| {
+        let (count, bytes) = (numbers[at], numbers[at + 1]);
+        let samples = (samples as f64 * bytes as f64 / taken_bytes).ceil();
+        // As if all blocks were of one size.
+        let unseen = (1.0 - samples / count.max(1) as f64).max(0.0);
+        let variance = (bytes as f64).powi(2) / samples.max(1.0) * unseen;
+        Sum { count, bytes, samples: samples as i64, variance }
+    };
+    Sums { taken: sum(0), live: sum(2), peak: sum(4), ..Sums::default() }
 }
 
 fn hex(word: &str) -> Option<u64> {
@@ -283,6 +346,7 @@ mod tests {
     const TEXT: &str = "loam-profile 1\nprocess 12 a b\nsample_bytes 1000\n\
         module 0x5000 0x6000 0x4000 ab12 /usr/bin/a b\n\
         total 10 1000 5 500 6 600 7 0\nsite 1 10 1000 5 500 6 600 7 0x5010 0x9000\n\
+        chance 1 7 3 4 2 5 2\n\
         block 1 0x77 8 100 5\nend\n";
 
     #[test]
@@ -291,7 +355,8 @@ mod tests {
         assert_eq!(profile.title(), "a b (12)");
         assert_eq!(profile.modules[0].path, Path::new("/usr/bin/a b"));
         let site = &profile.sites[0];
-        assert_eq!(site.sums.live, Sum { count: 5, bytes: 500 });
+        let live = Sum { count: 5, bytes: 500, samples: 4, variance: 4.0 };
+        assert_eq!((site.sums.live, profile.total.live), (live, live));
         assert_eq!(site.callers[0].address, 0x1010);
         assert_eq!(site.callers[1], Place { module: None, address: 0x9000 });
     }
@@ -316,6 +381,7 @@ mod tests {
         let live: Vec<i64> = after.sites.iter().map(|site| site.sums.live.bytes).collect();
         assert_eq!(live, [100, -500]);
         let same = Profile::parse(TEXT).unwrap().since(&before);
-        assert_eq!(same.sites[0].sums, Sums::default());
+        let Sums { taken, live, .. } = same.sites[0].sums;
+        assert_eq!((taken, live), (Sum::default(), Sum::default()));
     }
 }

@@ -95,12 +95,12 @@ impl Live {
             found.entry(stack).or_default().add(block, &sparse, now_us);
         }
         for (stack, Found { live, pinned_count, pinned_bytes, pins }) in found {
-            let pinned = Sum { count: pinned_count, bytes: pinned_bytes.round() as i64 };
+            let pinned = Sum::exact(pinned_count, pinned_bytes.round() as i64);
             let sums = Sums { live, pinned, ..Sums::default() };
             profile.total += sums;
             let callers = stacks.frames(stack);
             let callers = callers.iter().map(|address| profile.place(*address)).collect();
-            profile.sites.push(Site { callers, sums, pins });
+            profile.sites.push(Site { number: 0, callers, sums, pins });
         }
     }
 
@@ -121,7 +121,7 @@ impl Found {
     /// Each block keeps, of what is free on sparse pages, its part by length.
     fn add(&mut self, block: Block, sparse: &NumberMap<u64>, now_us: Option<u64>) {
         let bytes = block.place.bytes();
-        self.live += Sum { count: 1, bytes: bytes.cast_signed() };
+        self.live += Sum::exact(1, bytes.cast_signed());
         if bytes >= SMALL_BYTES {
             return;
         }
@@ -180,7 +180,7 @@ mod tests {
             (callers, site.sums.live.count, site.sums.pinned, ages)
         });
         let shown: Vec<_> = shown.collect();
-        let pinned = |count, bytes| Sum { count, bytes };
+        let pinned = Sum::exact;
         assert_eq!(
             shown,
             [
