@@ -145,7 +145,7 @@ LM_INLINE void *take_first_or_any(size_t size, bool clear) {
   return take_any(size, clear);
 }
 
-/* Mostly the last of loam's own functions on a stack, since what calls it jumps: its name is by which
+/* Mostly the last of loam's own functions on a stack, since what calls it jumps: by its name
  * `loam prof` knows where these end. */
 static LM_NOINLINE void *lm_malloc_any(size_t size) {
   void *block = take_first_or_any(size, false);
