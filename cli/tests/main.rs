@@ -18,6 +18,7 @@ mod graft_refusals;
 mod graft_zip;
 mod house;
 mod mistakes;
+mod pins;
 mod plot;
 mod plot_pins;
 mod plot_still;

@@ -66,6 +66,7 @@ const struct lm_layout_entry lm_layout[] = {
     FIELD("cache", struct lm_cache, lists),
     FIELD("cache", struct lm_cache, next_made),
     FIELD("cache", struct lm_cache, thread_id),
+    FIELD("cache", struct lm_cache, profile.window), /* begins with a cache */
     FIELD("cache", struct lm_cache, homeward.blocks),
     FIELD("cache", struct lm_cache, homeward.count),
     VALUE("cache.homeward.blocks_max", LM_HOMEWARD_COUNT),
@@ -124,6 +125,7 @@ const struct lm_layout_entry lm_layout[] = {
     FIELD("totals", struct lm_profile_totals, sample_count),
     FIELD("totals", struct lm_profile_totals, lost_count),
     FIELD("totals", struct lm_profile_totals, freed_count),
+    FIELD("totals", struct lm_profile_totals, record_bytes),
     VALUE("", 0),
 };
 
@@ -154,6 +156,7 @@ __asm__(".pushsection .note.loam.layout,\"a\",%note\n"
         TO(lm_profile_last_bytes)
         TO(lm_guarded_calls_left)
         TO(lm_centrals)
+        TO(lm_profile_heap)
         "4:\n"
         ".popsection\n");
 

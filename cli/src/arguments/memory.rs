@@ -267,7 +267,8 @@ pub enum ProfFigure {
     /// All that it has ever taken
     Taken,
     /// What it has freed that is in memory and in no use; of a process or a core
-    Retained,
-    /// What its blocks keep on pages that are nine tenths empty; of a process or a core
+    #[value(alias = "retained")]
+    Freed,
+    /// What its blocks keep of the pages that they are on, by what is free beside them; of a process or a core
     Pinned,
 }

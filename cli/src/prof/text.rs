@@ -74,7 +74,8 @@ fn write_line(out: &mut String, profile: &Profile, line: &Line, view: &View) -> 
     write_place(out, line, 42)
 }
 
-/// What each place has, keeps free in memory, and pins; the columns add up to the first line.
+/// What each place has, has freed that is still in memory, and pins; the columns add up to the last
+/// line.
 fn write_held(
     out: &mut String,
     profile: &Profile,
@@ -83,24 +84,25 @@ fn write_held(
     held: Held,
 ) -> std::fmt::Result {
     const COLUMNS: usize = 45;
-    writeln!(out, "\n{:>11}{:>12}{:>12}{:>8}  where", "live", "retained", "pinned", "age")?;
-    let row = |out: &mut String, [live, retained, pinned]: [i64; 3], age: &str| {
-        let [live, retained, pinned] = [live, retained, pinned].map(bytes);
-        write!(out, "{live:>11}{retained:>12}{pinned:>12}{age:>8}  ")
+    writeln!(out, "\n{:>11}{:>12}{:>12}{:>8}  where", "live", "freed", "pinned", "age")?;
+    let row = |out: &mut String, [live, freed, pinned]: [i64; 3], age: &str| {
+        let [live, freed, pinned] = [live, freed, pinned].map(bytes);
+        write!(out, "{live:>11}{freed:>12}{pinned:>12}{age:>8}  ")
     };
-    let whole = [held.live, held.retained, held.pinned].map(u64::cast_signed);
+    let whole = [held.live, held.freed, held.pinned].map(u64::cast_signed);
     let figures =
-        |line: &Line| [line.sums.live.bytes, line.sums.retained.bytes, line.sums.pinned.bytes];
+        |line: &Line| [line.sums.live.bytes, line.sums.freed.bytes, line.sums.pinned.bytes];
     let (shown, others) = lines.split_at(lines.len().min(view.top));
     for line in shown {
         let age = line.pinned_age_ms().map(age).unwrap_or_default();
         row(out, figures(line), &age)?;
         write_place(out, line, COLUMNS)?;
     }
-    let not_sampled = profile.not_sampled().unwrap_or_default();
-    let mut left = whole;
+    let not_sampled = profile.not_sampled().unwrap_or_default().map(u64::cast_signed);
+    let total = &profile.total;
+    let mut left = [total.live.bytes, total.freed.bytes, total.pinned.bytes];
     for (at, left) in left.iter_mut().enumerate() {
-        *left -= not_sampled[at] + shown.iter().map(|line| figures(line)[at]).sum::<i64>();
+        *left = (*left - shown.iter().map(|line| figures(line)[at]).sum::<i64>()).max(0);
     }
     if !others.is_empty() || left != [0; 3] {
         row(out, left, "")?;
@@ -109,7 +111,34 @@ fn write_held(
     row(out, not_sampled, "")?;
     writeln!(out, "not sampled")?;
     row(out, whole, "")?;
-    writeln!(out, "in all, as 'loam explain' says")
+    writeln!(out, "in all, as 'loam explain' says")?;
+    if held.profile != 0 {
+        writeln!(
+            out,
+            "{:COLUMNS$}and the profile's own {}",
+            "",
+            bytes(held.profile.cast_signed())
+        )?;
+    }
+    write_beyond(out, profile)
+}
+
+/// Below 0 nothing is not sampled.
+fn write_beyond(out: &mut String, profile: &Profile) -> std::fmt::Result {
+    let beyond = profile.sampled_beyond().unwrap_or_default();
+    let named = ["live", "freed", "pinned"].into_iter().zip(beyond);
+    let more: Vec<String> = named
+        .filter(|(_, beyond)| *beyond != 0)
+        .map(|(name, beyond)| format!("{} of {name}", bytes(beyond.cast_signed())))
+        .collect();
+    if more.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "\nThe places have {} more: by chance, and as samples stand elsewhere.",
+        more.join(" and ")
+    )
 }
 
 fn bytes(bytes: i64) -> String {

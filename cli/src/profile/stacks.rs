@@ -46,15 +46,23 @@ pub fn chosen(sums: &Sums, by: ProfFigure) -> Sum {
         ProfFigure::Live => sums.live,
         ProfFigure::Peak => sums.peak,
         ProfFigure::Taken => sums.taken,
-        ProfFigure::Retained => sums.retained,
+        ProfFigure::Freed => sums.freed,
         ProfFigure::Pinned => sums.pinned,
+    }
+}
+
+/// What places are ordered by: of what their blocks pin, by what is free beside them.
+pub fn order(sums: &Sums, by: ProfFigure) -> i64 {
+    match by {
+        ProfFigure::Pinned => sums.beside.bytes,
+        _ => chosen(sums, by).bytes.abs(),
     }
 }
 
 /// Those that the profile has.
 pub fn figures(profile: &Profile) -> Vec<ProfFigure> {
-    use ProfFigure::{Live, Peak, Pinned, Retained, Taken};
-    let of_pages: &[ProfFigure] = if profile.held.is_some() { &[Retained, Pinned] } else { &[] };
+    use ProfFigure::{Freed, Live, Peak, Pinned, Taken};
+    let of_pages: &[ProfFigure] = if profile.held.is_some() { &[Freed, Pinned] } else { &[] };
     [&[Live, Peak, Taken], of_pages].concat()
 }
 
@@ -63,7 +71,7 @@ pub fn name_of(by: ProfFigure) -> &'static str {
         ProfFigure::Live => "live",
         ProfFigure::Peak => "peak",
         ProfFigure::Taken => "taken",
-        ProfFigure::Retained => "retained",
+        ProfFigure::Freed => "freed",
         ProfFigure::Pinned => "pinned",
     }
 }
@@ -149,7 +157,7 @@ pub fn lines(stacks: &[Stack], by: ProfFigure) -> Vec<Line> {
         let Some(at) = place_of(stack) else { continue };
         let frame = &stack.frames[at];
         let callers = || stack.frames[at + 1..].to_vec();
-        let size = chosen(&stack.sums, by).bytes.abs();
+        let size = order(&stack.sums, by);
         let index = *known.entry(frame.clone()).or_insert_with(|| {
             let (frame, sums) = (frame.clone(), Sums::default());
             all.push((Line { frame, callers: callers(), sums, pins: Vec::new() }, -1));
@@ -163,7 +171,7 @@ pub fn lines(stacks: &[Stack], by: ProfFigure) -> Vec<Line> {
         }
     }
     let mut lines: Vec<Line> = all.into_iter().map(|(line, _)| line).collect();
-    lines.sort_by_key(|line| std::cmp::Reverse(chosen(&line.sums, by).bytes.abs()));
+    lines.sort_by_key(|line| std::cmp::Reverse(order(&line.sums, by)));
     lines
 }
 

@@ -34,9 +34,10 @@ pub struct Sums {
     pub peak: Sum,
     pub samples: i64,
     /// Freed, and still in memory without use. This and the next of what is read from outside.
-    pub retained: Sum,
-    /// Blocks nearly alone on their pages, and what they keep there.
+    pub freed: Sum,
+    /// What the live ones pin, and what of that is free beside them.
     pub pinned: Sum,
+    pub beside: Sum,
 }
 
 impl AddAssign for Sums {
@@ -45,8 +46,9 @@ impl AddAssign for Sums {
         self.live += other.live;
         self.peak += other.peak;
         self.samples += other.samples;
-        self.retained += other.retained;
+        self.freed += other.freed;
         self.pinned += other.pinned;
+        self.beside += other.beside;
     }
 }
 
@@ -58,8 +60,9 @@ impl Sub for Sums {
             live: self.live - other.live,
             peak: self.peak - other.peak,
             samples: self.samples - other.samples,
-            retained: self.retained - other.retained,
+            freed: self.freed - other.freed,
             pinned: self.pinned - other.pinned,
+            beside: self.beside - other.beside,
         }
     }
 }
@@ -104,9 +107,11 @@ pub struct Pin {
 pub struct Held {
     /// That blocks take.
     pub live: u64,
-    /// Resident.
-    pub retained: u64,
+    /// Resident, as the next ones.
+    pub freed: u64,
     pub pinned: u64,
+    /// What the profile itself takes, beside all these.
+    pub profile: u64,
 }
 
 #[derive(Debug, Default)]
@@ -182,12 +187,21 @@ impl Profile {
         Some(())
     }
 
-    /// Live, retained and pinned bytes of the process that no place has: of blocks that were not
-    /// sampled, as those from before the profile. By chance the places may have more.
-    pub fn not_sampled(&self) -> Option<[i64; 3]> {
-        let Held { live, retained, pinned } = self.held?;
-        let Sums { live: of_live, retained: of_retained, pinned: of_pinned, .. } = self.total;
-        let all = [(live, of_live), (retained, of_retained), (pinned, of_pinned)];
+    /// Live, freed and pinned bytes of the process that no place has: of blocks that were not
+    /// sampled, as those from before the profile.
+    pub fn not_sampled(&self) -> Option<[u64; 3]> {
+        Some(self.left()?.map(|left| left.max(0).cast_unsigned()))
+    }
+
+    /// Those that the places have by chance beyond what there is.
+    pub fn sampled_beyond(&self) -> Option<[u64; 3]> {
+        Some(self.left()?.map(|left| left.min(0).unsigned_abs()))
+    }
+
+    fn left(&self) -> Option<[i64; 3]> {
+        let Held { live, freed, pinned, .. } = self.held?;
+        let Sums { live: of_live, freed: of_freed, pinned: of_pinned, .. } = self.total;
+        let all = [(live, of_live), (freed, of_freed), (pinned, of_pinned)];
         Some(all.map(|(all, sampled)| all.cast_signed() - sampled.bytes))
     }
 

@@ -1,6 +1,6 @@
 //! The figures, as data.
 
-use crate::heap::figures::{Class, Figures, Heap, Kind};
+use crate::heap::figures::{Class, Figures, Heap, Keeper, Kind};
 use crate::heap::source::Process;
 use serde::Serialize;
 
@@ -86,11 +86,15 @@ fn bin(class: &Class) -> Bin {
 }
 
 fn heap(heap: &Heap) -> HeapStats {
+    let (cached, depots) = match heap.keeper {
+        Keeper::Cache(_) | Keeper::IdleCache => (heap.listed_bytes, 0),
+        Keeper::Central(_) | Keeper::FirstClass | Keeper::Profile => (0, heap.listed_bytes),
+    };
     HeapStats {
         name: heap.name(),
         allocated: heap.live_bytes(),
-        cached: heap.resident.of(Kind::Cached),
-        depots: heap.resident.of(Kind::Depots),
+        cached,
+        depots,
         resident: heap.resident.sum(),
     }
 }

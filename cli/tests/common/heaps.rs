@@ -47,6 +47,12 @@ pub fn places() -> PathBuf {
     built_once("places", &sources, |path| build(Linked::Dynamic, "places.c", path))
 }
 
+/// Keeps some blocks of a size; compiled once.
+pub fn keeps() -> PathBuf {
+    let sources = sources_with_allocator("keeps.c");
+    built_once("keeps", &sources, |path| build(Linked::Dynamic, "keeps.c", path))
+}
+
 pub struct Running {
     child: Child,
     /// By its own count.
