@@ -7,6 +7,8 @@ mod bench;
 mod bench_suite;
 mod documents;
 mod explain;
+mod explain_change;
+mod explain_several;
 mod generated;
 mod graft;
 mod graft_bundle;

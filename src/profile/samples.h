@@ -41,7 +41,7 @@ struct lm_profile_sample {
   bool large; /* counted by lm_profile_large_count */
 };
 
-/* A sample that the program has freed: what of it is still in memory was retained for its place. */
+/* A sample that the program has freed: its place is told what of it is still in memory. */
 struct lm_profile_freed {
   struct lm_profile_site *site;
   void *block;  /* or its shadow, if it had one */

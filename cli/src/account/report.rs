@@ -3,12 +3,12 @@
 use crate::account::advice;
 use crate::account::sums::Account;
 use crate::heap::figures::{Blocks, Class, Figures, Heap, Keeper, Kind, Larger, Resident};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What the names of the fields mean.
 pub const SCHEMA: u32 = 2;
 
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 pub struct Report {
     pub schema: u32,
     pub process: String,
@@ -34,7 +34,7 @@ pub struct Report {
 }
 
 /// Resident bytes.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 pub struct Loam {
     pub live_bytes: u64,
     pub beside_bytes: u64,
@@ -63,7 +63,7 @@ impl Loam {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 pub struct Others {
     pub libc_heap_bytes: u64,
     pub stack_bytes: u64,
@@ -71,7 +71,7 @@ pub struct Others {
     pub mapping_bytes: u64,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 pub struct Kinds {
     pub small: Count,
     pub middle: Count,
@@ -79,7 +79,7 @@ pub struct Kinds {
     pub huge: Count,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 pub struct Count {
     pub count: u64,
     pub bytes: u64,
@@ -92,7 +92,7 @@ impl From<Blocks> for Count {
 }
 
 /// Small blocks of one size.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 pub struct Size {
     pub block_bytes: u64,
     pub span_count: u64,
@@ -126,7 +126,7 @@ impl Size {
 }
 
 /// Middle, large and huge blocks of one size, with pages of their own.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 pub struct LargerSize {
     pub block_bytes: u64,
     pub live_count: u64,
@@ -140,7 +140,7 @@ impl LargerSize {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 pub struct HeapLine {
     pub name: String,
     pub thread_id: Option<u32>,
@@ -196,7 +196,23 @@ impl Report {
         }
     }
 
-    pub fn to_json(&self) -> serde_json::Result<String> {
-        serde_json::to_string_pretty(self)
+    /// Resident bytes of each kind, as they are called.
+    pub fn parts(&self) -> [(&'static str, u64); 13] {
+        let Report { loam, others, .. } = self;
+        [
+            ("live: blocks that the program has", loam.live_bytes),
+            ("free beside them, on the same pages", loam.beside_bytes),
+            ("free pages of spans", loam.idle_bytes),
+            ("caches of threads", loam.cached_bytes),
+            ("depots: for any thread", loam.depot_bytes),
+            ("pages that nobody uses", loam.dirty_bytes),
+            ("never used: parts of huge pages", loam.unused_bytes),
+            ("loam's records", loam.metadata_bytes),
+            ("the profile's own", loam.profile_bytes),
+            ("the C library's own heap", others.libc_heap_bytes),
+            ("stacks", others.stack_bytes),
+            ("files: code and data", others.file_bytes),
+            ("other mappings", others.mapping_bytes),
+        ]
     }
 }

@@ -22,24 +22,8 @@ fn write(out: &mut String, report: &Report) -> std::fmt::Result {
         (false, _) => writeln!(out, "in it")?,
     }
     writeln!(out)?;
-    let loam = &report.loam;
-    let rows = [
-        ("live: blocks that the program has", loam.live_bytes),
-        ("free beside them, on the same pages", loam.beside_bytes),
-        ("free pages of spans", loam.idle_bytes),
-        ("caches of threads", loam.cached_bytes),
-        ("depots: for any thread", loam.depot_bytes),
-        ("pages that nobody uses", loam.dirty_bytes),
-        ("never used: parts of huge pages", loam.unused_bytes),
-        ("loam's records", loam.metadata_bytes),
-        ("the profile's own", loam.profile_bytes),
-        ("the C library's own heap", report.others.libc_heap_bytes),
-        ("stacks", report.others.stack_bytes),
-        ("files: code and data", report.others.file_bytes),
-        ("other mappings", report.others.mapping_bytes),
-    ];
-    for (name, size) in rows.iter().filter(|(_, size)| *size != 0) {
-        write_row(out, name, &numbers::bytes(*size), *size as f64, report)?;
+    for (name, size) in report.parts().into_iter().filter(|(_, size)| *size != 0) {
+        write_row(out, name, &numbers::bytes(size), size as f64, report)?;
     }
     let unexplained = report.unexplained_bytes;
     let sign = if unexplained < 0 { "-" } else { "" };
@@ -127,7 +111,7 @@ fn write_more(out: &mut String, count: usize) -> std::fmt::Result {
     }
 }
 
-fn wrap(out: &mut String, text: &str) -> std::fmt::Result {
+pub fn wrap(out: &mut String, text: &str) -> std::fmt::Result {
     let mut column = 0;
     for word in text.split(' ') {
         if column != 0 && column + 1 + word.chars().count() > WIDTH {

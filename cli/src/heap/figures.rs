@@ -122,8 +122,6 @@ pub struct Heap {
     pub thread_name: Option<String>,
     /// In small blocks of its spans that the program has. Caches have no spans.
     pub live_bytes: u64,
-    /// In blocks of its lists, whatever else is on their pages.
-    pub listed_bytes: u64,
     /// Of what is in its lists and spans.
     pub resident: Resident,
 }

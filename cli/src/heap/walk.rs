@@ -281,9 +281,6 @@ impl<'source> Walker<'source> {
             let place = self.places.get(&(region.start + page * self.page()));
             let kind = place.map_or(Kind::Cached, |place| place.kind());
             self.figures.active_bytes += bytes;
-            if let Some(place) = place {
-                self.figures.heaps[place.heap()].listed_bytes += resident_bytes;
-            }
             self.add_pages(region, pages, place.map(|place| place.heap()), (kind, content));
             return count;
         }
@@ -421,9 +418,6 @@ impl<'source> Walker<'source> {
                 State::Listed(place) => listed.push((place, bytes)),
                 State::Free => {}
             }
-        }
-        for (place, bytes) in &listed {
-            self.figures.heaps[place.heap()].listed_bytes += bytes;
         }
         let parts = divided(page_bytes, live, heap, &listed);
         for (kind, heap, bytes) in &parts {
@@ -603,7 +597,6 @@ fn heap(keeper: Keeper, process: &Process) -> Heap {
         keeper,
         thread_name: thread.and_then(|thread| thread.name.clone()),
         live_bytes: 0,
-        listed_bytes: 0,
         resident: Resident::default(),
     }
 }

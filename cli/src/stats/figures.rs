@@ -1,6 +1,6 @@
 //! The figures, as data.
 
-use crate::heap::figures::{Class, Figures, Heap, Keeper, Kind};
+use crate::heap::figures::{Class, Figures, Heap, Kind};
 use crate::heap::source::Process;
 use serde::Serialize;
 
@@ -86,15 +86,11 @@ fn bin(class: &Class) -> Bin {
 }
 
 fn heap(heap: &Heap) -> HeapStats {
-    let (cached, depots) = match heap.keeper {
-        Keeper::Cache(_) | Keeper::IdleCache => (heap.listed_bytes, 0),
-        Keeper::Central(_) | Keeper::FirstClass | Keeper::Profile => (0, heap.listed_bytes),
-    };
     HeapStats {
         name: heap.name(),
         allocated: heap.live_bytes(),
-        cached,
-        depots,
+        cached: heap.resident.of(Kind::Cached),
+        depots: heap.resident.of(Kind::Depots),
         resident: heap.resident.sum(),
     }
 }
