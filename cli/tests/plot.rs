@@ -37,10 +37,7 @@ fn plotted(target: &str, page: &Path) -> String {
 
 fn check_pinned(page: &str) {
     let answer = between(page, "<p class=\"answer\">", "</p>");
-    assert!(
-        answer.contains(" is pinned: free, but on pages that blocks in use are on."),
-        "{answer}"
-    );
+    assert!(answer.contains(" is free beside blocks, on the pages that these pin: "), "{answer}");
     let (info, cells) = map(page);
     assert_eq!(info["page_bytes"], 4096);
     let pinned = cells.iter().filter(|fullness| (1..=10).contains(*fullness)).count();
@@ -102,7 +99,7 @@ fn explain_writes_the_same_page_beside_its_text() {
         .arg(&page)
         .assert()
         .success()
-        .stdout(contains(" is pinned"));
+        .stdout(contains(" is free beside blocks"));
     check_pinned(&std::fs::read_to_string(page).expect("the page"));
 }
 
@@ -183,8 +180,8 @@ fn a_recording_is_drawn_over_time_alone_and_beside_another() {
     assert_eq!(live.iter().max(), Some(&100_000));
     // Of the last moment the most.
     assert!((5_000..=5_300).contains(live.last().unwrap()), "{:?}", live.last());
-    let kept = data_of_one["kept_bytes"].as_array().unwrap();
-    assert!(kept.last().unwrap().as_u64().unwrap() > 100_000, "each page has one left");
+    let pinned = data_of_one["pinned_bytes"].as_array().unwrap();
+    assert!(pinned.last().unwrap().as_u64().unwrap() > 100_000, "each page has one left");
     assert!(between(&page, "<p class=\"answer\">", "</p>").contains("of them free."));
     assert!(page.contains("The recording has no addresses"));
 
@@ -208,24 +205,24 @@ fn a_recording_is_drawn_over_time_alone_and_beside_another() {
 }
 
 #[test]
-fn what_the_allocator_retains_is_a_line_where_the_recording_has_addresses() {
+fn what_is_not_pinned_is_a_line_where_the_recording_has_addresses() {
     let workshop = Workshop::new();
     let program = workshop.compile("survivors.c", &[]);
     let trace = workshop.path("trace");
     // The last figure of a program that has rested for so many milliseconds.
-    let last_retained = |flags: &[&str], rest_ms: &str| {
+    let last_unpinned = |flags: &[&str], rest_ms: &str| {
         let mut command = loam();
         command.arg("record").args(flags).arg("--output").arg(&trace).arg("--").arg(&program);
         command.arg(rest_ms).assert().success();
         let page = plotted(trace.to_str().unwrap(), &workshop.path("page.html"));
-        let retained = data(&page, 0)["retained_bytes"].as_array().cloned();
-        assert_eq!(page.contains("<dt>retained at the end</dt>"), retained.is_some());
-        retained.map(|all| all.iter().rev().find_map(Value::as_u64).expect("a figure"))
+        let unpinned = data(&page, 0)["unpinned_bytes"].as_array().cloned();
+        assert_eq!(page.contains("<dt>not pinned at the end</dt>"), unpinned.is_some());
+        unpinned.map(|all| all.iter().rev().find_map(Value::as_u64).expect("a figure"))
     };
-    assert_eq!(last_retained(&[], "0"), None);
+    assert_eq!(last_unpinned(&[], "0"), None);
     // The C library's malloc keeps the pages between the sessions: those of 8 MB of requests. Where
     // the machine is busy it takes a longer rest until they are looked at.
-    let mut tries = ["50", "1000", "5000"].iter().map(|ms| last_retained(&["--addresses"], ms));
+    let mut tries = ["50", "1000", "5000"].iter().map(|ms| last_unpinned(&["--addresses"], ms));
     let is_kept = |last: Option<u64>| (3_000_000..9_000_000).contains(&last.expect("it is known"));
     assert!(tries.any(is_kept));
 }

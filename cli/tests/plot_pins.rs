@@ -46,7 +46,7 @@ fn the_line_whose_survivors_keep_pages_is_the_answer_and_the_first_of_the_list()
     for list in page.split("<ol class=\"pins\">").skip(1) {
         let first = list.split_once("</li>").expect("a line").0;
         assert!(first.contains(&format!("{place}</code>")), "{first}");
-        assert!(first.contains("by 667 blocks with 130 KiB, half of it kept for "), "{first}");
+        assert!(first.contains(" that 667 blocks with 130 KiB keep, half of it for "), "{first}");
         let caller = "from serve  fixtures&#x2f;survivors.c:";
         assert!(first.contains(caller), "{first}");
     }

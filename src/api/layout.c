@@ -66,6 +66,7 @@ const struct lm_layout_entry lm_layout[] = {
     FIELD("cache", struct lm_cache, lists),
     FIELD("cache", struct lm_cache, next_made),
     FIELD("cache", struct lm_cache, thread_id),
+    FIELD("cache", struct lm_cache, profile.window), /* begins with a cache */
     FIELD("cache", struct lm_cache, homeward.blocks),
     FIELD("cache", struct lm_cache, homeward.count),
     VALUE("cache.homeward.blocks_max", LM_HOMEWARD_COUNT),
@@ -125,6 +126,7 @@ const struct lm_layout_entry lm_layout[] = {
     FIELD("totals", struct lm_profile_totals, peak_round),
     FIELD("totals", struct lm_profile_totals, lost_count),
     FIELD("totals", struct lm_profile_totals, freed_count),
+    FIELD("totals", struct lm_profile_totals, record_bytes),
     VALUE("", 0),
 };
 
@@ -147,7 +149,8 @@ const struct lm_layout_entry lm_layout[] = {
   DO(lm_profile_bytes) \
   DO(lm_profile_last_bytes) \
   DO(lm_guarded_calls_left) \
-  DO(lm_centrals)
+  DO(lm_centrals) \
+  DO(lm_profile_heap)
 
 /* Optimization at link time would not see that the note needs them. */
 #define KEEP(symbol) extern __typeof__(symbol) symbol LM_SEEN_FROM_OUTSIDE;

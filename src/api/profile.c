@@ -12,7 +12,6 @@
 #include "large/large.h"
 #include "loam/loam.h"
 #include "os/os.h"
-#include "pages/meta.h"
 #include "profile/chance.h"
 #include "profile/file.h"
 
@@ -52,7 +51,7 @@ struct lm_profile_window {
 /* ---- The window ---- */
 
 static struct lm_profile_window *make_window(struct lm_cache *cache) {
-  struct lm_profile_window *window = lm_meta_take(sizeof *window);
+  struct lm_profile_window *window = lm_profile_take_record(sizeof *window);
   if (window == NULL) return NULL;
   lm_cache_empty_lists(&window->cache);
   window->owner = cache;

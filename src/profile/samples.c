@@ -20,6 +20,12 @@ static struct lm_profile_site *sites_by_callers[1 << SITE_BUCKET_BITS];
 static struct lm_profile_sample *unused_samples;
 static size_t made_sample_count, site_count;
 
+void *lm_profile_take_record(size_t bytes) {
+  void *record = lm_meta_take(bytes);
+  if (record != NULL) lm_add_relaxed(&lm_profile_totals.record_bytes, bytes);
+  return record;
+}
+
 /* ---- Sites ---- */
 
 static struct lm_profile_site **site_bucket(const uintptr_t *callers, size_t depth) {
@@ -32,7 +38,7 @@ static struct lm_profile_site *make_site(struct lm_profile_site **bucket,
                                          const uintptr_t *callers, size_t depth) {
   struct lm_profile_site *site = NULL;
   size_t bytes = sizeof *site + depth * sizeof *callers;
-  if (site_count < LM_PROFILE_SITES_MAX) site = lm_meta_take(bytes);
+  if (site_count < LM_PROFILE_SITES_MAX) site = lm_profile_take_record(bytes);
   if (site == NULL) return NULL;
   site->number = (uint32_t)++site_count;
   site->depth = (uint32_t)depth;
@@ -119,7 +125,7 @@ static void put_by(struct lm_profile_sample *sample) {
 
 static void make_samples(void) {
   if (made_sample_count >= LM_PROFILE_SAMPLES_MAX) return;
-  struct lm_profile_sample *made = lm_meta_take(SAMPLES_AT_ONCE * sizeof *made);
+  struct lm_profile_sample *made = lm_profile_take_record(SAMPLES_AT_ONCE * sizeof *made);
   for (size_t i = 0; made != NULL && i < SAMPLES_AT_ONCE; i++) put_by(&made[i]);
   if (made != NULL) made_sample_count += SAMPLES_AT_ONCE;
 }

@@ -42,7 +42,7 @@ struct lm_profile_sample {
   bool large; /* counted by lm_profile_large_count */
 };
 
-/* A sample that the program has freed: what of it is still in memory was retained for its place. */
+/* A sample that the program has freed: its place is told what of it is still in memory. */
 struct lm_profile_freed {
   struct lm_profile_site *site;
   void *block;  /* or its shadow, if it had one */
@@ -56,8 +56,9 @@ extern struct lm_profile_freed lm_profile_freed[LM_PROFILE_FREED_MAX];
 struct lm_profile_totals {
   struct lm_profile_sum taken, live, peak; /* the most bytes that were live at once */
   uint64_t peak_round; /* so often there were more than ever before */
-  uint64_t lost_count;  /* samples: there was no memory for them, or too many */
-  uint64_t freed_count; /* ever put into lm_profile_freed */
+  uint64_t lost_count;          /* samples: there was no memory for them, or too many */
+  uint64_t freed_count;         /* ever put into lm_profile_freed */
+  _Atomic(size_t) record_bytes; /* of own memory that the profile has; added to by any thread */
 };
 extern struct lm_profile_totals lm_profile_totals;
 extern _Atomic(struct lm_profile_site *) lm_profile_sites; /* by next_made */
@@ -69,6 +70,9 @@ extern struct lm_lock lm_profile_lock;
 /* Samples of large blocks that the program has: their frees look for them. Written under the lock;
  * read without it by whoever has such a block, and was told of it since. */
 extern _Atomic(size_t) lm_profile_large_count;
+
+/* Own memory that stays the profile's; NULL if there is none. */
+void *lm_profile_take_record(size_t bytes);
 
 /* A place, by its callers. It stays for good. NULL if there is no memory for it. */
 struct lm_profile_site *lm_profile_find_site(const uintptr_t *callers, size_t depth);

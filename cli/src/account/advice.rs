@@ -20,10 +20,11 @@ pub fn of(account: &Account, figures: &Figures) -> Vec<String> {
     let given_back = loam(Kind::Idle) + loam(Kind::Depots) + loam(Kind::Dirty);
     let mut parts = vec![
         (loam(Kind::Live), live(account, figures)),
-        (loam(Kind::Between), pinned(loam(Kind::Between), figures)),
+        (loam(Kind::Beside), beside(loam(Kind::Beside), figures)),
         (given_back, trim(account, given_back)),
         (loam(Kind::Cached), cached(loam(Kind::Cached))),
         (loam(Kind::Unused), unused(loam(Kind::Unused))),
+        (loam(Kind::Profile), profile(loam(Kind::Profile))),
         (account.others.sum(), others(account)),
     ];
     parts.retain(|(size, _)| *size as f64 > account.resident_bytes as f64 * SHARE_MIN);
@@ -50,30 +51,35 @@ fn live(account: &Account, figures: &Figures) -> String {
     )
 }
 
-fn pinned(between: u64, figures: &Figures) -> String {
-    let largest = |of: fn(&Class) -> u64| figures.classes.iter().max_by_key(|class| of(class));
-    let alone = match largest(|class| class.pinned_bytes) {
-        Some(class) if class.pinned_bytes * 10 >= between => format!(
-            " {} of {} bytes, nearly alone on their pages, keep {} of it.",
-            count(class.pinning_count, "block", "blocks"),
-            class.block_bytes,
-            bytes(class.pinned_bytes),
-        ),
-        _ => match largest(|class| class.resident.of(Kind::Between)) {
-            Some(class) => format!(
-                " Most of it is between blocks of {} bytes: {}.",
-                class.block_bytes,
-                bytes(class.resident.of(Kind::Between))
-            ),
-            None => String::new(),
-        },
-    };
+fn beside(beside: u64, figures: &Figures) -> String {
     format!(
-        "{} is pinned: free, but on pages that blocks in use are on.{alone} The next blocks of \
-         these sizes go there. To have it back, allocate what lives long before or apart from what \
-         lives short, as in a heap of its own (loam_heap_new).",
-        bytes(between)
+        "{} is free beside blocks, on the pages that these pin: {}. The next blocks of these sizes \
+         go there. To have it back, allocate what lives long before or apart from what lives \
+         short, as in a heap of its own (loam_heap_new).",
+        bytes(beside),
+        keepers(beside, figures),
     )
+}
+
+/// The sizes of the blocks beside which most is free, as far as it is a tenth of the whole; the
+/// first one in any case.
+fn keepers(beside: u64, figures: &Figures) -> String {
+    const MOST: usize = 3;
+    let beside_of = |class: &Class| class.resident.of(Kind::Beside);
+    let mut classes: Vec<&Class> = figures.classes.iter().collect();
+    classes.sort_by_key(|class| std::cmp::Reverse(beside_of(class)));
+    let shown = classes.iter().filter(|class| beside_of(class) * 10 >= beside).count();
+    let keeps = |class: &&Class| {
+        let verb = if class.live_count == 1 { "keeps" } else { "keep" };
+        format!(
+            "{} of {} bytes {verb} {} in memory, {} of it free",
+            count(class.live_count, "block", "blocks"),
+            class.block_bytes,
+            bytes(class.resident.pinned()),
+            bytes(beside_of(class)),
+        )
+    };
+    classes.iter().take(shown.clamp(1, MOST)).map(keeps).collect::<Vec<_>>().join("; ")
 }
 
 fn trim(account: &Account, given_back: u64) -> String {
@@ -101,10 +107,17 @@ fn cached(cached: u64) -> String {
 
 fn unused(unused: u64) -> String {
     format!(
-        "{} is in memory though loam has not used it: parts of huge pages, and of pages that blocks \
-         are cut from. If it is much, the system gives huge pages to everybody \
+        "{} is in memory though loam has not used it: parts of huge pages. If it is much, the system gives huge pages to everybody \
          (transparent_hugepage/enabled is 'always'), or huge_pages=always is set.",
         bytes(unused)
+    )
+}
+
+fn profile(profile: u64) -> String {
+    format!(
+        "{} is the profile's own: each small sample stands there, and its place elsewhere is kept. \
+         Samples farther apart take less (loam prof --start PID --every BYTES).",
+        bytes(profile)
     )
 }
 

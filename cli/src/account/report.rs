@@ -2,13 +2,19 @@
 
 use crate::account::advice;
 use crate::account::sums::Account;
-use crate::heap::figures::{Blocks, Class, Figures, Heap, Keeper, Kind, Resident};
-use serde::Serialize;
+use crate::heap::figures::{Blocks, Class, Figures, Heap, Keeper, Kind, Larger, Resident};
+use serde::{Deserialize, Serialize};
 
-#[derive(Serialize)]
+/// What the names of the fields mean.
+pub const SCHEMA: u32 = 2;
+
+#[derive(Serialize, Deserialize)]
 pub struct Report {
     pub schema: u32,
     pub process: String,
+    /// `None` where a core does not say.
+    pub pid: Option<u64>,
+    pub name: String,
     /// Else it is a core, of which those pages are counted that hold anything.
     pub is_live: bool,
     pub resident_bytes: u64,
@@ -16,43 +22,48 @@ pub struct Report {
     pub loam: Loam,
     pub others: Others,
     pub unexplained_bytes: i64,
+    /// Live, and beside.
+    pub pinned_bytes: u64,
     /// Of a core: what it has not of the files that were mapped.
     pub left_out_bytes: Option<u64>,
     pub blocks: Kinds,
     pub sizes: Vec<Size>,
+    pub larger_sizes: Vec<LargerSize>,
     pub heaps: Vec<HeapLine>,
     pub advice: Vec<String>,
 }
 
 /// Resident bytes.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 pub struct Loam {
     pub live_bytes: u64,
-    pub between_bytes: u64,
+    pub beside_bytes: u64,
     pub idle_bytes: u64,
     pub cached_bytes: u64,
     pub depot_bytes: u64,
     pub dirty_bytes: u64,
     pub unused_bytes: u64,
     pub metadata_bytes: u64,
+    pub profile_bytes: u64,
 }
 
 impl Loam {
     fn of(resident: &Resident) -> Loam {
         Loam {
             live_bytes: resident.of(Kind::Live),
-            between_bytes: resident.of(Kind::Between),
+            beside_bytes: resident.of(Kind::Beside),
             idle_bytes: resident.of(Kind::Idle),
             cached_bytes: resident.of(Kind::Cached),
             depot_bytes: resident.of(Kind::Depots),
             dirty_bytes: resident.of(Kind::Dirty),
             unused_bytes: resident.of(Kind::Unused),
             metadata_bytes: resident.of(Kind::Metadata),
+            profile_bytes: resident.of(Kind::Profile),
         }
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 pub struct Others {
     pub libc_heap_bytes: u64,
     pub stack_bytes: u64,
@@ -60,7 +71,7 @@ pub struct Others {
     pub mapping_bytes: u64,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 pub struct Kinds {
     pub small: Count,
     pub middle: Count,
@@ -68,7 +79,7 @@ pub struct Kinds {
     pub huge: Count,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 pub struct Count {
     pub count: u64,
     pub bytes: u64,
@@ -81,7 +92,7 @@ impl From<Blocks> for Count {
 }
 
 /// Small blocks of one size.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 pub struct Size {
     pub block_bytes: u64,
     pub span_count: u64,
@@ -91,10 +102,8 @@ pub struct Size {
     pub free_count: u64,
     pub resident_bytes: u64,
     pub live_bytes: u64,
-    pub between_bytes: u64,
+    pub beside_bytes: u64,
     pub idle_bytes: u64,
-    /// Blocks that stand nearly alone on their pages, and what is free there.
-    pub pinning_count: u64,
     pub pinned_bytes: u64,
 }
 
@@ -109,15 +118,29 @@ impl Size {
             free_count: class.free_count,
             resident_bytes: class.resident.sum(),
             live_bytes: class.resident.of(Kind::Live),
-            between_bytes: class.resident.of(Kind::Between),
+            beside_bytes: class.resident.of(Kind::Beside),
             idle_bytes: class.resident.of(Kind::Idle),
-            pinning_count: class.pinning_count,
-            pinned_bytes: class.pinned_bytes,
+            pinned_bytes: class.resident.pinned(),
         }
     }
 }
 
-#[derive(Serialize)]
+/// Middle, large and huge blocks of one size, with pages of their own.
+#[derive(Serialize, Deserialize)]
+pub struct LargerSize {
+    pub block_bytes: u64,
+    pub live_count: u64,
+    pub live_bytes: u64,
+}
+
+impl LargerSize {
+    fn of((size, larger): (&u64, &Larger)) -> LargerSize {
+        let Larger { count, resident_bytes } = *larger;
+        LargerSize { block_bytes: *size, live_count: count, live_bytes: resident_bytes }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
 pub struct HeapLine {
     pub name: String,
     pub thread_id: Option<u32>,
@@ -143,8 +166,10 @@ impl Report {
         heaps.retain(|heap| heap.resident_bytes != 0);
         heaps.sort_by_key(|heap| std::cmp::Reverse(heap.resident_bytes));
         Report {
-            schema: 1,
+            schema: SCHEMA,
             process: account.title.clone(),
+            pid: account.pid,
+            name: account.name.clone(),
             is_live: account.is_live,
             resident_bytes: account.resident_bytes,
             peak_resident_bytes: account.peak_bytes,
@@ -156,6 +181,7 @@ impl Report {
                 mapping_bytes: others.mappings,
             },
             unexplained_bytes: account.unexplained_bytes,
+            pinned_bytes: account.loam.pinned(),
             left_out_bytes: account.left_out_bytes,
             blocks: Kinds {
                 small: figures.small.into(),
@@ -164,12 +190,29 @@ impl Report {
                 huge: figures.huge.into(),
             },
             sizes,
+            larger_sizes: figures.larger.iter().map(LargerSize::of).collect(),
             heaps,
             advice: advice::of(account, figures),
         }
     }
 
-    pub fn to_json(&self) -> serde_json::Result<String> {
-        serde_json::to_string_pretty(self)
+    /// Resident bytes of each kind, as they are called.
+    pub fn parts(&self) -> [(&'static str, u64); 13] {
+        let Report { loam, others, .. } = self;
+        [
+            ("live: blocks that the program has", loam.live_bytes),
+            ("free beside them, on the same pages", loam.beside_bytes),
+            ("free pages of spans", loam.idle_bytes),
+            ("caches of threads", loam.cached_bytes),
+            ("depots: for any thread", loam.depot_bytes),
+            ("pages that nobody uses", loam.dirty_bytes),
+            ("never used: parts of huge pages", loam.unused_bytes),
+            ("loam's records", loam.metadata_bytes),
+            ("the profile's own", loam.profile_bytes),
+            ("the C library's own heap", others.libc_heap_bytes),
+            ("stacks", others.stack_bytes),
+            ("files: code and data", others.file_bytes),
+            ("other mappings", others.mapping_bytes),
+        ]
     }
 }

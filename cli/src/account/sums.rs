@@ -21,6 +21,8 @@ impl Others {
 
 pub struct Account {
     pub title: String,
+    pub pid: Option<u64>,
+    pub name: String,
     pub is_live: bool,
     pub resident_bytes: u64,
     pub peak_bytes: Option<u64>,
@@ -53,6 +55,8 @@ impl Account {
         let resident_bytes = process.resident_bytes.unwrap_or(explained);
         Account {
             title: process.title.clone(),
+            pid: process.pid,
+            name: process.name.clone(),
             is_live: process.is_live,
             resident_bytes,
             peak_bytes: process.peak_bytes,

@@ -13,6 +13,10 @@ Examples:
   loam explain --json 4711         the same as JSON
   loam explain core.4711           and of one that has left a core
   loam explain 4711 --html x.html  and as a page with pictures
+  loam explain --tree 4711         a server and its workers: a line for each
+  loam explain --cgroup 4711       all of a container or a service, beside its limit
+  loam explain --watch=1min 4711   what does it do, and what has grown in the end?
+  loam explain --compare old.json 4711   what has grown since?
 
 Exit status: 0, or 2 if it cannot be found out.";
 
@@ -63,13 +67,34 @@ Exit status: that of PROGRAM; 0 for a file; 2 if there is no profile.";
 #[derive(Debug, Args)]
 #[command(after_help = EXPLAIN_EXAMPLES)]
 pub struct ExplainArguments {
-    /// The number of a running process, or a core file
-    #[arg(value_name = "PID|CORE", value_hint = ValueHint::FilePath)]
+    /// The number of a running process, or a core file; with --cgroup a process or a folder
+    #[arg(value_name = "PID|CORE|CGROUP", value_hint = ValueHint::FilePath)]
     pub target: OsString,
 
     /// Print the result as JSON (docs/memory.md describes it)
     #[arg(long)]
     pub json: bool,
+
+    /// A line for PID and each of its descendants, and the sum
+    #[arg(long, conflicts_with_all = ["cgroup", "compare", "watch", "html"])]
+    pub tree: bool,
+
+    /// A line for each process of a cgroup, and the sum beside its limit: that of PID, or a folder
+    /// below /sys/fs/cgroup
+    #[arg(long, conflicts_with_all = ["compare", "watch", "html"])]
+    pub cgroup: bool,
+
+    /// Say what has grown and shrunk since EARLIER, a file that explain --json has written
+    #[arg(long, value_name = "EARLIER", value_hint = ValueHint::FilePath)]
+    #[arg(conflicts_with_all = ["watch", "html"])]
+    pub compare: Option<PathBuf>,
+
+    /// Print a line each DURATION until PID ends or Ctrl-C, and then what has grown and shrunk
+    /// [default: 10s]
+    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "10s")]
+    #[arg(conflicts_with_all = ["html", "json"])]
+    pub watch: Option<Duration>,
 
     /// Write a page with pictures to FILE, as plot does
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -278,8 +303,9 @@ pub enum ProfBy {
     /// All that it has ever taken
     Taken,
     /// What it has freed that is in memory and in no use; of a process or a core
-    Retained,
-    /// What its blocks keep on pages that are nine tenths empty; of a process or a core
+    #[value(alias = "retained")]
+    Freed,
+    /// What its blocks keep of the pages that they are on, by what is free beside them; of a process or a core
     Pinned,
     /// A place is a line of the program's source
     Line,
@@ -295,7 +321,7 @@ impl ProfBy {
             ProfBy::Live => Some(ProfFigure::Live),
             ProfBy::Peak => Some(ProfFigure::Peak),
             ProfBy::Taken => Some(ProfFigure::Taken),
-            ProfBy::Retained => Some(ProfFigure::Retained),
+            ProfBy::Freed => Some(ProfFigure::Freed),
             ProfBy::Pinned => Some(ProfFigure::Pinned),
             ProfBy::Line | ProfBy::Function | ProfBy::Stack => None,
         }
@@ -316,7 +342,7 @@ pub enum ProfFigure {
     Live,
     Peak,
     Taken,
-    Retained,
+    Freed,
     Pinned,
 }
 

@@ -1,32 +1,55 @@
 //! `loam explain`: where the resident memory of a process is.
 
+mod change; // what has grown between two reports
+mod change_text; // that as text
+mod seen; // a process, read, and what is said of it
+mod several; // several processes
+mod several_text; // those as text
 mod text; // the report as text
+mod watch; // a line each so often
 
-use crate::account::report::Report;
-use crate::account::sums::Account;
 use crate::arguments::ExplainArguments;
 use crate::failure::Failure;
-use crate::heap::chosen;
-use crate::heap::walk::walk;
 use crate::picture::heap::Heap;
 use crate::replace;
 use anyhow::Context;
-use std::io::Write;
+use change::Change;
+use seen::{put, read};
+use serde::Serialize;
 use std::process::ExitCode;
 
 pub fn explain(arguments: &ExplainArguments) -> Result<ExitCode, Failure> {
-    let source = chosen::open(&arguments.target)?;
-    let figures = walk(source.as_ref())?;
-    let account = Account::of(source.process(), &figures);
-    let report = Report::of(&account, &figures);
+    let target = &arguments.target;
+    if let Some(every) = arguments.watch {
+        return watch::watch(target, every);
+    }
+    if arguments.tree || arguments.cgroup {
+        let several = match arguments.tree {
+            true => several::of_tree(target)?,
+            false => several::of_group(target)?,
+        };
+        return print(arguments, &several, several_text::render);
+    }
+    let (source, figures, report) = read(target)?;
+    if let Some(earlier) = &arguments.compare {
+        let change = Change::since(earlier, &report)?;
+        return print(arguments, &change, change_text::render);
+    }
     if let Some(path) = &arguments.html {
         replace::file(path, &Heap::read(source.as_ref(), &report, &figures).page()?)?;
     }
-    let output = if arguments.json {
-        report.to_json().context("cannot write JSON")? + "\n"
-    } else {
-        text::render(&report)
+    print(arguments, &report, text::render)
+}
+
+fn print<Data: Serialize>(
+    arguments: &ExplainArguments,
+    data: &Data,
+    render: impl Fn(&Data) -> String,
+) -> Result<ExitCode, Failure> {
+    let output = match arguments.json {
+        true => serde_json::to_string_pretty(data).context("cannot write JSON")? + "\n",
+        false => render(data),
     };
-    std::io::stdout().write_all(output.as_bytes()).context("cannot write to standard output")?;
+    put(&output)?;
     Ok(ExitCode::SUCCESS)
 }

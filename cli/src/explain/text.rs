@@ -22,23 +22,8 @@ fn write(out: &mut String, report: &Report) -> std::fmt::Result {
         (false, _) => writeln!(out, "in it")?,
     }
     writeln!(out)?;
-    let loam = &report.loam;
-    let rows = [
-        ("live: blocks that the program has", loam.live_bytes),
-        ("free between them, on the same pages", loam.between_bytes),
-        ("free pages of spans", loam.idle_bytes),
-        ("caches of threads", loam.cached_bytes),
-        ("depots: for any thread", loam.depot_bytes),
-        ("pages that nobody uses", loam.dirty_bytes),
-        ("never used: rests of pages", loam.unused_bytes),
-        ("loam's records", loam.metadata_bytes),
-        ("the C library's own heap", report.others.libc_heap_bytes),
-        ("stacks", report.others.stack_bytes),
-        ("files: code and data", report.others.file_bytes),
-        ("other mappings", report.others.mapping_bytes),
-    ];
-    for (name, size) in rows.iter().filter(|(_, size)| *size != 0) {
-        write_row(out, name, &numbers::bytes(*size), *size as f64, report)?;
+    for (name, size) in report.parts().into_iter().filter(|(_, size)| *size != 0) {
+        write_row(out, name, &numbers::bytes(size), size as f64, report)?;
     }
     let unexplained = report.unexplained_bytes;
     let sign = if unexplained < 0 { "-" } else { "" };
@@ -76,7 +61,7 @@ fn write_sizes(out: &mut String, sizes: &[Size]) -> std::fmt::Result {
     writeln!(
         out,
         "  {:<26}{:>12}{:>12}{:>12}{:>12}{:>12}",
-        "small blocks by size", "in memory", "live", "between", "free pages", "live blocks"
+        "small blocks by size", "in memory", "live", "beside", "free pages", "live blocks"
     )?;
     for size in sizes.iter().take(LINES_MAX) {
         writeln!(
@@ -85,7 +70,7 @@ fn write_sizes(out: &mut String, sizes: &[Size]) -> std::fmt::Result {
             format!("{} bytes", size.block_bytes),
             numbers::bytes(size.resident_bytes),
             numbers::bytes(size.live_bytes),
-            numbers::bytes(size.between_bytes),
+            numbers::bytes(size.beside_bytes),
             numbers::bytes(size.idle_bytes),
             size.live_count
         )?;
@@ -101,17 +86,17 @@ fn write_heaps(out: &mut String, heaps: &[HeapLine]) -> std::fmt::Result {
     writeln!(
         out,
         "  {:<26}{:>12}{:>12}{:>12}{:>12}{:>12}",
-        "caches and centrals", "in memory", "live", "between", "free pages", "in lists"
+        "caches and centrals", "in memory", "live", "beside", "free pages", "in lists"
     )?;
     for heap in heaps.iter().take(LINES_MAX) {
-        let Loam { live_bytes, between_bytes, idle_bytes, .. } = heap.loam;
+        let Loam { live_bytes, beside_bytes, idle_bytes, .. } = heap.loam;
         writeln!(
             out,
             "  {:<26}{:>12}{:>12}{:>12}{:>12}{:>12}",
             heap.name,
             numbers::bytes(heap.resident_bytes),
             numbers::bytes(live_bytes),
-            numbers::bytes(between_bytes),
+            numbers::bytes(beside_bytes),
             numbers::bytes(idle_bytes),
             numbers::bytes(heap.loam.cached_bytes + heap.loam.depot_bytes)
         )?;
@@ -126,7 +111,7 @@ fn write_more(out: &mut String, count: usize) -> std::fmt::Result {
     }
 }
 
-fn wrap(out: &mut String, text: &str) -> std::fmt::Result {
+pub fn wrap(out: &mut String, text: &str) -> std::fmt::Result {
     let mut column = 0;
     for word in text.split(' ') {
         if column != 0 && column + 1 + word.chars().count() > WIDTH {

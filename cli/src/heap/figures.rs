@@ -1,37 +1,39 @@
 //! What is in a process's heaps.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// What resident bytes of loam's are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// In blocks that the program has.
     Live,
-    /// Free blocks on pages that blocks in use are on, too.
-    Between,
-    /// Pages of spans on which all blocks are free.
+    /// What is free beside those, on the same pages: `Live` and this are what is pinned.
+    Beside,
+    /// Pages of spans on which all blocks are free, and none is in a list.
     Idle,
-    /// Free blocks in lists of a thread's cache, for its next calls.
+    /// Other pages that blocks in lists of a thread's cache are on, for its next calls.
     Cached,
-    /// Free blocks in lists of a central's depots, for any thread.
+    /// The same of a central's depots, for any thread.
     Depots,
     /// Pages that nobody uses, and that were used: of spans, those that no block is cut from.
     Dirty,
-    /// Never used: the rest of a page that blocks are cut from, of a huge page, of a span that its
-    /// blocks do not fill.
+    /// Pages that were never used: of a huge page, of a span that no block is cut from yet.
     Unused,
     /// loam's own records.
     Metadata,
+    /// What a profile takes: its samples' blocks, its records and tables.
+    Profile,
 }
-pub const KINDS: [Kind; 8] = [
+pub const KINDS: [Kind; 9] = [
     Kind::Live,
-    Kind::Between,
+    Kind::Beside,
     Kind::Idle,
     Kind::Cached,
     Kind::Depots,
     Kind::Dirty,
     Kind::Unused,
     Kind::Metadata,
+    Kind::Profile,
 ];
 
 /// Resident bytes of each kind.
@@ -45,6 +47,18 @@ impl Resident {
 
     pub fn add(&mut self, kind: Kind, bytes: u64) {
         self.0[kind as usize] += bytes;
+    }
+
+    /// From one kind to another, as far as there is so much.
+    pub fn move_to(&mut self, to: Kind, from: Kind, bytes: u64) {
+        let moved = bytes.min(self.of(from));
+        self.0[from as usize] -= moved;
+        self.0[to as usize] += moved;
+    }
+
+    /// Pages that live blocks are on.
+    pub fn pinned(&self) -> u64 {
+        self.of(Kind::Live) + self.of(Kind::Beside)
     }
 
     pub fn sum(&self) -> u64 {
@@ -79,9 +93,13 @@ pub struct Class {
     /// On the lists of their spans, or on pages that have been given back.
     pub free_count: u64,
     pub resident: Resident,
-    /// Pages that have blocks in use on a tenth of them at most: how many blocks keep how much.
-    pub pinning_count: u64,
-    pub pinned_bytes: u64,
+}
+
+/// Middle, large or huge blocks of one size that the program has. They have pages of their own.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Larger {
+    pub count: u64,
+    pub resident_bytes: u64,
 }
 
 /// What keeps blocks: a cache has lists; the others have spans, and those of a processor depots.
@@ -94,6 +112,8 @@ pub enum Keeper {
     /// A processor's, by its index.
     Central(u32),
     FirstClass,
+    /// Blocks that stand in for samples.
+    Profile,
 }
 
 #[derive(Debug, Clone)]
@@ -117,12 +137,14 @@ impl Heap {
             Keeper::IdleCache => "cache for the next thread".to_owned(),
             Keeper::Central(index) => format!("central {index}"),
             Keeper::FirstClass => "first-class heap".to_owned(),
+            Keeper::Profile => "profile".to_owned(),
         }
     }
 
-    /// `None` of a cache: what a thread has taken nobody counts.
+    /// `None` of a cache: what a thread has taken nobody counts. A profile's blocks are the program's
+    /// elsewhere.
     pub fn live_bytes(&self) -> Option<u64> {
-        let has_spans = !matches!(self.keeper, Keeper::Cache(_) | Keeper::IdleCache);
+        let has_spans = matches!(self.keeper, Keeper::Central(_) | Keeper::FirstClass);
         has_spans.then_some(self.live_bytes)
     }
 }
@@ -134,10 +156,6 @@ pub struct Page {
     pub kind: Kind,
     pub content: Content,
     pub live_bytes: u32,
-    /// Blocks that begin there.
-    pub live_count: u16,
-    /// Free bytes that the live blocks keep from going back.
-    pub between_bytes: u32,
     /// Index of the central that has its span, or of the cache or central that has it in a list.
     pub heap: Option<u32>,
 }
@@ -146,12 +164,7 @@ impl Page {
     pub fn whole(kind: Kind, content: Content, page_bytes: u64, heap: Option<usize>) -> Page {
         let live_bytes = if kind == Kind::Live { page_bytes as u32 } else { 0 };
         let heap = heap.and_then(|index| u32::try_from(index).ok());
-        Page { kind, content, live_bytes, live_count: 0, between_bytes: 0, heap }
-    }
-
-    /// Whether a few blocks keep it: a tenth of it is in use at most.
-    pub fn is_pinned(&self, page_bytes: u64) -> bool {
-        self.live_bytes != 0 && u64::from(self.live_bytes) * 10 <= page_bytes
+        Page { kind, content, live_bytes, heap }
     }
 }
 
@@ -180,12 +193,15 @@ pub struct Figures {
     pub middle: Blocks,
     pub large: Blocks,
     pub huge: Blocks,
-    /// How many middle, large and huge blocks there are of each size.
-    pub larger_counts: BTreeMap<u64, u64>,
+    /// Middle, large and huge blocks by size.
+    pub larger: BTreeMap<u64, Larger>,
     /// Of all, but for what is not in the ranges.
     pub resident: Resident,
     pub classes: Vec<Class>,
     pub heaps: Vec<Heap>,
+    /// Pages of spans that are not in memory: what live blocks have there, as the places of samples
+    /// that nobody has written to.
+    pub absent: HashMap<u64, u32>,
     pub region_count: u64,
     pub ranges: Vec<Range>,
     /// In spans, and in middle, large and huge blocks: pages that are in use.

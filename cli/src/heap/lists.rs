@@ -117,18 +117,34 @@ impl Reader<'_> {
         u64::from_le_bytes(word)
     }
 
-    fn note_cache(&mut self, cache: u64, index: usize) -> Result<Keeper> {
-        let record = self.source.bytes(cache, self.number("cache.size")? as usize)?;
+    /// Those that a cache's record begins.
+    fn note_lists(&mut self, record: &[u8], index: usize) -> Result<()> {
         let lists = self.number("cache.lists")?;
         for class in 1..self.number("bin.count")? {
-            let first = self.word(&record, lists + class * self.pointer_bytes);
+            let first = self.word(record, lists + class * self.pointer_bytes);
             self.note_list(first, Place::Cache(index))?;
         }
+        Ok(())
+    }
+
+    /// While a profile is taken the thread's malloc takes from there: it begins with a cache.
+    fn note_lists_of_window(&mut self, window: u64, index: usize) -> Result<()> {
+        let record = self.source.bytes(window, self.number("cache.size")? as usize)?;
+        self.note_lists(&record, index)
+    }
+
+    fn note_cache(&mut self, cache: u64, index: usize) -> Result<Keeper> {
+        let record = self.source.bytes(cache, self.number("cache.size")? as usize)?;
+        self.note_lists(&record, index)?;
         let homeward = self.number("cache.homeward.blocks")?;
         let count = self.word(&record, self.number("cache.homeward.count")?);
         for nth in 0..count.min(self.number("cache.homeward.blocks_max")?) {
             let block = self.word(&record, homeward + nth * self.pointer_bytes);
             self.note(block, Place::Cache(index));
+        }
+        let window = self.word(&record, self.number("cache.profile.window")?);
+        if window != 0 {
+            self.note_lists_of_window(window, index)?;
         }
         let thread_id = self.word(&record, self.number("cache.thread_id")?) as u32;
         Ok(if thread_id == 0 { Keeper::IdleCache } else { Keeper::Cache(thread_id) })
@@ -193,8 +209,10 @@ impl Lists {
             }
         }
         let mut shared = first("shared_heaps")?;
+        let profile = first("profile_heap")?;
         while shared != 0 && heaps.len() < HEAPS_MAX {
-            heaps.push(Found { address: shared, keeper: Keeper::FirstClass });
+            let keeper = if shared == profile { Keeper::Profile } else { Keeper::FirstClass };
+            heaps.push(Found { address: shared, keeper });
             shared = layout.pointer_at(source, shared + layout.number("shared.next")?)?;
         }
         Ok(Lists { heaps, blocks: reader.blocks })

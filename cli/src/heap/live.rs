@@ -52,6 +52,12 @@ impl Live {
         })
     }
 
+    /// Or is about to: its memory is gone.
+    pub fn has_ended(pid: i32) -> bool {
+        let statistics = Folder::new(pid).and_then(|folder| folder.statm());
+        !statistics.is_ok_and(|memory| memory.size != 0)
+    }
+
     /// Whether the kernel has started it with more rights than its user has.
     pub fn is_privileged(pid: i32) -> Result<bool> {
         const AT_SECURE: u64 = 23;
@@ -62,10 +68,8 @@ impl Live {
     /// A file of memory that nobody has any longer ends at once. A process that ends is without
     /// before it is a zombie.
     fn lost(&self, cause: &std::io::Error) -> anyhow::Error {
-        let statistics = Folder::new(self.pid).and_then(|folder| folder.statm());
-        let has_memory = statistics.is_ok_and(|memory| memory.size != 0);
         match cause.kind() {
-            _ if !has_memory => anyhow!("process {} has ended meanwhile", self.pid),
+            _ if Live::has_ended(self.pid) => anyhow!("process {} has ended meanwhile", self.pid),
             std::io::ErrorKind::UnexpectedEof => {
                 anyhow!("process {} executes another program meanwhile", self.pid)
             }

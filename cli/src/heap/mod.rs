@@ -9,6 +9,7 @@ pub mod image; // where a file has been put, and its notes
 pub mod layout; // where the library says that its structures are
 mod lists; // which blocks are on lists
 pub mod live; // a process that runs
+pub mod pinned; // what blocks keep of the pages that they are on
 mod residency; // which pages are in memory
 pub mod samples; // what a profile has of them
 pub mod source; // memory to be read

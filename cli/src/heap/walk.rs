@@ -1,7 +1,7 @@
 //! All regions of a process, page by page, and what else is loam's.
 
 use crate::heap::figures::{
-    Blocks, Class, Content, Figures, Heap, Keeper, Kind, Page, Range, Resident,
+    Blocks, Class, Content, Figures, Heap, Keeper, Kind, Larger, Page, Range, Resident,
 };
 use crate::heap::layout::Layout;
 use crate::heap::lists::{Lists, Place};
@@ -22,6 +22,7 @@ pub fn walk(source: &dyn Source) -> Result<Figures> {
     walker.add_huge()?;
     walker.add_kept()?;
     walker.add_metadata(&regions)?;
+    walker.add_profile()?;
     Ok(walker.figures)
 }
 
@@ -150,10 +151,11 @@ impl<'source> Walker<'source> {
             middle: Blocks::default(),
             large: Blocks::default(),
             huge: Blocks::default(),
-            larger_counts: BTreeMap::new(),
+            larger: BTreeMap::new(),
             resident: Resident::default(),
             classes: classes(source, layout)?,
             heaps: heaps.collect(),
+            absent: HashMap::new(),
             region_count: 0,
             ranges: Vec::new(),
             active_bytes: 0,
@@ -187,6 +189,13 @@ impl<'source> Walker<'source> {
     fn resident_bytes(&self, region: &Region, page: u64, count: u64) -> u64 {
         let pages = region.resident.iter().skip(page as usize).take(count as usize);
         pages.filter(|&&is| is).count() as u64 * self.page()
+    }
+
+    /// Adds the block of a size that has pages of its own.
+    fn add_larger(&mut self, bytes: u64, resident_bytes: u64) {
+        let Larger { count, resident_bytes: sum } = self.figures.larger.entry(bytes).or_default();
+        (*count, *sum) = (*count + 1, *sum + resident_bytes);
+        self.figures.active_bytes += bytes;
     }
 
     /// Adds pages of a region that are all of one kind.
@@ -266,17 +275,18 @@ impl<'source> Walker<'source> {
         let (bytes, pages) = (count * self.page(), page..page + count);
         let is_middle = bytes <= self.shape.middle_max_bytes;
         let content = if is_middle { Content::Middle } else { Content::Large };
-        self.figures.active_bytes += bytes;
+        let resident_bytes = self.resident_bytes(region, page, count);
         if entry & self.shape.cached != 0 {
             // On its way from one list to another it is in none.
             let place = self.places.get(&(region.start + page * self.page()));
             let kind = place.map_or(Kind::Cached, |place| place.kind());
+            self.figures.active_bytes += bytes;
             self.add_pages(region, pages, place.map(|place| place.heap()), (kind, content));
             return count;
         }
         let blocks = if is_middle { &mut self.figures.middle } else { &mut self.figures.large };
         blocks.add(bytes);
-        *self.figures.larger_counts.entry(bytes).or_default() += 1;
+        self.add_larger(bytes, resident_bytes);
         self.add_pages(region, pages, None, (Kind::Live, content));
         count
     }
@@ -316,6 +326,12 @@ impl<'source> Walker<'source> {
         let carved = carved.min(bytes / block_bytes);
         let (from, page_bytes) = (page as usize, self.page());
         let to = (from + (bytes / page_bytes) as usize).min(region.resident.len());
+        if heap.is_some_and(|heap| self.figures.heaps[heap].keeper == Keeper::Profile) {
+            self.figures.active_bytes += bytes;
+            let all = page..to as u64;
+            self.add_pages(region, all, heap, (Kind::Profile, Content::Nothing));
+            return Ok(());
+        }
         let start = region.start + page * page_bytes;
         let resident = &region.resident[from..to];
         let none = vec![false; resident.len()];
@@ -326,7 +342,12 @@ impl<'source> Walker<'source> {
         self.count_blocks(&states, class_index, bytes, heap);
         let dirty = field(self.shape.span.dirty_pages, 8);
         let uncut = (carved * block_bytes).div_ceil(page_bytes) as usize;
-        for (index, _) in resident.iter().enumerate().filter(|(_, is)| **is) {
+        for (index, is_resident) in resident.iter().enumerate() {
+            let range = index as u64 * page_bytes..(index as u64 + 1) * page_bytes;
+            if !is_resident {
+                self.note_absent(start + range.start, &states, range, block_bytes);
+                continue;
+            }
             if index >= uncut {
                 let is_dirty = dirty >> index.min(63) & 1 == 1;
                 let kind = if is_dirty { Kind::Dirty } else { Kind::Unused };
@@ -335,10 +356,23 @@ impl<'source> Walker<'source> {
                 self.figures.classes[class_index].resident.add(kind, page_bytes);
                 continue;
             }
-            let range = index as u64 * page_bytes..(index as u64 + 1) * page_bytes;
             self.pages[from + index] = Some(self.add_span_page(&states, range, class_index, heap));
         }
         Ok(())
+    }
+
+    fn note_absent(
+        &mut self,
+        address: u64,
+        states: &[State],
+        page: std::ops::Range<u64>,
+        block_bytes: u64,
+    ) {
+        let blocks = on_page(states, &page, block_bytes);
+        let live: u64 = blocks.filter(|(state, _)| *state == State::Live).map(|(_, b)| b).sum();
+        if live != 0 {
+            self.figures.absent.insert(address, live as u32);
+        }
     }
 
     fn count_blocks(
@@ -375,56 +409,29 @@ impl<'source> Walker<'source> {
         heap: Option<usize>,
     ) -> Page {
         let block_bytes = self.figures.classes[class_index].block_bytes.max(1);
-        let first = page.start / block_bytes;
-        let last = (page.end - 1) / block_bytes;
-        let (mut live, mut live_count, mut free) = (0, 0, 0);
+        let page_bytes = page.end - page.start;
+        let mut live = 0;
         let mut listed = Vec::new();
-        for index in first..=last {
-            let block = index * block_bytes..(index + 1) * block_bytes;
-            let bytes = block.end.min(page.end) - block.start.max(page.start);
-            match states.get(index as usize) {
-                Some(State::Live) => {
-                    live += bytes;
-                    // Of a block on two pages the first counts.
-                    live_count += u64::from(block.start >= page.start);
-                }
-                Some(State::Free) => free += bytes,
-                Some(State::Listed(place)) => listed.push((*place, bytes)),
-                None => {}
+        for (state, bytes) in on_page(states, &page, block_bytes) {
+            match state {
+                State::Live => live += bytes,
+                State::Listed(place) => listed.push((place, bytes)),
+                State::Free => {}
             }
         }
-        let listed_bytes: u64 = listed.iter().map(|(_, bytes)| bytes).sum();
-        let unused = page.end - page.start - live - free - listed_bytes;
-        let is_idle = live == 0 && listed.is_empty();
-        let kind = if is_idle { Kind::Idle } else { Kind::Between };
-        // The rest of a page of which all that was cut is free goes back with it.
-        let (free, unused) = if is_idle && free != 0 { (free + unused, 0) } else { (free, unused) };
-        let found = Page {
-            kind: span_page_kind(live, free, unused, &listed),
+        let parts = divided(page_bytes, live, heap, &listed);
+        for (kind, heap, bytes) in &parts {
+            self.figures.classes[class_index].resident.add(*kind, *bytes);
+            self.add(*heap, *kind, *bytes);
+        }
+        let most = parts.iter().max_by_key(|(_, _, bytes)| bytes);
+        let kind = if live != 0 { Kind::Live } else { most.map_or(Kind::Idle, |part| part.0) };
+        Page {
+            kind,
             content: Content::Small(class_index as u16),
             live_bytes: live as u32,
-            live_count: live_count as u16,
-            between_bytes: if live != 0 { free as u32 } else { 0 },
             heap: heap.and_then(|index| u32::try_from(index).ok()),
-        };
-        let class = &mut self.figures.classes[class_index];
-        for (kind, bytes) in [(Kind::Live, live), (kind, free), (Kind::Unused, unused)] {
-            class.resident.add(kind, bytes);
         }
-        if found.is_pinned(page.end - page.start) {
-            class.pinning_count += live_count;
-            class.pinned_bytes += free;
-        }
-        for (place, bytes) in &listed {
-            class.resident.add(place.kind(), *bytes);
-        }
-        self.add(heap, Kind::Live, live);
-        self.add(heap, kind, free);
-        self.add(heap, Kind::Unused, unused);
-        for (place, bytes) in listed {
-            self.add(Some(place.heap()), place.kind(), bytes);
-        }
-        found
     }
 
     /// Adds pages of loam's own, or of one huge block.
@@ -434,6 +441,9 @@ impl<'source> Walker<'source> {
         let resident = self.source.resident(start, bytes.div_ceil(page) as usize, page)?;
         let count = resident.iter().filter(|&&is| is).count() as u64;
         self.add(None, kind, count * page);
+        if kind == Kind::Live {
+            self.add_larger(bytes, count * page);
+        }
         let content = if kind == Kind::Live { Content::Huge } else { Content::Nothing };
         let whole = Page::whole(kind, content, page, None);
         let pages = resident.iter().map(|is| is.then_some(whole)).collect();
@@ -458,8 +468,6 @@ impl<'source> Walker<'source> {
             }
             for (start, bytes) in blocks {
                 self.figures.huge.add(bytes);
-                *self.figures.larger_counts.entry(bytes).or_default() += 1;
-                self.figures.active_bytes += bytes;
                 self.figures.mapped_bytes += bytes;
                 self.add_range(start, bytes, Kind::Live)?;
             }
@@ -512,24 +520,74 @@ impl<'source> Walker<'source> {
         }
         Ok(())
     }
+
+    /// What a profile has beside its heap: records among loam's own, and tables in loam's variables.
+    fn add_profile(&mut self) -> Result<()> {
+        let size = self.shape.pointer as u64;
+        let number = |name| self.layout.number(name);
+        let records = self.layout.root("profile_totals")? + number("totals.record_bytes")?;
+        let records = self.layout.pointer_at(self.source, records)?;
+        if records == 0 {
+            return Ok(());
+        }
+        self.figures.resident.move_to(Kind::Profile, Kind::Metadata, records);
+        let freed = number("freed.count")? * number("freed.size")?;
+        let tables =
+            [("profile_freed", freed), ("profile_samples", number("sample.bucket_count")? * size)];
+        for (root, bytes) in tables {
+            // Other variables may be on the pages at either end.
+            let (start, page) = (self.layout.root(root)?, self.page());
+            let (first, end) = (start.next_multiple_of(page), (start + bytes) / page * page);
+            if first < end {
+                self.add_range(first, end - first, Kind::Profile)?;
+            }
+        }
+        Ok(())
+    }
 }
 
-/// What a page of a span counts as: with live blocks that, else what most of it is.
-fn span_page_kind(live: u64, free: u64, unused: u64, listed: &[(Place, u64)]) -> Kind {
-    let of = |kind| -> u64 {
-        let of_kind = listed.iter().filter(|(place, _)| place.kind() == kind);
-        of_kind.map(|(_, bytes)| bytes).sum()
-    };
-    let parts = [
-        (free, Kind::Idle),
-        (of(Kind::Cached), Kind::Cached),
-        (of(Kind::Depots), Kind::Depots),
-        (unused, Kind::Unused),
-    ];
-    match parts.iter().max_by_key(|(bytes, _)| bytes) {
-        Some((_, kind)) if live == 0 => *kind,
-        _ => Kind::Live,
+/// The blocks of a span that are on a page, and how much of each is.
+fn on_page(
+    states: &[State],
+    page: &std::ops::Range<u64>,
+    block_bytes: u64,
+) -> impl Iterator<Item = (State, u64)> {
+    let (first, last) = (page.start / block_bytes, (page.end - 1) / block_bytes);
+    let (start, end) = (page.start, page.end);
+    (first..=last).filter_map(move |index| {
+        let block = index * block_bytes..(index + 1) * block_bytes;
+        let bytes = block.end.min(end) - block.start.max(start);
+        Some((*states.get(index as usize)?, bytes))
+    })
+}
+
+/// What the bytes of a page of a span are, and in whose heap. Live blocks keep all of it; without any,
+/// blocks in lists do, each its part by length; else nobody.
+fn divided(
+    page_bytes: u64,
+    live: u64,
+    heap: Option<usize>,
+    listed: &[(Place, u64)],
+) -> Vec<(Kind, Option<usize>, u64)> {
+    let listed_bytes: u64 = listed.iter().map(|(_, bytes)| bytes).sum();
+    if live == 0 && listed.is_empty() {
+        return vec![(Kind::Idle, heap, page_bytes)];
     }
+    if live != 0 {
+        let beside = listed.iter().map(|(place, bytes)| (Kind::Beside, Some(place.heap()), *bytes));
+        let rest = page_bytes - live - listed_bytes;
+        return [(Kind::Live, heap, live), (Kind::Beside, heap, rest)]
+            .into_iter()
+            .chain(beside)
+            .collect();
+    }
+    let (mut left, mut left_listed) = (page_bytes, listed_bytes);
+    let part = |(place, bytes): &(Place, u64)| {
+        let part = left * bytes / left_listed;
+        (left, left_listed) = (left - part, left_listed - bytes);
+        (place.kind(), Some(place.heap()), part)
+    };
+    listed.iter().map(part).collect()
 }
 
 fn heap(keeper: Keeper, process: &Process) -> Heap {

@@ -65,7 +65,7 @@ pub struct Content<'a> {
     pub account: Vec<AccountLine>,
     pub pins: Option<Vec<Shown<'a>>>,
     pub pinning_sizes: Vec<SizeLine>,
-    pub pinned: String,
+    pub beside: String,
     pub sizes: Vec<Row>,
     pub more_sizes: Vec<Row>,
     pub histogram: Vec<Row>,
@@ -83,7 +83,7 @@ pub struct AccountLine {
 
 #[derive(Serialize)]
 pub struct SizeLine {
-    pub pinned: String,
+    pub beside: String,
     pub blocks: String,
     pub percent: f64,
     pub content: usize,
@@ -97,7 +97,7 @@ impl<'a> Content<'a> {
         let more_sizes = sizes.split_off(sizes.len().min(ROWS_SHOWN));
         let mut heaps = heap_rows(&report.heaps);
         let more_heaps = heaps.split_off(heaps.len().min(ROWS_SHOWN));
-        let pinned_bytes = report.loam.between_bytes;
+        let beside_bytes = report.loam.beside_bytes;
         let named = pins.and_then(|pins| answer(pins, report));
         let skipped = usize::from(named.is_none());
         let first = report.advice.first().map_or("", String::as_str);
@@ -111,9 +111,9 @@ impl<'a> Content<'a> {
             facts: facts(report, figures),
             whole: whole(report),
             account: account_lines(report),
-            pins: pins.map(|pins| pins::shown(pins, pinned_bytes)),
+            pins: pins.map(|pins| pins::shown(pins, beside_bytes)),
             pinning_sizes: pinning_sizes(report, figures),
-            pinned: numbers::bytes(pinned_bytes),
+            beside: numbers::bytes(beside_bytes),
             sizes,
             more_sizes,
             histogram: histogram(report, figures),
@@ -132,13 +132,13 @@ fn title(report: &Report) -> String {
 /// Who keeps most, if that is a twentieth of the whole.
 fn answer(pins: &[Line], report: &Report) -> Option<String> {
     let most = pins.first()?;
-    if most.pinned_bytes * 20 < report.resident_bytes {
+    if most.beside_bytes * 20 < report.resident_bytes {
         return None;
     }
     Some(format!(
         "About {} of {} in memory are free and cannot go back: blocks from {} stand on their \
          pages.",
-        numbers::bytes(most.pinned_bytes),
+        numbers::bytes(most.beside_bytes),
         numbers::bytes(report.resident_bytes),
         most.name(),
     ))
@@ -153,7 +153,8 @@ fn facts(report: &Report, figures: &Figures) -> Vec<(&'static str, String)> {
         facts.push(("at most so far", numbers::bytes(peak)));
     }
     facts.push(("the program has", format!("{} in {} blocks", bytes(live.bytes), live.count)));
-    facts.push(("pinned: free, on pages in use", bytes(loam.between_bytes)));
+    facts.push(("pinned: pages that these are on", bytes(report.pinned_bytes)));
+    facts.push(("of that free beside them", bytes(loam.beside_bytes)));
     facts.push(("would come back by a trim", bytes(back)));
     facts
 }
@@ -167,17 +168,18 @@ fn share(part: u64, whole: u64) -> String {
 }
 
 /// What resident bytes of loam's are, and what they are drawn in.
-fn amounts(loam: &Loam) -> [Amount; 8] {
+fn amounts(loam: &Loam) -> [Amount; 9] {
     let amount = |name, color, bytes| Amount { name, color, bytes };
     [
         amount("live: blocks that the program has", "full", loam.live_bytes),
-        amount("pinned: free, on pages that blocks in use are on", "pinned", loam.between_bytes),
+        amount("free beside them, on the same pages", "pinned", loam.beside_bytes),
         amount("free pages of spans", "free", loam.idle_bytes),
         amount("pages that nobody uses", "free", loam.dirty_bytes),
         amount("caches of threads", "cached", loam.cached_bytes),
         amount("depots: for any thread", "cached", loam.depot_bytes),
-        amount("never used: rests of pages", "rest", loam.unused_bytes),
+        amount("never used: parts of huge pages", "rest", loam.unused_bytes),
         amount("loam's records", "own", loam.metadata_bytes),
+        amount("the profile's own", "own", loam.profile_bytes),
     ]
 }
 
@@ -212,15 +214,19 @@ fn account_lines(report: &Report) -> Vec<AccountLine> {
     there.map(line).collect()
 }
 
-/// Sizes whose blocks stand nearly alone on their pages.
+/// Sizes beside whose blocks most is free.
 fn pinning_sizes(report: &Report, figures: &Figures) -> Vec<SizeLine> {
-    let mut sizes: Vec<&Size> = report.sizes.iter().filter(|size| size.pinned_bytes != 0).collect();
-    sizes.sort_by_key(|size| std::cmp::Reverse(size.pinned_bytes));
-    let longest = sizes.first().map_or(1, |size| size.pinned_bytes);
+    let mut sizes: Vec<&Size> = report.sizes.iter().filter(|size| size.beside_bytes != 0).collect();
+    sizes.sort_by_key(|size| std::cmp::Reverse(size.beside_bytes));
+    let longest = sizes.first().map_or(1, |size| size.beside_bytes);
     let line = |size: &&Size| SizeLine {
-        blocks: blocks(size.pinning_count, size.block_bytes),
-        pinned: bytes(size.pinned_bytes),
-        percent: percent(size.pinned_bytes, longest),
+        beside: bytes(size.beside_bytes),
+        blocks: format!(
+            "{}, which keep {}",
+            blocks(size.live_count, size.block_bytes),
+            bytes(size.pinned_bytes)
+        ),
+        percent: percent(size.beside_bytes, longest),
         content: content_of(size.block_bytes, figures),
     };
     sizes.iter().take(pins::LINES_SHOWN).map(line).collect()
@@ -239,15 +245,11 @@ fn content_of(block_bytes: u64, figures: &Figures) -> usize {
 fn size_rows(report: &Report, figures: &Figures) -> Vec<Row> {
     let longest = report.sizes.iter().map(|size| size.resident_bytes).max().unwrap_or(0);
     let row = |size: &Size| {
-        let used = size.live_bytes + size.between_bytes + size.idle_bytes;
+        let used = size.live_bytes + size.beside_bytes + size.idle_bytes;
         let amount = |name, color, bytes| Amount { name, color, bytes };
         let amounts = [
             amount("live", "full", size.live_bytes),
-            amount(
-                "pinned: free, on pages that blocks in use are on",
-                "pinned",
-                size.between_bytes,
-            ),
+            amount("free beside them", "pinned", size.beside_bytes),
             amount("free pages", "free", size.idle_bytes),
             amount(
                 "caches, depots, and the rest",
@@ -272,7 +274,7 @@ fn size_rows(report: &Report, figures: &Figures) -> Vec<Row> {
 /// Blocks that the program has, by the power of two that their size is below.
 fn histogram(report: &Report, figures: &Figures) -> Vec<Row> {
     let small = report.sizes.iter().map(|size| (size.block_bytes, size.live_count));
-    let larger = figures.larger_counts.iter().map(|(bytes, count)| (*bytes, *count));
+    let larger = figures.larger.iter().map(|(bytes, one)| (*bytes, one.count));
     let mut bins: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
     for (size, count) in small.chain(larger).filter(|(_, count)| *count != 0) {
         let (counts, bytes) = bins.entry(power_of(size)).or_default();
@@ -322,12 +324,13 @@ mod tests {
         Report::of(&Account::of(&process, &figures), &figures)
     }
 
-    fn line(pinned_bytes: u64) -> Line {
+    fn line(beside_bytes: u64) -> Line {
         Line {
             function: "keep<char>".to_owned(),
             place: Some("server.c:42".to_owned()),
             callers: vec!["from main  server.c:7".to_owned()],
-            pinned_bytes,
+            pinned_bytes: beside_bytes + 4480,
+            beside_bytes,
             live_bytes: 4480,
             live_count: 40,
             age: None,

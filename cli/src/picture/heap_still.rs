@@ -24,7 +24,7 @@ pub fn draw(heap: &Heap) -> Still {
     sheet.heading("Small blocks by size: how well their pages are used");
     let colors = [
         ("full", "live"),
-        ("pinned", "pinned"),
+        ("pinned", "free beside them"),
         ("free", "free pages"),
         ("cached", "caches, depots, and the rest"),
     ];
@@ -48,7 +48,7 @@ fn put_pins(sheet: &mut Sheet, content: &Content) {
         None => {
             sheet.heading("What keeps pages");
             for size in &content.pinning_sizes {
-                sheet.paragraph(&format!("{}: {}", size.pinned, size.blocks), false);
+                sheet.paragraph(&format!("{} beside {}", size.beside, size.blocks), false);
             }
         }
     }

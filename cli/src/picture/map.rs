@@ -134,12 +134,12 @@ fn cell(pages: &[Option<Page>], page_bytes: u64) -> [u8; 3] {
             let live: u64 = of_kind().map(|page| u64::from(page.live_bytes)).sum();
             (live * u64::from(FULL) / (page_bytes * count(kind) as u64)).clamp(1, 100) as u8
         }
-        Kind::Idle | Kind::Between => FULL + 1,
+        Kind::Idle | Kind::Beside => FULL + 1,
         Kind::Cached => FULL + 2,
         Kind::Depots => FULL + 3,
         Kind::Dirty => FULL + 4,
         Kind::Unused => FULL + 5,
-        Kind::Metadata => FULL + 6,
+        Kind::Metadata | Kind::Profile => FULL + 6,
     };
     let heap = first.heap.map_or(0, |index| u8::try_from(index + 1).unwrap_or(u8::MAX));
     [fullness, content_byte(first.content), heap]

@@ -1,4 +1,5 @@
-//! Which lines of the program keep pages that would else go back.
+//! Which lines of the program keep pages that would else go back, by what is free there beside their
+//! blocks.
 
 use crate::arguments::ProfFigure;
 use crate::numbers;
@@ -18,6 +19,8 @@ pub struct Line {
     /// `from main  server.c:7`, the nearest first.
     pub callers: Vec<String>,
     pub pinned_bytes: u64,
+    /// Of these.
+    pub beside_bytes: u64,
     pub live_bytes: u64,
     pub live_count: u64,
     /// Half of what they keep is by blocks of this age at least, where times are known.
@@ -28,27 +31,35 @@ pub struct Line {
 #[derive(Debug, Serialize)]
 pub struct Shown<'a> {
     pub line: &'a Line,
-    pub pinned: String,
+    pub beside: String,
     pub share: String,
-    pub live: String,
+    /// `of 19.5 MiB that 5000 blocks with 2.29 MiB keep`
+    pub of: String,
     pub percent: f64,
 }
 
-/// Those that keep most of what is pinned in all.
-pub fn shown(lines: &[Line], pinned_bytes: u64) -> Vec<Shown<'_>> {
-    let longest = lines.first().map_or(1, |line| line.pinned_bytes);
-    let shown = lines.iter().take(LINES_SHOWN).filter(|line| line.pinned_bytes != 0);
+/// Those beside whose blocks most is free, of so much in all.
+pub fn shown(lines: &[Line], beside_bytes: u64) -> Vec<Shown<'_>> {
+    let longest = lines.first().map_or(1, |line| line.beside_bytes);
+    let shown = lines.iter().take(LINES_SHOWN).filter(|line| line.beside_bytes != 0);
     let shown = shown.map(|line| Shown {
         line,
-        pinned: bytes(line.pinned_bytes),
+        beside: bytes(line.beside_bytes),
         // An estimate may be more than there is.
         share: numbers::percent(
-            line.pinned_bytes.min(pinned_bytes) as f64 / (pinned_bytes as f64).max(1.0),
+            line.beside_bytes.min(beside_bytes) as f64 / (beside_bytes as f64).max(1.0),
         ),
-        live: bytes(line.live_bytes),
-        percent: percent(line.pinned_bytes, longest),
+        of: of_what(line),
+        percent: percent(line.beside_bytes, longest),
     });
     shown.collect()
+}
+
+fn of_what(line: &Line) -> String {
+    let (pinned, live) = (bytes(line.pinned_bytes), bytes(line.live_bytes));
+    let age = line.age.as_ref();
+    let age = age.map_or(String::new(), |age| format!(", half of it for {age} or longer"));
+    format!("of {pinned} that {} blocks with {live} keep{age}", line.live_count)
 }
 
 pub const LINES_SHOWN: usize = 12;
@@ -76,6 +87,7 @@ pub fn of(profile: &Profile, symbols: &mut Symbols) -> Vec<Line> {
             place: row.frame().place(),
             callers: callers(&row.largest_callers()),
             pinned_bytes: positive(row.sums.pinned.bytes),
+            beside_bytes: positive(row.sums.beside.bytes),
             live_bytes: positive(row.sums.live.bytes),
             live_count: positive(row.sums.live.count),
             age: row.pinned_age_ms().map(|ms| numbers::duration(ms as f64 * 1e-3)),

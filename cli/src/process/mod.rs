@@ -1,9 +1,11 @@
 //! Programs that run, or are to: how they are started and stopped, what is in them, and to what
 //! their calls lead.
 
+pub mod allocator; // with what one allocates
 pub mod binding; // to what a reference leads
 pub mod deepbind; // which modules look in their own libraries first
 pub mod execute; // put a program in this process's place
+pub mod group; // a control group
 pub mod inherited; // signal dispositions to hand on to a program
 pub mod launch; // how a program starts: PATH, scripts, environment
 pub mod memory; // the memory of a process

@@ -13,6 +13,7 @@ use serde::Serialize;
 struct Report<'profile> {
     schema: u32,
     process: &'profile str,
+    name: &'profile str,
     pid: u64,
     sample_bytes: u64,
     lost_samples: u64,
@@ -23,24 +24,31 @@ struct Report<'profile> {
     taken: Part,
     /// As `loam explain` says, of all blocks; absent of a file.
     held: Option<Bytes>,
-    /// Those less what the places have.
+    /// What no place has of that.
     not_sampled: Option<Bytes>,
+    /// What the places have by chance beyond that.
+    sampled_beyond: Option<Bytes>,
+    /// What the profile itself takes.
+    profile_bytes: Option<u64>,
     places: Vec<Place<'profile>>,
 }
 
 #[derive(Serialize)]
 struct Bytes {
-    live_bytes: i64,
-    retained_bytes: i64,
-    pinned_bytes: i64,
+    live_bytes: u64,
+    freed_bytes: u64,
+    pinned_bytes: u64,
 }
 
 impl From<Held> for Bytes {
     fn from(held: Held) -> Bytes {
-        let Held { live, retained, pinned } = held;
-        let [live_bytes, retained_bytes, pinned_bytes] =
-            [live, retained, pinned].map(u64::cast_signed);
-        Bytes { live_bytes, retained_bytes, pinned_bytes }
+        Bytes::from([held.live, held.freed, held.pinned])
+    }
+}
+
+impl From<[u64; 3]> for Bytes {
+    fn from([live_bytes, freed_bytes, pinned_bytes]: [u64; 3]) -> Bytes {
+        Bytes { live_bytes, freed_bytes, pinned_bytes }
     }
 }
 
@@ -76,8 +84,10 @@ struct Place<'profile> {
     live: Part,
     peak: Part,
     taken: Part,
-    retained: Option<Part>,
+    freed: Option<Part>,
     pinned: Option<Part>,
+    /// Of what is pinned.
+    beside: Option<Part>,
     /// Of what pins: half of the bytes is by blocks of this age at least.
     pinned_age_ms: Option<u64>,
     /// What the place takes memory through, its own callee first.
@@ -136,8 +146,9 @@ fn place<'profile>(row: &'profile Row, is_held: bool, view: &View) -> Place<'pro
         live: part(sums.live),
         peak: part(sums.peak),
         taken: part(sums.taken),
-        retained: is_held.then(|| part(sums.retained)),
+        freed: is_held.then(|| part(sums.freed)),
         pinned: is_held.then(|| part(sums.pinned)),
+        beside: is_held.then(|| part(sums.beside)),
         pinned_age_ms: row.pinned_age_ms(),
         through: row.through.iter().map(Named::from).collect(),
         callers: row.largest_callers().into_iter().map(Named::from).collect(),
@@ -149,8 +160,9 @@ pub fn render(profile: &Profile, rows: &[Row], view: &View) -> Result<String> {
     let is_held = profile.held.is_some();
     let part = |sum| Part::new(sum, view.difference);
     let report = Report {
-        schema: 1,
+        schema: 2,
         process: &profile.process,
+        name: &profile.process,
         pid: profile.pid,
         sample_bytes: profile.sample_bytes,
         lost_samples: profile.lost,
@@ -159,11 +171,9 @@ pub fn render(profile: &Profile, rows: &[Row], view: &View) -> Result<String> {
         peak: part(profile.total.peak),
         taken: part(profile.total.taken),
         held: profile.held.map(Bytes::from),
-        not_sampled: profile.not_sampled().map(|[live, retained, pinned]| Bytes {
-            live_bytes: live,
-            retained_bytes: retained,
-            pinned_bytes: pinned,
-        }),
+        not_sampled: profile.not_sampled().map(Bytes::from),
+        sampled_beyond: profile.sampled_beyond().map(Bytes::from),
+        profile_bytes: profile.held.map(|held| held.profile),
         places: rows.iter().map(|row| place(row, is_held, view)).collect(),
     };
     Ok(serde_json::to_string_pretty(&report).context("cannot write JSON")? + "\n")

@@ -92,7 +92,8 @@ fn share(profile: &Profile, sum: Sum, view: &View) -> String {
     numbers::percent(sum.bytes as f64 / (all as f64).abs().max(1.0))
 }
 
-/// What each place has, keeps free in memory, and pins; the columns add up to the first line.
+/// What each place has, has freed that is still in memory, and pins; the columns add up to the last
+/// line.
 fn write_held(
     out: &mut String,
     profile: &Profile,
@@ -100,16 +101,16 @@ fn write_held(
     view: &View,
     held: Held,
 ) -> Result {
-    let titles = ["live", "retained", "pinned", "samples", "age"];
-    let [live, retained, pinned, samples, age_title] = titles;
-    writeln!(out, "\n{live:>11}{retained:>11}{pinned:>11}{samples:>9}{age_title:>7}  where")?;
-    let write_row = |out: &mut String, [live, retained, pinned]: [i64; 3], of: [&str; 2]| {
-        let [live, retained, pinned] = [live, retained, pinned].map(bytes);
+    let titles = ["live", "freed", "pinned", "samples", "age"];
+    let [live, freed, pinned, samples, age_title] = titles;
+    writeln!(out, "\n{live:>11}{freed:>11}{pinned:>11}{samples:>9}{age_title:>7}  where")?;
+    let write_row = |out: &mut String, [live, freed, pinned]: [i64; 3], of: [&str; 2]| {
+        let [live, freed, pinned] = [live, freed, pinned].map(bytes);
         let [samples, age] = of;
-        write!(out, "{live:>11}{retained:>11}{pinned:>11}{samples:>9}{age:>7}  ")
+        write!(out, "{live:>11}{freed:>11}{pinned:>11}{samples:>9}{age:>7}  ")
     };
-    let whole = [held.live, held.retained, held.pinned].map(u64::cast_signed);
-    let figures = |row: &Row| [row.sums.live.bytes, row.sums.retained.bytes, row.sums.pinned.bytes];
+    let whole = [held.live, held.freed, held.pinned].map(u64::cast_signed);
+    let figures = |row: &Row| [row.sums.live.bytes, row.sums.freed.bytes, row.sums.pinned.bytes];
     let (shown, others) = rows.split_at(rows.len().min(view.top));
     for row in shown {
         let age = row.pinned_age_ms().map(age).unwrap_or_default();
@@ -117,10 +118,11 @@ fn write_held(
         write_row(out, figures(row), [&samples, &age])?;
         write_place(out, row, view)?;
     }
-    let not_sampled = profile.not_sampled().unwrap_or_default();
-    let mut left = whole;
+    let not_sampled = profile.not_sampled().unwrap_or_default().map(u64::cast_signed);
+    let total = &profile.total;
+    let mut left = [total.live.bytes, total.freed.bytes, total.pinned.bytes];
     for (at, left) in left.iter_mut().enumerate() {
-        *left -= not_sampled[at] + shown.iter().map(|row| figures(row)[at]).sum::<i64>();
+        *left = (*left - shown.iter().map(|row| figures(row)[at]).sum::<i64>()).max(0);
     }
     if !others.is_empty() || left != [0; 3] {
         write_row(out, left, [""; 2])?;
@@ -129,7 +131,34 @@ fn write_held(
     write_row(out, not_sampled, [""; 2])?;
     writeln!(out, "not sampled")?;
     write_row(out, whole, [""; 2])?;
-    writeln!(out, "in all, as 'loam explain' says")
+    writeln!(out, "in all, as 'loam explain' says")?;
+    if held.profile != 0 {
+        writeln!(
+            out,
+            "{:COLUMNS$}and the profile's own {}",
+            "",
+            bytes(held.profile.cast_signed())
+        )?;
+    }
+    write_beyond(out, profile)
+}
+
+/// Below 0 nothing is not sampled.
+fn write_beyond(out: &mut String, profile: &Profile) -> Result {
+    let beyond = profile.sampled_beyond().unwrap_or_default();
+    let named = ["live", "freed", "pinned"].into_iter().zip(beyond);
+    let more: Vec<String> = named
+        .filter(|(_, beyond)| *beyond != 0)
+        .map(|(name, beyond)| format!("{} of {name}", bytes(beyond.cast_signed())))
+        .collect();
+    if more.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "\nThe places have {} more: by chance, and as samples stand elsewhere.",
+        more.join(" and ")
+    )
 }
 
 fn age(ms: u64) -> String {

@@ -4,6 +4,7 @@
 use crate::heap::figures::{Figures, Kind, Page};
 use crate::heap::image::Image;
 use crate::heap::layout::Layout;
+use crate::heap::pinned::{self, Pinned};
 use crate::heap::samples::{Samples, Weight};
 use crate::heap::source::{Name, Source};
 use crate::heap::walk::walk;
@@ -45,19 +46,21 @@ pub fn find(source: &dyn Source) -> Result<Option<Profile>> {
     };
     let mut found: HashMap<u64, Found> = HashMap::new();
     add_pinned(&samples, &pages, now_ms(source), &mut found);
-    add_retained(&samples, &pages, &mut found);
+    add_freed(&samples, &pages, &mut found);
     for (address, site) in &samples.sites {
-        let Found { retained, pinned, pins } = found.remove(address).unwrap_or_default();
+        let Found { freed, pinned, beside, pins } = found.remove(address).unwrap_or_default();
         let callers = site.callers.iter().map(|caller| profile.place(*caller)).collect();
         let sums = Sums {
             taken: sum(site.taken),
             live: sum(site.live),
             peak: sum(site.peak),
-            retained: retained.sum(),
+            freed: freed.sum(),
             pinned: pinned.sum(),
+            beside: beside.sum(),
         };
-        profile.total.retained += sums.retained;
+        profile.total.freed += sums.freed;
         profile.total.pinned += sums.pinned;
+        profile.total.beside += sums.beside;
         profile.sites.push(Site { number: site.number, callers, sums, pins });
     }
     // In an order that does not change from one reading to the next.
@@ -113,8 +116,9 @@ fn modules(source: &dyn Source) -> Vec<Arc<Module>> {
 /// Of one place, before it is rounded.
 #[derive(Default)]
 struct Found {
-    retained: Estimate,
+    freed: Estimate,
     pinned: Estimate,
+    beside: Estimate,
     pins: Vec<Pin>,
 }
 
@@ -157,8 +161,9 @@ impl Pages {
         let resident = |kind| figures.resident.of(kind);
         let held = Held {
             live: figures.live().bytes,
-            retained: RETAINED.iter().map(|kind| resident(*kind)).sum(),
-            pinned: figures.classes.iter().map(|class| class.pinned_bytes).sum(),
+            freed: FREED.iter().map(|kind| resident(*kind)).sum(),
+            pinned: figures.resident.pinned(),
+            profile: resident(Kind::Profile),
         };
         Pages { figures, held }
     }
@@ -181,45 +186,52 @@ impl Pages {
             Some((page.as_ref()?, part))
         })
     }
+
+    /// By a live block, and by a sample's ordinary block that nobody has written to.
+    fn pinned(&self, address: u64, bytes: u64) -> Pinned {
+        let page_bytes = self.figures.page_bytes;
+        let mut sum = Pinned::default();
+        for (page, bytes) in self.under(address, bytes).filter(|(page, _)| page.live_bytes != 0) {
+            sum += pinned::part(page_bytes, page.live_bytes.into(), bytes);
+        }
+        let end = address + bytes;
+        let pages = (address / page_bytes..end.div_ceil(page_bytes)).map(|page| page * page_bytes);
+        for page in pages {
+            if let Some(live) = self.figures.absent.get(&page) {
+                let bytes = end.min(page + page_bytes) - address.max(page);
+                sum += pinned::part(page_bytes, (*live).into(), bytes);
+            }
+        }
+        sum
+    }
 }
 
-/// Each sample in use keeps, of what is free on sparse pages, its part by length.
+/// Each sample in use has its part of the pages that it is on.
 fn add_pinned(
     samples: &Samples,
     pages: &Pages,
     now_ms: Option<u64>,
     found: &mut HashMap<u64, Found>,
 ) {
-    let page_bytes = pages.figures.page_bytes;
-    // A larger block is alone on its pages.
-    for sample in samples.in_use.iter().filter(|sample| sample.bytes < SMALL_BYTES) {
-        let part = |(page, bytes): (&Page, u64)| {
-            let share = bytes as f64 / f64::from(page.live_bytes.max(1));
-            let is_pinned = page.is_pinned(page_bytes);
-            if is_pinned { f64::from(page.between_bytes) * share } else { 0.0 }
-        };
-        let pinned: f64 = pages.under(sample.address, sample.bytes).map(part).sum();
-        if pinned == 0.0 {
-            continue;
-        }
+    for sample in &samples.in_use {
+        let Pinned { bytes, beside } = pages.pinned(sample.address, sample.bytes);
         let place = found.entry(sample.site).or_default();
-        place.pinned.add(sample.count, pinned * sample.count);
+        place.pinned.add(sample.count, bytes * sample.count);
+        place.beside.add(sample.count, beside * sample.count);
         place.pins.push(Pin {
-            bytes: (pinned * sample.count).round() as i64,
+            bytes: (bytes * sample.count).round() as i64,
             age_ms: now_ms.map(|now| now.saturating_sub(sample.taken_ms)),
         });
     }
 }
 
-const SMALL_BYTES: u64 = 16 << 10;
-
 /// Free, and nobody's in use is on the page.
-const RETAINED: [Kind; 4] = [Kind::Idle, Kind::Cached, Kind::Depots, Kind::Dirty];
+const FREED: [Kind; 4] = [Kind::Idle, Kind::Cached, Kind::Depots, Kind::Dirty];
 
 /// What was freed last is what is there: of two blocks that were at an address the later one, and
 /// no more in all than there is.
-fn add_retained(samples: &Samples, pages: &Pages, found: &mut HashMap<u64, Found>) {
-    let mut left = pages.held.retained as f64;
+fn add_freed(samples: &Samples, pages: &Pages, found: &mut HashMap<u64, Found>) {
+    let mut left = pages.held.freed as f64;
     let mut seen = HashSet::new();
     for freed in samples.freed.iter().filter(|freed| freed.bytes != 0) {
         if left <= 0.0 {
@@ -228,13 +240,13 @@ fn add_retained(samples: &Samples, pages: &Pages, found: &mut HashMap<u64, Found
         if !seen.insert(freed.address) {
             continue;
         }
-        let is_retained = |(page, _): &(&Page, u64)| RETAINED.contains(&page.kind);
+        let is_freed = |(page, _): &(&Page, u64)| FREED.contains(&page.kind);
         let under = pages.under(freed.address, freed.bytes);
-        let bytes: u64 = under.filter(is_retained).map(|(_, bytes)| bytes).sum();
+        let bytes: u64 = under.filter(is_freed).map(|(_, bytes)| bytes).sum();
         let share = bytes as f64 / freed.bytes as f64;
-        let retained = (share * freed.weighted_bytes as f64).min(left);
-        left -= retained;
+        let still = (share * freed.weighted_bytes as f64).min(left);
+        left -= still;
         let place = found.entry(freed.site).or_default();
-        place.retained.add(retained / freed.bytes as f64, retained);
+        place.freed.add(still / freed.bytes as f64, still);
     }
 }

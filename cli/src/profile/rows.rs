@@ -2,7 +2,7 @@
 
 use crate::arguments::{ProfFigure, ProfRows};
 use crate::profile::passing::{self, Trail, see_through};
-use crate::profile::stacks::{Stack, chosen};
+use crate::profile::stacks::{Stack, chosen, order};
 use crate::profile::symbols::Frame;
 use crate::profile::written::{Pin, Sum, Sums};
 use std::collections::HashMap;
@@ -84,7 +84,7 @@ pub fn rows(stacks: &[Stack], grouping: Grouping) -> Vec<Row> {
     let row = |(frames, members): (Vec<Frame>, Vec<Member>)| row(frames, members, grouping.by);
     let mut rows: Vec<Row> = rows.into_iter().map(row).collect();
     rows.sort_by(|one, other| {
-        let key = |row: &Row| chosen(&row.sums, grouping.by).bytes.abs();
+        let key = |row: &Row| order(&row.sums, grouping.by);
         let names = |row: &Row| row.frames.iter().map(Frame::shown).collect::<Vec<_>>();
         key(other).cmp(&key(one)).then_with(|| names(one).cmp(&names(other)))
     });
@@ -171,7 +171,7 @@ impl<'stack> Member<'stack> {
 
 fn row(frames: Vec<Frame>, mut members: Vec<Member>, by: ProfFigure) -> Row {
     let of = |member: &Member| chosen(&member.stack.sums, by);
-    members.sort_by_key(|member| std::cmp::Reverse(of(member).bytes.abs()));
+    members.sort_by_key(|member| std::cmp::Reverse(order(&member.stack.sums, by)));
     let mut sums = Sums::default();
     members.iter().for_each(|member| sums += member.stack.sums);
     let is_shown = |frame: &&&Frame| !frame.is_systems && !passing::is_librarys(&frame.function);

@@ -33,15 +33,23 @@ pub fn chosen(sums: &Sums, by: ProfFigure) -> Sum {
         ProfFigure::Live => sums.live,
         ProfFigure::Peak => sums.peak,
         ProfFigure::Taken => sums.taken,
-        ProfFigure::Retained => sums.retained,
+        ProfFigure::Freed => sums.freed,
         ProfFigure::Pinned => sums.pinned,
+    }
+}
+
+/// What places are ordered by: of what their blocks pin, by what is free beside them.
+pub fn order(sums: &Sums, by: ProfFigure) -> i64 {
+    match by {
+        ProfFigure::Pinned => sums.beside.bytes,
+        _ => chosen(sums, by).bytes.abs(),
     }
 }
 
 /// Those that the profile has.
 pub fn figures(profile: &Profile) -> Vec<ProfFigure> {
-    use ProfFigure::{Live, Peak, Pinned, Retained, Taken};
-    let of_pages: &[ProfFigure] = if profile.held.is_some() { &[Retained, Pinned] } else { &[] };
+    use ProfFigure::{Freed, Live, Peak, Pinned, Taken};
+    let of_pages: &[ProfFigure] = if profile.held.is_some() { &[Freed, Pinned] } else { &[] };
     [&[Live, Peak, Taken], of_pages].concat()
 }
 
@@ -50,7 +58,7 @@ pub fn name_of(by: ProfFigure) -> &'static str {
         ProfFigure::Live => "live",
         ProfFigure::Peak => "peak",
         ProfFigure::Taken => "taken",
-        ProfFigure::Retained => "retained",
+        ProfFigure::Freed => "freed",
         ProfFigure::Pinned => "pinned",
     }
 }

@@ -50,9 +50,10 @@ pub struct Sums {
     pub live: Sum,
     pub peak: Sum,
     /// Freed, and still in memory without use. This and the next of what is read from outside.
-    pub retained: Sum,
-    /// Blocks nearly alone on their pages, and what they keep there.
+    pub freed: Sum,
+    /// What the live ones pin, and what of that is free beside them.
     pub pinned: Sum,
+    pub beside: Sum,
 }
 
 impl AddAssign for Sums {
@@ -60,8 +61,9 @@ impl AddAssign for Sums {
         self.taken += other.taken;
         self.live += other.live;
         self.peak += other.peak;
-        self.retained += other.retained;
+        self.freed += other.freed;
         self.pinned += other.pinned;
+        self.beside += other.beside;
     }
 }
 
@@ -77,8 +79,9 @@ impl Sub for Sums {
             taken: of(self.taken - other.taken, taken),
             live: of(self.live - other.live, live.max(0.0)),
             peak: self.peak - other.peak,
-            retained: self.retained - other.retained,
+            freed: self.freed - other.freed,
             pinned: self.pinned - other.pinned,
+            beside: self.beside - other.beside,
         }
     }
 }
@@ -125,9 +128,11 @@ pub struct Pin {
 pub struct Held {
     /// That blocks take.
     pub live: u64,
-    /// Resident.
-    pub retained: u64,
+    /// Resident, as the next ones.
+    pub freed: u64,
     pub pinned: u64,
+    /// What the profile itself takes, beside all these.
+    pub profile: u64,
 }
 
 #[derive(Debug, Default)]
@@ -231,12 +236,21 @@ impl Profile {
         of(&mut self.total.peak, all.peak);
     }
 
-    /// Live, retained and pinned bytes of the process that no place has: of blocks that were not
-    /// sampled, as those from before the profile. By chance the places may have more.
-    pub fn not_sampled(&self) -> Option<[i64; 3]> {
-        let Held { live, retained, pinned } = self.held?;
-        let Sums { live: of_live, retained: of_retained, pinned: of_pinned, .. } = self.total;
-        let all = [(live, of_live), (retained, of_retained), (pinned, of_pinned)];
+    /// Live, freed and pinned bytes of the process that no place has: of blocks that were not
+    /// sampled, as those from before the profile.
+    pub fn not_sampled(&self) -> Option<[u64; 3]> {
+        Some(self.left()?.map(|left| left.max(0).cast_unsigned()))
+    }
+
+    /// Those that the places have by chance beyond what there is.
+    pub fn sampled_beyond(&self) -> Option<[u64; 3]> {
+        Some(self.left()?.map(|left| left.min(0).unsigned_abs()))
+    }
+
+    fn left(&self) -> Option<[i64; 3]> {
+        let Held { live, freed, pinned, .. } = self.held?;
+        let Sums { live: of_live, freed: of_freed, pinned: of_pinned, .. } = self.total;
+        let all = [(live, of_live), (freed, of_freed), (pinned, of_pinned)];
         Some(all.map(|(all, sampled)| all.cast_signed() - sampled.bytes))
     }
 

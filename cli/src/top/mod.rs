@@ -1,6 +1,5 @@
 //! `loam top`: the memory of processes, live on the terminal.
 
-mod limit; // of the cgroup that a process is in
 mod sample; // what is seen of a process at one time
 #[cfg(test)]
 mod synthetic; // made-up samples

@@ -3,7 +3,7 @@
 use crate::heap::chosen;
 use crate::heap::figures::{Class, Heap, KINDS, Kind, Resident};
 use crate::heap::walk::walk;
-use crate::top::limit::{self, Limit};
+use crate::process::group::{Group, Limit};
 use anyhow::Result;
 use std::ffi::OsString;
 use std::time::Instant;
@@ -42,7 +42,7 @@ impl Sample {
             live_count: figures.live().count,
             sizes: largest(figures.classes.iter().map(row_of_class)),
             heaps: largest(figures.heaps.iter().map(row_of_heap)),
-            limit: limit::of(pid),
+            limit: Group::of(pid).and_then(|group| group.limit()),
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Made-up samples, for tests.
 
 use crate::heap::figures::{Kind, Resident};
-use crate::top::limit::Limit;
+use crate::process::group::Limit;
 use crate::top::sample::{History, Row, Sample};
 use std::time::{Duration, Instant};
 

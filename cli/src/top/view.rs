@@ -30,13 +30,14 @@ fn rate(rate: Option<f64>) -> String {
 fn name(kind: Kind) -> &'static str {
     match kind {
         Kind::Live => "live",
-        Kind::Between => "free between them",
+        Kind::Beside => "free beside them",
         Kind::Idle => "free pages of spans",
         Kind::Cached => "caches of threads",
         Kind::Depots => "depots",
         Kind::Dirty => "pages nobody uses",
         Kind::Unused => "never used",
         Kind::Metadata => "loam's records",
+        Kind::Profile => "the profile's own",
     }
 }
 
@@ -69,7 +70,7 @@ fn draw_process(frame: &mut Frame, history: &History, area: Rect) {
     let [kinds, sizes, heaps] = columns.spacing(2).areas(tables);
     draw_kinds(frame, history, kinds);
     draw_rows(frame, "sizes", &last.sizes, sizes);
-    draw_rows(frame, "kept by", &last.heaps, heaps);
+    draw_rows(frame, "caches and centrals", &last.heaps, heaps);
 }
 
 fn draw_limit(frame: &mut Frame, history: &History, area: Rect) {

@@ -8,7 +8,7 @@ use crate::verify::report::{
     EntryPointRow, Finding, FindingKind, Linkage, ModuleResult, ModuleRow, Reference, Report, Role,
     SCHEMA, Started,
 };
-use crate::verify::words::{STRDUP, count, shown};
+use crate::verify::words::{STRDUP, count, name_of, shown};
 use anyhow::Result;
 use std::path::Path;
 
@@ -31,6 +31,7 @@ pub fn process(process: &Process, pid: Option<i32>) -> Result<Report> {
         loam: is_loam,
         verdict: verdict(is_loam, &findings, &modules),
         program: shown(&program.path),
+        name: name_of(&program.path),
         pid,
         started: Started::AsItIs,
         linkage: Linkage::Dynamic,
@@ -56,6 +57,7 @@ pub fn not_inspected(path: &Path, kind: FindingKind, text: String) -> Report {
         loam: false,
         verdict: text,
         program: shown(path),
+        name: name_of(path),
         pid: None,
         started: Started::AsItIs,
         linkage: Linkage::Dynamic,

@@ -8,7 +8,7 @@ use crate::verify::report::{
     Finding, FindingKind, Linkage, ModuleResult, ModuleRow, Reference, Report, Role, SCHEMA,
     Started,
 };
-use crate::verify::words::{count, list, shown};
+use crate::verify::words::{count, list, name_of, shown};
 use anyhow::{Context, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -46,6 +46,7 @@ pub fn report(path: &Path) -> Result<Option<Report>> {
             |finding| finding.text.clone(),
         ),
         program: shown(path),
+        name: name_of(path),
         pid: None,
         started: Started::AsItIs,
         linkage: Linkage::Dynamic,

@@ -8,7 +8,7 @@ use crate::verify::findings;
 use crate::verify::report::{
     EntryPointRow, Finding, FindingKind, Linkage, Report, SCHEMA, Started,
 };
-use crate::verify::words::{list, shown};
+use crate::verify::words::{list, name_of, shown};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -38,6 +38,7 @@ pub fn report(path: &Path, image: &Image, pid: Option<i32>) -> Report {
         loam: is_loam,
         verdict,
         program: shown(path),
+        name: name_of(path),
         pid,
         started: Started::AsItIs,
         linkage: Linkage::Static,

@@ -65,7 +65,11 @@ fn pid(arguments: &VerifyArguments) -> Result<Option<i32>, Failure> {
 }
 
 fn of_process(pid: i32) -> Result<Report> {
-    of_opened(&Process::open(pid)?, Some(pid))
+    let mut report = of_opened(&Process::open(pid)?, Some(pid))?;
+    if let Ok(name) = std::fs::read_to_string(format!("/proc/{pid}/comm")) {
+        report.name = name.trim_end().replace(char::is_control, "\u{fffd}");
+    }
+    Ok(report)
 }
 
 /// `pid`: of a process that was not started for the purpose.

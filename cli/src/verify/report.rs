@@ -14,6 +14,8 @@ pub struct Report {
     pub loam: bool,
     pub verdict: String,
     pub program: String,
+    /// Of the process, or of the program's file.
+    pub name: String,
     /// `None` for a program that was started for the purpose.
     pub pid: Option<i32>,
     pub started: Started,

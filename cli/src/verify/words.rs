@@ -10,6 +10,11 @@ pub fn shown(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
+/// What a program is called, by its file.
+pub fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}
+
 /// At most a few names, for a line that can be read.
 pub fn list(names: &[&str]) -> String {
     const SHOWN_MAX: usize = 4;

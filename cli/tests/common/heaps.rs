@@ -1,9 +1,10 @@
 //! Programs whose heaps are in a state that can be told.
 
 use super::{allocator, built_once, checkout, fixture, own_allocator, sources_with_allocator};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 /// How a program has loam in it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -45,6 +46,60 @@ pub fn program(linked: Linked) -> PathBuf {
 pub fn places() -> PathBuf {
     let sources = sources_with_allocator("places.c");
     built_once("places", &sources, |path| build(Linked::Dynamic, "places.c", path))
+}
+
+/// Keeps some blocks of a size; compiled once.
+pub fn keeps() -> PathBuf {
+    let sources = sources_with_allocator("keeps.c");
+    built_once("keeps", &sources, |path| build(Linked::Dynamic, "keeps.c", path))
+}
+
+/// A server with two workers and a child that has become another program; in a group of its own.
+pub struct Server {
+    child: Child,
+    output: BufReader<ChildStdout>,
+}
+
+impl Server {
+    pub fn start() -> Server {
+        let sources = sources_with_allocator("workers.c");
+        let program =
+            built_once("workers", &sources, |path| build(Linked::Dynamic, "workers.c", path));
+        let mut command = Command::new(program);
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
+        let mut child = command.spawn().expect("a process");
+        let output = BufReader::new(child.stdout.take().expect("its output"));
+        let mut server = Server { child, output };
+        server.says("ready");
+        server
+    }
+
+    fn says(&mut self, expected: &str) {
+        let mut line = String::new();
+        self.output.read_line(&mut line).expect("its line");
+        assert_eq!(line.trim_end(), expected);
+    }
+
+    pub fn grow(&mut self) {
+        self.child.stdin.as_mut().expect("its input").write_all(b"\n").expect("a line");
+        self.says("grown");
+    }
+
+    /// With all of its group.
+    pub fn end(&mut self) {
+        drop(self.child.stdin.take());
+        self.child.wait().expect("its end");
+    }
+
+    pub fn pid(&self) -> u64 {
+        self.child.id().into()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.end();
+    }
 }
 
 pub struct Running {

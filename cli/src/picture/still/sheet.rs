@@ -122,16 +122,12 @@ impl Sheet {
     pub fn pins(&mut self, lines: &[Shown]) {
         const FIGURES: i32 = 170;
         let length = ((WIDTH as i32 - FIGURES) / 9) as usize;
-        for Shown { line, pinned, share, live, percent } in lines {
-            self.text(&format!("{pinned} {share}"), 0, Look::Bold, "ink");
+        for Shown { line, beside, share, of, percent } in lines {
+            self.text(&format!("{beside} {share}"), 0, Look::Bold, "ink");
             self.text(&shortened(&line.name(), length), FIGURES, Look::Bold, "ink");
             self.y += LINE;
-            let age = line.age.as_ref();
-            let age =
-                age.map_or(String::new(), |age| format!(", half of it kept for {age} or longer"));
-            let text = format!("by {} blocks with {live}{age}", line.live_count);
             let callers = line.callers.join(", ");
-            for text in [callers, text].iter().filter(|text| !text.is_empty()) {
+            for text in [&callers, of].into_iter().filter(|text| !text.is_empty()) {
                 self.text(&shortened(text, length), FIGURES, Look::Plain, "faint");
                 self.y += LINE;
             }
@@ -198,7 +194,7 @@ impl Sheet {
     /// What cells mean: how full, and what else there is.
     pub fn below(&mut self, others: &[(&str, &str)]) {
         const FULLNESS: [(u8, &str); 5] = [
-            (10, "to 10 % in use: pinned"),
+            (10, "to 10 % in use"),
             (35, "to 35 %"),
             (65, "to 65 %"),
             (90, "to 90 %"),

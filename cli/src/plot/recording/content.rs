@@ -72,38 +72,37 @@ fn bytes(count: u64) -> String {
     numbers::figure(count as f64, "B")
 }
 
-/// When the pages that are kept are emptiest by so many bytes, or that they are well used; and who
-/// keeps them.
+/// When most was free beside blocks, or that their pages are well used; and who keeps them.
 fn answer(recording: &Recording, moments: &[NamedMoment]) -> String {
     let Recording { sums, raster, worst, .. } = recording;
-    let (kept, live) = (raster.kept_bytes[*worst], sums.live_bytes[*worst]);
-    let wasted = kept.saturating_sub(live);
+    let (pinned, live) = (raster.pinned_bytes[*worst], sums.live_bytes[*worst]);
+    let beside = pinned.saturating_sub(live);
     let peak = bytes(sums.peak.bytes);
     let end = bytes(sums.at_end.bytes);
-    if wasted * 2 < kept {
+    if beside * 2 < pinned {
         return format!("At most {peak} were live, {end} at the end, on pages that are well used.");
     }
-    let who = moments.iter().max_by_key(|moment| moment.pinned_bytes);
+    let who = moments.iter().max_by_key(|moment| moment.beside_bytes);
     let who = who.and_then(|moment| keeper(moment, recording)).unwrap_or_default();
     format!(
         "At most {peak} were live, {end} at the end. At {} blocks of {} kept pages of {}: {} of \
          them free.{who}",
         sums.span.moment(*worst),
         bytes(live),
-        bytes(kept),
-        numbers::percent(wasted as f64 / kept as f64),
+        bytes(pinned),
+        numbers::percent(beside as f64 / pinned as f64),
     )
 }
 
-/// The line that keeps most, if that is a twentieth of the pages that are kept.
+/// The line beside whose blocks most is free, if that is a twentieth of what is pinned.
 fn keeper(moment: &NamedMoment, recording: &Recording) -> Option<String> {
     let most = moment.lines.first()?;
-    if most.pinned_bytes * 20 < recording.raster.kept_bytes[moment.column] {
+    if most.beside_bytes * 20 < recording.raster.pinned_bytes[moment.column] {
         return None;
     }
     let when = at(moment.column, recording.sums.span);
-    let pinned = bytes(most.pinned_bytes);
-    Some(format!(" {when} about {pinned} are kept free by blocks from {}.", most.name()))
+    let beside = bytes(most.beside_bytes);
+    Some(format!(" {when} about {beside} are kept free by blocks from {}.", most.name()))
 }
 
 fn at(column: usize, span: Span) -> String {
@@ -113,7 +112,7 @@ fn at(column: usize, span: Span) -> String {
 /// A moment whose addresses have names.
 pub struct NamedMoment {
     pub column: usize,
-    pinned_bytes: u64,
+    beside_bytes: u64,
     lines: Vec<Line>,
 }
 
@@ -121,7 +120,7 @@ fn named(moments: &[Moment]) -> Vec<NamedMoment> {
     let mut symbols = Symbols::default();
     let named = |moment: &Moment| NamedMoment {
         column: moment.column,
-        pinned_bytes: moment.profile.total.pinned.bytes.max(0).cast_unsigned(),
+        beside_bytes: moment.profile.total.beside.bytes.max(0).cast_unsigned(),
         lines: pins::of(&moment.profile, &mut symbols),
     };
     moments.iter().map(named).collect()
@@ -140,14 +139,14 @@ impl<'a> Keepers<'a> {
         let Recording { sums, raster, worst, .. } = recording;
         let at = at(moment.column, sums.span);
         let is_worst = moment.column == *worst;
-        let kept = bytes(raster.kept_bytes[moment.column]);
+        let pinned = bytes(raster.pinned_bytes[moment.column]);
         Keepers {
             when: if is_worst { format!("{at}, when most was free on them") } else { at },
             what: format!(
-                "{} of {kept} are free on pages of which a tenth is in use at most.",
-                bytes(moment.pinned_bytes)
+                "{} of {pinned} that blocks pin are free beside them.",
+                bytes(moment.beside_bytes)
             ),
-            lines: pins::shown(&moment.lines, moment.pinned_bytes),
+            lines: pins::shown(&moment.lines, moment.beside_bytes),
         }
     }
 }
@@ -155,12 +154,12 @@ impl<'a> Keepers<'a> {
 fn facts(recording: &Recording) -> Vec<(&'static str, String)> {
     let Recording { sums, raster, .. } = recording;
     let in_blocks = |sum: Sum| format!("{} in {} blocks", bytes(sum.bytes), sum.count);
-    let kept = raster.kept_bytes.iter().max().copied().unwrap_or(0);
+    let pinned = raster.pinned_bytes.iter().max().copied().unwrap_or(0);
     let mut facts = vec![
         ("events", numbers::figure(sums.event_count as f64, "")),
         ("live at the peak, as asked for", in_blocks(sums.peak)),
         ("live at the end", in_blocks(sums.at_end)),
-        ("pages that live blocks are on, at most", bytes(kept)),
+        ("pinned at most: pages that live blocks are on", bytes(pinned)),
     ];
     if let Span::Microseconds(length) = sums.span {
         facts.insert(0, ("took", numbers::duration(length as f64 * 1e-6)));
@@ -168,29 +167,29 @@ fn facts(recording: &Recording) -> Vec<(&'static str, String)> {
     if let Some(resident) = sums.resident_bytes.iter().flatten().max() {
         facts.push(("in memory at most", bytes(*resident)));
     }
-    if let Some(retained) = recording.retained.iter().flatten().flatten().next_back() {
-        facts.push(("retained at the end", bytes(*retained)));
+    if let Some(unpinned) = recording.unpinned.iter().flatten().flatten().next_back() {
+        facts.push(("not pinned at the end", bytes(*unpinned)));
     }
     facts
 }
 
 /// Those with the most pages, and all others.
 fn classes(recording: &Recording) -> (Vec<Row>, Vec<Row>) {
-    let kept = |used: &Use| used.live_bytes + used.free_bytes.round() as u64;
+    let pinned = |used: &Use| used.live_bytes + used.beside_bytes.round() as u64;
     let mut all: Vec<(u64, Use)> = recording.classes.iter().map(|(at, one)| (*at, *one)).collect();
-    all.sort_by_key(|(_, used)| Reverse(kept(used)));
-    let longest = all.first().map_or(0, |(_, used)| kept(used));
+    all.sort_by_key(|(_, used)| Reverse(pinned(used)));
+    let longest = all.first().map_or(0, |(_, used)| pinned(used));
     let row = |(most, used): &(u64, Use)| {
         let amount = |name, color, bytes| Amount { name, color, bytes };
         let amounts = [
             amount("live", "full", used.live_bytes),
-            amount("free on pages that live blocks are on", "pinned", kept(used) - used.live_bytes),
+            amount("free beside them", "pinned", pinned(used) - used.live_bytes),
         ];
-        let in_use = numbers::percent(used.live_bytes as f64 / kept(used) as f64);
+        let in_use = numbers::percent(used.live_bytes as f64 / pinned(used) as f64);
         Row {
             name: name_of_class(*most),
             parts: parts(&amounts, longest),
-            figure: format!("{in_use} of {}", bytes(kept(used))),
+            figure: format!("{in_use} of {}", bytes(pinned(used))),
             content: None,
         }
     };

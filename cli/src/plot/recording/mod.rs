@@ -7,16 +7,17 @@ mod modules; // the files that its stacks lead into
 mod origin; // what tells one from another
 mod page; // the page for a browser
 mod pages; // pages over time
+mod part; // what each block pins
 mod pins; // who keeps pages at a moment
 mod placement; // where blocks are
 mod raster; // pages by address and time
 mod reading; // all of a recording
-mod retained; // what is in memory and of no live block
 mod still; // a picture without a page
 mod sums; // sizes, lifetimes, and what is live over time
 #[cfg(test)]
 mod synthetic; // a made recording
 mod time; // columns of a picture
+mod unpinned; // what is in memory and on no page of a live block
 
 pub use page::render;
 pub use reading::read;
@@ -57,15 +58,15 @@ mod tests {
             "{working:?}"
         );
         assert!(rest.iter().filter(|cell| **cell <= 10).count() * 2 > rest.len(), "{rest:?}");
-        let pairs = raster.kept_bytes.iter().zip(&recorded.sums.live_bytes);
-        assert!(pairs.skip(1).filter(|(kept, live)| kept < live).count() < COLUMNS / 20);
+        let pairs = raster.pinned_bytes.iter().zip(&recorded.sums.live_bytes);
+        assert!(pairs.skip(1).filter(|(pinned, live)| pinned < live).count() < COLUMNS / 20);
         // Sessions stand alone on their pages, and are of one size.
         let bars = page.split("by size</h3>").nth(1).unwrap().split("</h3>").next().unwrap();
         assert_eq!(bars.matches("97 to 112 bytes").count(), 1, "{bars}");
         assert!(bars.contains("2.6 % of 2.78 MiB"), "{bars}");
         let classes = recorded.classes.values();
-        let kept: f64 = classes.map(|one| one.live_bytes as f64 + one.free_bytes).sum();
-        assert_eq!(kept.round() as u64, raster.kept_bytes[recorded.worst]);
+        let pinned: f64 = classes.map(|one| one.live_bytes as f64 + one.beside_bytes).sum();
+        assert_eq!(pinned.round() as u64, raster.pinned_bytes[recorded.worst]);
         let says = "of them free.</p>";
         assert!(page.contains(says), "{}", &page[..page.find("<dl").unwrap()]);
     }

@@ -4,8 +4,8 @@ use crate::picture::packed;
 use crate::picture::page::{self, Template};
 use crate::plot::recording::content::{self, NamedMoment, Section};
 use crate::plot::recording::reading::Recording;
-use crate::plot::recording::retained::Retained;
 use crate::plot::recording::time::{COLUMNS, Span};
+use crate::plot::recording::unpinned::Unpinned;
 use anyhow::Result;
 use serde::Serialize;
 
@@ -48,9 +48,9 @@ struct Data<'a> {
     /// In hexadecimal, by row.
     addresses: Vec<String>,
     live_bytes: &'a [u64],
-    kept_bytes: &'a [u64],
+    pinned_bytes: &'a [u64],
     resident_bytes: Option<&'a [Option<u64>]>,
-    retained_bytes: Option<&'a Retained>,
+    unpinned_bytes: Option<&'a Unpinned>,
     /// Columns at whose ends it is known who keeps pages.
     moments: Vec<usize>,
 }
@@ -71,15 +71,15 @@ impl<'a> Pictured<'a> {
             row_pages: raster.row_pages,
             addresses: raster.addresses.iter().map(|address| format!("{address:x}")).collect(),
             live_bytes: &sums.live_bytes,
-            kept_bytes: &raster.kept_bytes,
+            pinned_bytes: &raster.pinned_bytes,
             resident_bytes: has_resident.then_some(&sums.resident_bytes),
-            retained_bytes: recording.retained.as_ref(),
+            unpinned_bytes: recording.unpinned.as_ref(),
             moments: moments.iter().map(|moment| moment.column).collect(),
         };
         Ok(Pictured {
             section: Section::of(recording, moments),
             data: packed::json(&data)?,
-            cells: packed::bytes(&[&raster.fullness[..], &raster.kept].concat())?,
+            cells: packed::bytes(&[&raster.fullness[..], &raster.pinned].concat())?,
         })
     }
 }

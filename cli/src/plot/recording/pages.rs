@@ -36,7 +36,7 @@ const RUNS_MAX: u64 = 1 << 24;
 pub struct Row {
     pub live_bytes: u64,
     /// Pages that something live is on.
-    pub kept_pages: u64,
+    pub pinned_pages: u64,
 }
 
 /// The first and the last page that a block is on, and how much of it is there; one page if they
@@ -61,7 +61,7 @@ pub struct Pages {
     live_bytes: Vec<u16>,
     pub row_pages: u64,
     pub rows: Vec<Row>,
-    pub kept_pages: u64,
+    pub pinned_pages: u64,
 }
 
 impl Pages {
@@ -77,7 +77,7 @@ impl Pages {
             live_bytes: vec![0; page_count as usize],
             row_pages,
             rows: vec![Row::default(); page_count.div_ceil(row_pages) as usize],
-            kept_pages: 0,
+            pinned_pages: 0,
         }
     }
 
@@ -113,7 +113,7 @@ impl Pages {
         let Some(index) = self.index(page) else { return };
         let live = &mut self.live_bytes[index as usize];
         let row = &mut self.rows[(index / self.row_pages) as usize];
-        let was_kept = *live != 0;
+        let was_pinned = *live != 0;
         if comes {
             *live = live.saturating_add(bytes as u16);
             row.live_bytes += bytes;
@@ -121,12 +121,14 @@ impl Pages {
             *live = live.saturating_sub(bytes as u16);
             row.live_bytes = row.live_bytes.saturating_sub(bytes);
         }
-        match (was_kept, *live != 0) {
+        match (was_pinned, *live != 0) {
             (false, true) => {
-                (row.kept_pages, self.kept_pages) = (row.kept_pages + 1, self.kept_pages + 1)
+                (row.pinned_pages, self.pinned_pages) =
+                    (row.pinned_pages + 1, self.pinned_pages + 1)
             }
             (true, false) => {
-                (row.kept_pages, self.kept_pages) = (row.kept_pages - 1, self.kept_pages - 1)
+                (row.pinned_pages, self.pinned_pages) =
+                    (row.pinned_pages - 1, self.pinned_pages - 1)
             }
             _ => {}
         }
@@ -142,12 +144,12 @@ impl Pages {
             let row = &mut self.rows[(index / self.row_pages) as usize];
             if comes {
                 row.live_bytes += count * PAGE_BYTES;
-                row.kept_pages += count;
-                self.kept_pages += count;
+                row.pinned_pages += count;
+                self.pinned_pages += count;
             } else {
                 row.live_bytes = row.live_bytes.saturating_sub(count * PAGE_BYTES);
-                row.kept_pages = row.kept_pages.saturating_sub(count);
-                self.kept_pages = self.kept_pages.saturating_sub(count);
+                row.pinned_pages = row.pinned_pages.saturating_sub(count);
+                self.pinned_pages = self.pinned_pages.saturating_sub(count);
             }
             index = next;
         }
@@ -171,12 +173,12 @@ mod tests {
         assert_eq!((pages.rows.len(), pages.row_pages), (4, 32));
         assert_eq!((pages.address(1), pages.address(2)), (0x12_0000, 0x4000_0000));
         blocks.iter().for_each(|block| pages.change(*block, true));
-        let row = |live_bytes, kept_pages| Row { live_bytes, kept_pages };
+        let row = |live_bytes, pinned_pages| Row { live_bytes, pinned_pages };
         assert_eq!(pages.rows, [row(200, 1), row(0, 0), row(40_000, 11), row(0, 0)]);
-        assert_eq!(pages.kept_pages, 12);
+        assert_eq!(pages.pinned_pages, 12);
         pages.change(blocks[0], false);
-        assert_eq!((pages.rows[0], pages.kept_pages), (row(100, 1), 12));
+        assert_eq!((pages.rows[0], pages.pinned_pages), (row(100, 1), 12));
         blocks[1..].iter().for_each(|block| pages.change(*block, false));
-        assert!(pages.rows.iter().all(|one| *one == row(0, 0)) && pages.kept_pages == 0);
+        assert!(pages.rows.iter().all(|one| *one == row(0, 0)) && pages.pinned_pages == 0);
     }
 }

@@ -1,13 +1,12 @@
-//! Who keeps pages at a moment: the blocks that stand on pages that are nine tenths empty, by who
-//! has taken them.
+//! Who keeps pages at a moment: what blocks pin, by who has taken them.
 
+use crate::heap::pinned::Pinned;
 use crate::plot::recording::blocks::{Block, Blocks, Table};
 use crate::plot::recording::modules;
-use crate::plot::recording::pages::{PAGE_BYTES, edges};
+use crate::plot::recording::part::Parts;
 use crate::plot::recording::time::{Clock, Span};
 use crate::profile::written::{Pin, Profile, Site, Sum, Sums};
 use crate::recording::event::{Event, What};
-use crate::recording::numbered::NumberMap;
 use crate::recording::reader::Reader;
 use crate::recording::stacks::Stacks;
 use anyhow::Result;
@@ -20,9 +19,6 @@ pub struct Moment {
     /// Live, and pinned, by who has taken what.
     pub profile: Profile,
 }
-
-/// A larger block is alone on its pages.
-const SMALL_BYTES: u64 = 16 << 10;
 
 /// Reads the recording once more, which has stacks.
 pub fn moments(reader: &Reader, span: Span, columns: &BTreeSet<usize>) -> Result<Vec<Moment>> {
@@ -60,8 +56,7 @@ struct Live {
 #[derive(Default)]
 struct Found {
     live: Sum,
-    pinned_count: i64,
-    pinned_bytes: f64,
+    pinned: Pinned,
     pins: Vec<Pin>,
 }
 
@@ -88,55 +83,31 @@ impl Live {
 
     /// `now_us` is `None` where times are not known.
     fn add_to(&self, profile: &mut Profile, now_us: Option<u64>, stacks: &Stacks) {
-        let sparse = self.sparse_pages();
+        let parts = Parts::of(self.blocks.live().map(|(_, block)| block.place));
         let mut found: BTreeMap<u32, Found> = BTreeMap::new();
         for (object, block) in self.blocks.live() {
             let stack = self.stacks.get(object).map_or(0, NonZeroU32::get);
-            found.entry(stack).or_default().add(block, &sparse, now_us);
+            found.entry(stack).or_default().add(block, &parts, now_us);
         }
-        for (stack, Found { live, pinned_count, pinned_bytes, pins }) in found {
-            let pinned = Sum::exact(pinned_count, pinned_bytes.round() as i64);
-            let sums = Sums { live, pinned, ..Sums::default() };
+        for (stack, Found { live, pinned, pins }) in found {
+            let sum = |bytes: f64| Sum::exact(live.count, bytes.round() as i64);
+            let (pinned, beside) = (sum(pinned.bytes), sum(pinned.beside));
+            let sums = Sums { live, pinned, beside, ..Sums::default() };
             profile.total += sums;
             let callers = stacks.frames(stack);
             let callers = callers.iter().map(|address| profile.place(*address)).collect();
             profile.sites.push(Site { number: 0, callers, sums, pins });
         }
     }
-
-    /// Pages on which a tenth is in use at most, and how many bytes that are.
-    fn sparse_pages(&self) -> NumberMap<u64> {
-        let mut pages: NumberMap<u64> = NumberMap::default();
-        for (_, block) in self.blocks.live() {
-            for (page, bytes) in edges(block.place) {
-                *pages.entry(page).or_default() += bytes;
-            }
-        }
-        pages.retain(|_, bytes| *bytes * 10 <= PAGE_BYTES);
-        pages
-    }
 }
 
 impl Found {
-    /// Each block keeps, of what is free on sparse pages, its part by length.
-    fn add(&mut self, block: Block, sparse: &NumberMap<u64>, now_us: Option<u64>) {
-        let bytes = block.place.bytes();
-        self.live += Sum::exact(1, bytes.cast_signed());
-        if bytes >= SMALL_BYTES {
-            return;
-        }
-        let part = |(page, bytes): (u64, u64)| {
-            let live = *sparse.get(&page)?;
-            Some((PAGE_BYTES - live) as f64 * bytes as f64 / live as f64)
-        };
-        let pinned: f64 = edges(block.place).filter_map(part).sum();
-        if pinned == 0.0 {
-            return;
-        }
-        self.pinned_count += 1;
-        self.pinned_bytes += pinned;
+    fn add(&mut self, block: Block, parts: &Parts, now_us: Option<u64>) {
+        let pinned = parts.pinned(block.place);
+        self.live += Sum::exact(1, block.place.bytes().cast_signed());
+        self.pinned += pinned;
         self.pins.push(Pin {
-            bytes: pinned.round() as i64,
+            bytes: pinned.bytes.round() as i64,
             age_ms: now_us.map(|now| now.saturating_sub(block.born_us) / 1000),
         });
     }
@@ -155,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_free_on_sparse_pages_is_divided_among_who_is_on_them() {
+    fn pages_are_divided_among_who_is_on_them() {
         let mut live = Live::new(true);
         for event in [
             take(0, 0x1000, 100, 1),
@@ -163,7 +134,7 @@ mod tests {
             take(2, 0x2000, 3000, 2), // well used
             take(3, 0x4fe0, 64, 2),   // half on either page
             take(4, 0x9000, 16 << 10, 1),
-            take(5, 0xd000, 17 << 12, 1), // larger ones are alone
+            take(5, 0xd000, (17 << 12) - 96, 1),
         ] {
             live.change(&event);
         }
@@ -177,17 +148,19 @@ mod tests {
         let shown = profile.sites.iter().map(|site| {
             let callers: Vec<u64> = site.callers.iter().map(|place| place.address).collect();
             let ages: Vec<_> = site.pins.iter().filter_map(|pin| pin.age_ms).collect();
-            (callers, site.sums.live.count, site.sums.pinned, ages)
+            (callers, site.sums.pinned, site.sums.beside.bytes, ages)
         });
         let shown: Vec<_> = shown.collect();
         let pinned = Sum::exact;
+        // Of the third and the fourth block.
+        let alone = (4096 + 2 * 4096, 1096 + 2 * (4096 - 32));
         assert_eq!(
             shown,
             [
-                (vec![10], 2, pinned(1, 924), vec![9]),
-                (vec![20, 10], 3, pinned(2, 2772 + 2 * (4096 - 32)), vec![8, 6]),
+                (vec![10], pinned(2, 1024 + (17 << 12)), 924 + 96, vec![9, 4]),
+                (vec![20, 10], pinned(3, 3072 + alone.0), 2772 + alone.1, vec![8, 7, 6]),
             ]
         );
-        assert_eq!(profile.total.pinned.bytes, 4096 - 400 + 2 * (4096 - 32));
+        assert_eq!(profile.total.pinned.bytes, (1 + 1 + 2 + 17) * 4096);
     }
 }

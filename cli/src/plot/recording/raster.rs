@@ -14,12 +14,12 @@ pub struct Raster {
     pub row_pages: u64,
     pub addresses: Vec<u64>,
     /// By row and column: 0 where nothing is live, else how many hundredths of the pages that are
-    /// kept are in use.
+    /// pinned are in use.
     pub fullness: Vec<u8>,
-    /// How many hundredths of the row's pages are kept.
-    pub kept: Vec<u8>,
+    /// How many hundredths of the row's pages are pinned.
+    pub pinned: Vec<u8>,
     /// Bytes of pages that something live is on, by column.
-    pub kept_bytes: Vec<u64>,
+    pub pinned_bytes: Vec<u64>,
 }
 
 pub fn raster(reader: &Reader, sums: &Sums) -> Result<Raster> {
@@ -29,8 +29,8 @@ pub fn raster(reader: &Reader, sums: &Sums) -> Result<Raster> {
         row_pages: pages.row_pages,
         addresses: (0..row_count).map(|row| pages.address(row)).collect(),
         fullness: vec![0; row_count * COLUMNS],
-        kept: vec![0; row_count * COLUMNS],
-        kept_bytes: vec![0; COLUMNS],
+        pinned: vec![0; row_count * COLUMNS],
+        pinned_bytes: vec![0; COLUMNS],
     };
     let mut blocks = Blocks::new(reader.header().has_addresses);
     let mut clock = Clock::new(sums.span);
@@ -58,13 +58,13 @@ pub fn raster(reader: &Reader, sums: &Sums) -> Result<Raster> {
 
 impl Raster {
     fn take_column(&mut self, column: usize, pages: &Pages) {
-        self.kept_bytes[column] = pages.kept_pages * PAGE_BYTES;
-        for (at, row) in pages.rows.iter().enumerate().filter(|(_, row)| row.kept_pages != 0) {
+        self.pinned_bytes[column] = pages.pinned_pages * PAGE_BYTES;
+        for (at, row) in pages.rows.iter().enumerate().filter(|(_, row)| row.pinned_pages != 0) {
             let hundredths =
                 |part: u64, whole: u64| (part * 100 / whole.max(1)).clamp(1, 100) as u8;
             let cell = at * COLUMNS + column;
-            self.fullness[cell] = hundredths(row.live_bytes, row.kept_pages * PAGE_BYTES);
-            self.kept[cell] = hundredths(row.kept_pages, self.row_pages);
+            self.fullness[cell] = hundredths(row.live_bytes, row.pinned_pages * PAGE_BYTES);
+            self.pinned[cell] = hundredths(row.pinned_pages, self.row_pages);
         }
     }
 }

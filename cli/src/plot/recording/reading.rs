@@ -5,9 +5,9 @@ use crate::plot::recording::classes::{Classes, classes};
 use crate::plot::recording::origin::Origin;
 use crate::plot::recording::pins::{Moment, moments};
 use crate::plot::recording::raster::{Raster, raster};
-use crate::plot::recording::retained::Retained;
 use crate::plot::recording::sums::Sums;
 use crate::plot::recording::time::COLUMNS;
+use crate::plot::recording::unpinned::Unpinned;
 use crate::recording::reader::Reader;
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
@@ -19,8 +19,8 @@ pub struct Recording {
     pub sums: Sums,
     pub raster: Raster,
     /// Where the recording has what it takes: addresses, and what was in memory.
-    pub retained: Option<Retained>,
-    /// When most was free on pages that are kept: the end of a column.
+    pub unpinned: Option<Unpinned>,
+    /// When most was free on pages that are pinned: the end of a column.
     pub worst: usize,
     /// Then.
     pub classes: Classes,
@@ -44,16 +44,16 @@ pub fn read(path: &Path, at: Option<PlotMoment>) -> Result<Recording> {
     let worst = worst(&raster, &sums);
     let classes = classes(&reader, sums.span, worst)?;
     let elsewhere = reader.summary().elsewhere_bytes.filter(|_| reader.header().has_addresses);
-    let retained = elsewhere.map(|bytes| sums.memory.retained(&raster.kept_bytes, bytes));
+    let unpinned = elsewhere.map(|bytes| sums.memory.unpinned(&raster.pinned_bytes, bytes));
     let columns = asked_for.map_or(BTreeSet::from([worst, COLUMNS - 1]), |one| [one].into());
     let header = reader.header();
     let moments = header.has_stacks.then(|| moments(&reader, sums.span, &columns)).transpose()?;
     let (origin, has_addresses) = (Origin::of(path, header), header.has_addresses);
-    Ok(Recording { origin, has_addresses, sums, raster, retained, worst, classes, moments })
+    Ok(Recording { origin, has_addresses, sums, raster, unpinned, worst, classes, moments })
 }
 
 fn worst(raster: &Raster, sums: &Sums) -> usize {
-    let pairs = raster.kept_bytes.iter().zip(&sums.live_bytes);
-    let wasted = pairs.map(|(kept, live)| kept.saturating_sub(*live));
+    let pairs = raster.pinned_bytes.iter().zip(&sums.live_bytes);
+    let wasted = pairs.map(|(pinned, live)| pinned.saturating_sub(*live));
     wasted.enumerate().max_by_key(|(_, wasted)| *wasted).map_or(0, |(column, _)| column)
 }

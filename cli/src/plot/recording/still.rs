@@ -58,8 +58,8 @@ fn put_lines(sheet: &mut Sheet, recording: &Recording, moments: &[NamedMoment], 
     let mut lines = vec![
         Line {
             color: "m-pinned",
-            values: known(&raster.kept_bytes),
-            name: "pages that live blocks are on",
+            values: known(&raster.pinned_bytes),
+            name: "pinned: pages that live blocks are on",
         },
         Line { color: "m-full", values: known(&sums.live_bytes), name: "live, as asked for" },
     ];
@@ -67,9 +67,13 @@ fn put_lines(sheet: &mut Sheet, recording: &Recording, moments: &[NamedMoment], 
         let values = sums.resident_bytes.clone();
         lines.push(Line { color: "m-own", values, name: "in memory" });
     }
-    if let Some(retained) = &recording.retained {
-        let values = retained.clone();
-        lines.push(Line { color: "m-cached", values, name: "retained: of no live block" });
+    if let Some(unpinned) = &recording.unpinned {
+        let values = unpinned.clone();
+        lines.push(Line {
+            color: "m-cached",
+            values,
+            name: "not pinned: on no page of a live block",
+        });
     }
     let label = |quarter: u64| numbers::figure((most * quarter / 4) as f64, "B");
     let axis = Axis {
@@ -99,7 +103,7 @@ fn put_raster(sheet: &mut Sheet, recording: &Recording) {
 fn most_bytes(recording: &Recording) -> u64 {
     let Recording { sums, raster, .. } = recording;
     let resident = sums.resident_bytes.iter().flatten();
-    let all = sums.live_bytes.iter().chain(&raster.kept_bytes).chain(resident);
+    let all = sums.live_bytes.iter().chain(&raster.pinned_bytes).chain(resident);
     all.copied().max().unwrap_or(1).max(1)
 }
 

@@ -3,8 +3,8 @@
 use crate::picture::bars::power_of;
 use crate::plot::recording::blocks::{Block, Blocks, Change};
 use crate::plot::recording::pages::Extent;
-use crate::plot::recording::retained::Memory;
 use crate::plot::recording::time::{COLUMNS, Clock, Span};
+use crate::plot::recording::unpinned::Memory;
 use crate::recording::event::{Event, What};
 use crate::recording::reader::Reader;
 use anyhow::Result;

@@ -15,7 +15,7 @@ function timeOf(data, column) {
 function scaleOf(all) {
   let most = 1;
   for (const data of all) {
-    for (const line of [data.live_bytes, data.kept_bytes, data.resident_bytes ?? []]) {
+    for (const line of [data.live_bytes, data.pinned_bytes, data.resident_bytes ?? []]) {
       for (const value of line) most = Math.max(most, value ?? 0);
     }
   }
@@ -24,9 +24,9 @@ function scaleOf(all) {
 }
 
 function chart(canvas, data, most, part) {
-  const lines = [["m-pinned", data.kept_bytes, 1.5], ["m-full", data.live_bytes, 2]];
+  const lines = [["m-pinned", data.pinned_bytes, 1.5], ["m-full", data.live_bytes, 2]];
   if (data.resident_bytes) lines.push(["m-own", data.resident_bytes, 1.5]);
-  if (data.retained_bytes) lines.push(["m-cached", data.retained_bytes, 1.5]);
+  if (data.unpinned_bytes) lines.push(["m-cached", data.unpinned_bytes, 1.5]);
   const space = { left: 4, right: 4, top: 18, bottom: 18 };
   const inner = () => canvas.clientWidth - space.left - space.right;
   let shown = null;
@@ -89,11 +89,11 @@ function chart(canvas, data, most, part) {
     draw();
     if (shown === null) return showTip("", event);
     const resident = data.resident_bytes?.[shown];
-    const retained = data.retained_bytes?.[shown] ?? null;
+    const unpinned = data.unpinned_bytes?.[shown] ?? null;
     showTip([timeOf(data, shown), `live: ${bytesOf(data.live_bytes[shown])}`,
-      `pages kept: ${bytesOf(data.kept_bytes[shown])}`,
+      `pinned: ${bytesOf(data.pinned_bytes[shown])}`,
       resident ? `in memory: ${bytesOf(resident)}` : "",
-      retained === null ? "" : `retained: ${bytesOf(retained)}`].filter(Boolean).join("\n"), event);
+      unpinned === null ? "" : `not pinned: ${bytesOf(unpinned)}`].filter(Boolean).join("\n"), event);
   }
   canvas.addEventListener("pointerdown", hover);
   canvas.addEventListener("pointermove", hover);
@@ -110,7 +110,7 @@ function chart(canvas, data, most, part) {
 async function addresses(section, data, id) {
   const bytes = await unpacked(id);
   const { columns, rows } = data;
-  const [fullness, kept] = [bytes.subarray(0, columns * rows), bytes.subarray(columns * rows)];
+  const [fullness, pinned] = [bytes.subarray(0, columns * rows), bytes.subarray(columns * rows)];
   raster(section.querySelector(".raster"), section.querySelector(".raster-tools"), {
     columns: () => columns,
     rows: () => rows,
@@ -123,9 +123,9 @@ async function addresses(section, data, id) {
       const cell = row * columns + column;
       const where = `${timeOf(data, column)}, 0x${data.addresses[row]}`;
       if (!fullness[cell]) return `${where}\nnothing is live`;
-      const pages = Math.max(1, Math.round(kept[cell] * data.row_pages / 100));
+      const pages = Math.max(1, Math.round(pinned[cell] * data.row_pages / 100));
       const of = data.row_pages > 1 ? ` of ${data.row_pages}` : "";
-      return `${where}\n${pages}${of} pages kept, ${fullness[cell]} % of them in use`;
+      return `${where}\n${pages}${of} pages pinned, ${fullness[cell]} % of them in use`;
     },
   });
 }
@@ -139,7 +139,7 @@ const longest = Math.max(...recordings.map((data) => data.length));
 sections.forEach((section, at) => {
   const data = recordings[at];
   section.querySelector(".of-resident").hidden = !data.resident_bytes;
-  section.querySelector(".of-retained").hidden = !data.retained_bytes;
+  section.querySelector(".of-unpinned").hidden = !data.unpinned_bytes;
   const part = sameUnit && longest ? data.length / longest : 1;
   chart(section.querySelector(".chart"), data, highest, part);
   addresses(section, data, `cells-${section.dataset.recording}`);

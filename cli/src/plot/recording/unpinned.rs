@@ -5,7 +5,7 @@ use crate::recording::event::{Event, LARGE_BYTES, What};
 use crate::recording::numbered::NumberMap;
 
 /// By column, where it is known.
-pub type Retained = Vec<Option<u64>>;
+pub type Unpinned = Vec<Option<u64>>;
 
 /// What the program has in memory without what it has mapped itself, and what of its large blocks is
 /// not in memory, as it was never used: by column.
@@ -56,13 +56,13 @@ impl Memory {
     }
 
     /// Beside the pages that live blocks are on, and what is of files, data and stacks.
-    pub fn retained(&self, kept_bytes: &[u64], elsewhere_bytes: u64) -> Retained {
+    pub fn unpinned(&self, pinned_bytes: &[u64], elsewhere_bytes: u64) -> Unpinned {
         let mut unused = 0;
         let changes = self.unused_changes.iter();
-        let columns = self.own_bytes.iter().zip(kept_bytes).zip(changes);
-        let column = |((own, kept), change): ((&Option<u64>, &u64), &i64)| {
+        let columns = self.own_bytes.iter().zip(pinned_bytes).zip(changes);
+        let column = |((own, pinned), change): ((&Option<u64>, &u64), &i64)| {
             unused += change;
-            let used = kept.saturating_sub(unused.max(0).cast_unsigned());
+            let used = pinned.saturating_sub(unused.max(0).cast_unsigned());
             own.map(|own| own.saturating_sub(elsewhere_bytes + used))
         };
         columns.map(column).collect()
@@ -77,7 +77,7 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     #[test]
-    fn what_is_in_memory_and_of_no_block_is_retained() {
+    fn what_is_in_memory_and_on_no_page_of_a_block_is_not_pinned() {
         let block =
             Block { entry: Entry::Malloc, size: 8 * MIB, alignment: 0, address: None, stack: 0 };
         let mut memory = Memory::default();
@@ -91,11 +91,11 @@ mod tests {
         ] {
             memory.add(&Event { time_us: 0, thread: 0, what }, column);
         }
-        let mut kept = vec![MIB; COLUMNS];
-        kept[1] += 8 * MIB;
-        kept[2] += 8 * MIB;
-        let retained = memory.retained(&kept, 3 * MIB);
+        let mut pinned = vec![MIB; COLUMNS];
+        pinned[1] += 8 * MIB;
+        pinned[2] += 8 * MIB;
+        let unpinned = memory.unpinned(&pinned, 3 * MIB);
         let mib = |count| Some(count * MIB);
-        assert_eq!(retained[..6], [mib(1), None, mib(2), None, mib(4), None]);
+        assert_eq!(unpinned[..6], [mib(1), None, mib(2), None, mib(4), None]);
     }
 }
