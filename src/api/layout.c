@@ -8,6 +8,7 @@
 #include "pages/mappings.h"
 #include "pages/meta.h"
 #include "pages/region.h"
+#include "profile/python.h"
 #include "thread/cache.h"
 
 /* Where a build has notes. Unit tests have none: they are compiled as whole programs, without what
@@ -99,7 +100,14 @@ const struct lm_layout_entry lm_layout[] = {
     FIELD("site", struct lm_profile_site, sample_count),
     FIELD("site", struct lm_profile_site, depth),
     FIELD("site", struct lm_profile_site, callers),
-    VALUE("site.depth_max", LM_UNWIND_DEPTH),
+    VALUE("site.depth_max", LM_SITE_DEPTH),
+    FIELD("line", struct lm_python_line, next_made),
+    FIELD("line", struct lm_python_line, number),
+    FIELD("line", struct lm_python_line, line),
+    FIELD("line", struct lm_python_line, function_line),
+    FIELD("line", struct lm_python_line, function_bytes),
+    FIELD("line", struct lm_python_line, file_bytes),
+    FIELD("line", struct lm_python_line, texts),
     VALUE("sample.bucket_count", 1 << LM_PROFILE_BUCKET_BITS),
     SIZE("sample", struct lm_profile_sample),
     FIELD("sample", struct lm_profile_sample, next),
@@ -154,6 +162,7 @@ __asm__(".pushsection .note.loam.layout,\"a\",%note\n"
         TO(lm_profile_last_bytes)
         TO(lm_guarded_calls_left)
         TO(lm_centrals)
+        TO(lm_python_lines)
         "4:\n"
         ".popsection\n");
 

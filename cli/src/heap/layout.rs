@@ -8,7 +8,7 @@ use std::collections::HashMap;
 const OWNER: &[u8] = b"loam-layout";
 const FORMAT: u32 = 2;
 /// What the note's words stand for, in their order.
-const ROOTS: [&str; 18] = [
+const ROOTS: [&str; 19] = [
     "layout",
     "tags",
     "region_map",
@@ -27,6 +27,7 @@ const ROOTS: [&str; 18] = [
     "profile_last_bytes",
     "profile_order",
     "centrals",
+    "python_lines",
 ];
 
 pub struct Layout {
@@ -131,10 +132,10 @@ mod tests {
             let distances = (0..count).map(|index| (100 - 300 * index).to_le_bytes());
             [format.to_le_bytes().to_vec(), distances.flatten().collect()].concat()
         };
-        let roots = roots_of(&words(FORMAT, 18), 5000).unwrap();
+        let roots = roots_of(&words(FORMAT, 19), 5000).unwrap();
         assert_eq!(roots[..3], [5104, 4808, 4512]);
         let said = |description: &[u8]| roots_of(description, 5000).unwrap_err().to_string();
-        assert!(said(&words(FORMAT + 1, 18)).contains("another version"));
-        assert!(said(&words(FORMAT, 17)).contains("an older version"));
+        assert!(said(&words(FORMAT + 1, 19)).contains("another version"));
+        assert!(said(&words(FORMAT, 18)).contains("an older version"));
     }
 }

@@ -4,9 +4,10 @@
 use crate::heap::figures::{Figures, Kind, Page};
 use crate::heap::image::Image;
 use crate::heap::layout::Layout;
-use crate::heap::samples::{Samples, Weight};
+use crate::heap::samples::{self, Samples, Weight};
 use crate::heap::source::{Name, Source};
 use crate::heap::walk::walk;
+use crate::profile::known::{Known, Lines};
 use crate::profile::written::{Held, Module, Pin, Profile, Site, Sum, Sums};
 use anyhow::{Result, bail};
 use nix::time::{ClockId, clock_gettime};
@@ -34,6 +35,7 @@ pub fn find(source: &dyn Source) -> Result<Option<Profile>> {
         pid: source.process().pid.unwrap_or(0),
         sample_bytes: samples.bytes,
         modules: modules(source),
+        lines: lines(&samples.lines),
         total: Sums {
             taken: sum(samples.taken),
             live: sum(samples.live),
@@ -70,6 +72,14 @@ pub fn find(source: &dyn Source) -> Result<Option<Profile>> {
 
 fn sum(weight: Weight) -> Sum {
     Sum { count: weight.count.round() as i64, bytes: weight.bytes.cast_signed() }
+}
+
+fn lines(lines: &[samples::Line]) -> Lines {
+    let known = |one: &samples::Line| {
+        let known = Known::python(&one.function, &one.file, one.line, one.function_line);
+        (one.number, Arc::new(known))
+    };
+    lines.iter().map(known).collect()
 }
 
 /// By the clock that samples are dated by; `None` of a core.

@@ -1,6 +1,8 @@
 //! Heap profiles: which places in a program take memory, and which keep it.
 
 mod debug_link; // what was stripped off a file, by the file's own word
+mod interpreter; // lines of its program in the place of what evaluates them
+pub mod known; // places that have their names with them
 pub mod living; // of a process that runs, or a core
 pub mod stacks; // with names, and by lines of the program
 pub mod symbols; // names for addresses

@@ -2,6 +2,7 @@
 //! that they are about.
 
 use crate::arguments::ProfFigure;
+use crate::profile::interpreter;
 use crate::profile::symbols::{Frame, Symbols};
 use crate::profile::written::{Pin, Place, Profile, Site, Sum, Sums};
 use std::collections::HashMap;
@@ -81,7 +82,8 @@ pub fn named(profile: &Profile, symbols: &mut Symbols) -> Vec<Stack> {
 fn named_stack(site: &Site, symbols: &mut Symbols) -> Stack {
     let mut is_allocation = |place: &Place| {
         // Linked in, loam is known by the names that programs call alone.
-        is_loams(place) || symbols.frames(place).iter().all(|frame| is_entry_point(&frame.function))
+        let mut names = || symbols.frames(place).to_vec().into_iter().map(|frame| frame.function);
+        is_loams(place) || place.known.is_none() && names().all(|name| is_entry_point(&name))
     };
     let own = site.callers.iter().take(OWN_DEPTH).rposition(&mut is_allocation);
     let begin = own.map_or(0, |last| last + 1);
@@ -89,12 +91,12 @@ fn named_stack(site: &Site, symbols: &mut Symbols) -> Stack {
         [] => &site.callers[..],
         places => places,
     };
-    let mut frames: Vec<Frame> =
-        places.iter().flat_map(|place| symbols.frames(place).to_vec()).collect();
+    let places = interpreter::merged(places, symbols);
+    let mut frames = interpreter::frames(&places, symbols);
     if frames.is_empty() {
         frames.push(Frame::unnamed(NO_STACK));
     }
-    Stack { frames, places: places.to_vec(), sums: site.sums, pins: site.pins.clone() }
+    Stack { frames, places, sums: site.sums, pins: site.pins.clone() }
 }
 
 fn is_loams(place: &Place) -> bool {

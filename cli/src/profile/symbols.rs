@@ -1,6 +1,7 @@
 //! Names for addresses: functions, also those compiled into others, with files and lines.
 
 use crate::profile::debug_link;
+use crate::profile::known::Language;
 use crate::profile::written::{Module, Place};
 use addr2line::{Loader, demangle_auto};
 use std::borrow::Cow;
@@ -14,11 +15,12 @@ pub struct Frame {
     pub line: Option<(String, u32)>,
     /// Of the C library, or of that of the language.
     pub is_systems: bool,
+    pub language: Language,
 }
 
 impl Frame {
     pub fn unnamed(text: &str) -> Frame {
-        Frame { function: text.to_owned(), line: None, is_systems: false }
+        Frame { function: text.to_owned(), line: None, is_systems: false, language: Language::Native }
     }
 
     /// `session_open`, as long as a line has room for.
@@ -56,6 +58,10 @@ pub struct Symbols {
 impl Symbols {
     /// The functions at a place, the innermost first: one, and those that it was compiled into.
     pub fn frames(&mut self, place: &Place) -> Arc<[Frame]> {
+        if let Some(known) = &place.known {
+            let frame = Frame::unnamed(&known.function);
+            return [Frame { line: known.line.clone(), language: known.language, ..frame }].into();
+        }
         let Some(module) = &place.module else {
             return [Frame::unnamed(&format!("{:#x}", place.address))].into();
         };

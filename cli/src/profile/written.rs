@@ -1,5 +1,6 @@
 //! A profile as the library writes it; docs/profile.md has the format.
 
+use crate::profile::known::{self, Known, Lines, Numbered};
 use anyhow::{Context, Result, bail};
 use std::collections::HashMap;
 use std::ops::{AddAssign, Sub};
@@ -82,6 +83,8 @@ pub struct Place {
     pub module: Option<Arc<Module>>,
     /// In the file, or in memory if it is in none.
     pub address: u64,
+    /// What no file tells.
+    pub known: Option<Arc<Known>>,
 }
 
 #[derive(Debug, Clone)]
@@ -116,6 +119,7 @@ pub struct Profile {
     pub pid: u64,
     pub sample_bytes: u64,
     pub modules: Vec<Arc<Module>>,
+    pub lines: Lines,
     pub total: Sums,
     pub lost: u64,
     pub sites: Vec<Site>,
@@ -150,6 +154,7 @@ impl Profile {
                 }
                 "sample_bytes" => rest.parse().ok().map(|bytes| profile.sample_bytes = bytes),
                 "module" => parse_module(rest).map(|one| profile.modules.push(Arc::new(one))),
+                "line" => profile.take_line(rest),
                 "total" => profile.take_total(rest),
                 "site" => profile.take_site(rest),
                 // What is written for others, and what later versions write besides.
@@ -182,6 +187,12 @@ impl Profile {
         Some(())
     }
 
+    fn take_line(&mut self, text: &str) -> Option<()> {
+        let (number, rest) = text.split_once(' ')?;
+        self.lines.insert(number.parse().ok()?, Arc::new(Known::parse(rest)?));
+        Some(())
+    }
+
     /// Live, retained and pinned bytes of the process that no place has: of blocks that were not
     /// sampled, as those from before the profile. By chance the places may have more.
     pub fn not_sampled(&self) -> Option<[i64; 3]> {
@@ -192,21 +203,28 @@ impl Profile {
     }
 
     pub fn place(&self, address: u64) -> Place {
+        if let Some(line) = known::line_at(address, &self.lines) {
+            return line;
+        }
         let holds = |module: &&Arc<Module>| (module.start..module.end).contains(&address);
         match self.modules.iter().find(holds) {
             Some(module) => {
-                Place { module: Some(module.clone()), address: address.wrapping_sub(module.bias) }
+                let (module, address) = (module.clone(), address.wrapping_sub(module.bias));
+                Place { module: Some(module), address, known: None }
             }
-            None => Place { module: None, address },
+            None => Place { module: None, address, known: None },
         }
     }
 
     /// What is more than in an earlier profile, or less.
     pub fn since(mut self, earlier: &Profile) -> Profile {
-        type Key = Vec<(Option<PathBuf>, u64)>;
+        type Key = Vec<(Option<PathBuf>, u64, Option<Arc<Known>>)>;
         let key = |site: &Site| -> Key {
             let path = |place: &Place| place.module.as_ref().map(|module| module.path.clone());
-            site.callers.iter().map(|place| (path(place), place.address)).collect()
+            // What is made while a program runs is elsewhere each time.
+            let address = |place: &Place| if place.known.is_some() { 0 } else { place.address };
+            let one = |place: &Place| (path(place), address(place), place.known.clone());
+            site.callers.iter().map(one).collect()
         };
         let mut before: HashMap<Key, Sums> = HashMap::new();
         for site in &earlier.sites {
@@ -235,15 +253,17 @@ impl Profile {
             out += &format!("module {start:#x} {end:#x} {bias:#x} {id} {}\n", path.display());
         }
         out += &format!("total {} {}\n", numbers(&self.total), self.lost);
+        let (mut numbered, mut sites) = (Numbered::default(), String::new());
         for (index, site) in self.sites.iter().enumerate() {
-            out += &format!("site {} {}", index + 1, numbers(&site.sums));
+            sites += &format!("site {} {}", index + 1, numbers(&site.sums));
             for place in &site.callers {
                 let bias = place.module.as_ref().map_or(0, |module| module.bias);
-                out += &format!(" {:#x}", place.address.wrapping_add(bias));
+                let address = || place.address.wrapping_add(bias);
+                sites += &format!(" {:#x}", numbered.word(place).unwrap_or_else(address));
             }
-            out += "\n";
+            sites += "\n";
         }
-        out + "end\n"
+        out + &numbered.text + &sites + "end\n"
     }
 }
 
@@ -293,7 +313,7 @@ mod tests {
         let site = &profile.sites[0];
         assert_eq!(site.sums.live, Sum { count: 5, bytes: 500 });
         assert_eq!(site.callers[0].address, 0x1010);
-        assert_eq!(site.callers[1], Place { module: None, address: 0x9000 });
+        assert_eq!(site.callers[1], Place { module: None, address: 0x9000, known: None });
     }
 
     #[test]
