@@ -351,6 +351,7 @@ static int start_profile(uint64_t bytes) {
 }
 
 void lm_profile_start_by_options(void) {
+  lm_profile_process_start_ms = lm_os_clock_ms();
   if (LM_OPTION(profile) == LM_PROFILE_ON) start_profile(LM_OPTION(profile_bytes));
 }
 

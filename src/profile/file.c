@@ -7,6 +7,8 @@
 
 #if defined(__linux__)
 
+uint64_t lm_profile_process_start_ms;
+
 #define PART_BYTES 8192
 #define LINE_MAX_BYTES 3072 /* of any line: the longest are those of sites */
 _Static_assert(LINE_MAX_BYTES > 192 + LM_SITE_DEPTH * 19, "a line has room for its addresses");
@@ -58,6 +60,8 @@ static void print_profile_head(struct profile_output *output, uint64_t bytes) {
   lm_text_char(&output->text, ' ');
   lm_text_string(&output->text, name);
   end_text_line(output);
+  if (lm_profile_process_start_ms != 0)
+    print_line_of_number(output, "age", lm_os_clock_ms() - lm_profile_process_start_ms);
   print_line_of_number(output, "sample_bytes", bytes);
 }
 

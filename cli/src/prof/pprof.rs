@@ -126,7 +126,9 @@ impl Writer {
                 let mapping = self.mapping(module);
                 message.number(2, mapping);
             }
-            message.number(3, place.address.wrapping_add(bias));
+            if !place.is_python() {
+                message.number(3, place.address.wrapping_add(bias));
+            }
             for frame in self.symbols.frames(place).iter() {
                 let mut line = Message::default();
                 line.number(1, self.function(frame));

@@ -15,18 +15,40 @@ const TRAMPOLINE: &str = "py::";
 const EXTENSIONS: &str = "/lib-dynload/";
 const IMPORT: &str = "<frozen importlib";
 
-/// In the order in which they have called each other. Functions of the interpreter's own stay where
-/// they are inside of all lines: they say what a line does.
-pub fn merged(places: &[Place], symbols: &mut Symbols) -> Vec<Place> {
+/// The places in the order in which they have called each other, and the functions there. The
+/// interpreter's own stay where they are inside of all lines, where they say what a line does, and
+/// are as much the system's as the C library's; so is what imports a module for a line of the
+/// program.
+pub fn stack(places: &[Place], symbols: &mut Symbols) -> (Vec<Place>, Vec<Frame>) {
+    let interpreter = interpreter(places, symbols);
+    let has_python = places.iter().any(Place::is_python);
+    let places = match has_python {
+        true => merged(places, interpreter.as_ref(), symbols),
+        false => places.to_vec(),
+    };
+    let mut frames: Vec<Frame> = Vec::new();
+    for place in &places {
+        let is_systems = has_python && is_interpreters(place, interpreter.as_ref(), symbols);
+        let found = symbols.frames(place);
+        let frame = |frame: &Frame| Frame {
+            is_systems: is_systems || frame.is_systems,
+            ..frame.clone()
+        };
+        frames.extend(found.iter().map(frame));
+    }
+    see_through_imports(&mut frames);
+    (places, frames)
+}
+
+fn merged(
+    places: &[Place],
+    interpreter: Option<&Arc<Module>>,
+    symbols: &mut Symbols,
+) -> Vec<Place> {
     let (lines, natives): (Vec<&Place>, Vec<&Place>) =
         places.iter().partition(|place| place.is_python());
-    if lines.is_empty() {
-        return places.to_vec();
-    }
-    let interpreter = interpreter(places, symbols);
     let mut lines = lines.into_iter().peekable();
-    let mut merged: Vec<Place> = Vec::new();
-    let mut is_inside = false;
+    let (mut merged, mut is_inside) = (Vec::new(), false);
     for native in natives {
         if is_evaluator(native, symbols) {
             is_inside = true;
@@ -38,10 +60,10 @@ pub fn merged(places: &[Place], symbols: &mut Symbols) -> Vec<Place> {
             }
             continue;
         }
-        let is_outside = is_inside && lines.peek().is_none();
+        // Outside of all lines only the program's own say who has called the interpreter.
         let is_shown = !is_inside
-            || !is_interpreters(native, interpreter.as_ref(), symbols)
-                && (!is_outside || has_own_line(native, symbols));
+            || !is_interpreters(native, interpreter, symbols)
+                && (lines.peek().is_some() || has_own_line(native, symbols));
         if is_shown {
             merged.push(native.clone());
         }
@@ -50,30 +72,15 @@ pub fn merged(places: &[Place], symbols: &mut Symbols) -> Vec<Place> {
     merged
 }
 
-/// The functions at the places, of which those of the interpreter are as much the system's as the
-/// C library's are, and so is what imports a module for a line of the program.
-pub fn frames(places: &[Place], symbols: &mut Symbols) -> Vec<Frame> {
-    let interpreter = interpreter(places, symbols);
-    let is_file = |frame: &Frame| matches!(&frame.line, Some((file, _)) if !file.starts_with('<'));
-    let mut frames: Vec<Frame> = Vec::new();
-    let has_python = places.iter().any(Place::is_python);
-    for place in places {
-        let is_systems =
-            has_python && is_interpreters(place, interpreter.as_ref(), symbols);
-        let all = symbols.frames(place);
-        let marked = |frame: &Frame| Frame {
-            is_systems: frame.is_systems || is_systems,
-            ..frame.clone()
-        };
-        frames.extend(all.iter().map(marked));
-    }
-    let is_program = |frame: &Frame| frame.language == Language::Python && is_file(frame);
-    let last = frames.iter().rposition(is_program).unwrap_or(0);
+/// Where there is a line of a file outside of them.
+fn see_through_imports(frames: &mut [Frame]) {
+    let file = |frame: &Frame| frame.line.as_ref().map_or(String::new(), |(file, _)| file.clone());
+    let is_python = |frame: &Frame| frame.language == Language::Python;
+    let is_files = |frame: &Frame| is_python(frame) && !file(frame).starts_with('<');
+    let last = frames.iter().rposition(is_files).unwrap_or(0);
     for frame in &mut frames[..last] {
-        let file = frame.line.as_ref().map_or("", |(file, _)| file);
-        frame.is_systems |= frame.language == Language::Python && file.starts_with(IMPORT);
+        frame.is_systems |= is_python(frame) && file(frame).starts_with(IMPORT);
     }
-    frames
 }
 
 /// The file that it is in.

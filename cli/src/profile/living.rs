@@ -8,6 +8,7 @@ use crate::heap::samples::{self, Samples, Weight};
 use crate::heap::source::{Name, Source};
 use crate::heap::walk::walk;
 use crate::profile::known::{Known, Lines};
+use crate::profile::perf_map::PerfMap;
 use crate::profile::written::{Held, Module, Pin, Profile, Site, Sum, Sums};
 use anyhow::{Result, bail};
 use nix::time::{ClockId, clock_gettime};
@@ -67,6 +68,9 @@ pub fn find(source: &dyn Source) -> Result<Option<Profile>> {
     // In an order that does not change from one reading to the next.
     profile.sites.sort_by_key(|site| std::cmp::Reverse(site.sums.taken.bytes));
     profile.held = Some(pages.held);
+    if let Some(pid) = source.process().pid.filter(|_| source.process().is_live) {
+        profile.name_codes(|| PerfMap::of_process(pid));
+    }
     Ok(Some(profile))
 }
 

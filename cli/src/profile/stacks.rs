@@ -91,8 +91,7 @@ fn named_stack(site: &Site, symbols: &mut Symbols) -> Stack {
         [] => &site.callers[..],
         places => places,
     };
-    let places = interpreter::merged(places, symbols);
-    let mut frames = interpreter::frames(&places, symbols);
+    let (places, mut frames) = interpreter::stack(places, symbols);
     if frames.is_empty() {
         frames.push(Frame::unnamed(NO_STACK));
     }

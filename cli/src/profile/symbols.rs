@@ -60,7 +60,8 @@ impl Symbols {
     pub fn frames(&mut self, place: &Place) -> Arc<[Frame]> {
         if let Some(known) = &place.known {
             let frame = Frame::unnamed(&known.function);
-            return [Frame { line: known.line.clone(), language: known.language, ..frame }].into();
+            let (line, language) = (known.line.clone(), known.language);
+            return [Frame { line, language, is_systems: known.is_systems(), ..frame }].into();
         }
         let Some(module) = &place.module else {
             return [Frame::unnamed(&format!("{:#x}", place.address))].into();

@@ -1,6 +1,7 @@
 //! A profile as the library writes it; docs/profile.md has the format.
 
-use crate::profile::known::{self, Known, Lines, Numbered};
+use crate::profile::known::{self, Codes, Known, Language, Lines, Numbered};
+use crate::profile::perf_map::PerfMap;
 use anyhow::{Context, Result, bail};
 use std::collections::HashMap;
 use std::ops::{AddAssign, Sub};
@@ -120,6 +121,9 @@ pub struct Profile {
     pub sample_bytes: u64,
     pub modules: Vec<Arc<Module>>,
     pub lines: Lines,
+    pub codes: Codes,
+    /// How long it had run, of one that it has written itself.
+    pub age_ms: Option<u64>,
     pub total: Sums,
     pub lost: u64,
     pub sites: Vec<Site>,
@@ -138,7 +142,25 @@ impl Profile {
         if !text.ends_with("\nend\n") {
             bail!("{shown} is cut off: the program has not written all of it");
         }
-        Profile::parse(&text).with_context(|| format!("{shown} is damaged"))
+        let mut profile =
+            Profile::parse(&text).with_context(|| format!("{shown} is damaged"))?;
+        if let Some(age_ms) = profile.age_ms {
+            let pid = profile.pid;
+            profile.name_codes(|| PerfMap::of_profile(path, pid, age_ms));
+        }
+        Ok(profile)
+    }
+
+    /// Code that is in no file, by a map that is read if there is such code.
+    pub fn name_codes(&mut self, map: impl FnOnce() -> Option<PerfMap>) {
+        let is_code = |place: &&mut Place| place.module.is_none() && place.known.is_none();
+        let callers = self.sites.iter_mut().flat_map(|site| &mut site.callers);
+        let mut places = callers.filter(is_code).peekable();
+        let Some(map) = places.peek().and_then(|_| map()) else { return };
+        for place in places {
+            // The call is before the address that it returns to.
+            place.known = map.known(place.address.wrapping_sub(1)).map(Arc::new);
+        }
     }
 
     fn parse(text: &str) -> Result<Profile> {
@@ -154,7 +176,9 @@ impl Profile {
                 }
                 "sample_bytes" => rest.parse().ok().map(|bytes| profile.sample_bytes = bytes),
                 "module" => parse_module(rest).map(|one| profile.modules.push(Arc::new(one))),
+                "age" => rest.parse().ok().map(|age_ms| profile.age_ms = Some(age_ms)),
                 "line" => profile.take_line(rest),
+                "code" => profile.take_code(rest),
                 "total" => profile.take_total(rest),
                 "site" => profile.take_site(rest),
                 // What is written for others, and what later versions write besides.
@@ -189,7 +213,13 @@ impl Profile {
 
     fn take_line(&mut self, text: &str) -> Option<()> {
         let (number, rest) = text.split_once(' ')?;
-        self.lines.insert(number.parse().ok()?, Arc::new(Known::parse(rest)?));
+        self.lines.insert(number.parse().ok()?, Arc::new(Known::parse(rest, Language::Python)?));
+        Some(())
+    }
+
+    fn take_code(&mut self, text: &str) -> Option<()> {
+        let (address, rest) = text.split_once(' ')?;
+        self.codes.insert(hex(address)?, Arc::new(Known::parse(rest, Language::Jit)?));
         Some(())
     }
 
@@ -212,7 +242,7 @@ impl Profile {
                 let (module, address) = (module.clone(), address.wrapping_sub(module.bias));
                 Place { module: Some(module), address, known: None }
             }
-            None => Place { module: None, address, known: None },
+            None => Place { module: None, address, known: self.codes.get(&address).cloned() },
         }
     }
 
