@@ -18,8 +18,9 @@ struct python_place {
   uintptr_t code, table;
   int64_t offset; /* of the instruction */
   uint32_t line, function_line;
+  const char *function, *file;
   size_t function_bytes, file_bytes;
-  char function[LM_PYTHON_FUNCTION_MAX_BYTES], file[LM_PYTHON_FILE_MAX_BYTES];
+  char function_buffer[LM_PYTHON_FUNCTION_MAX_BYTES], file_buffer[LM_PYTHON_FILE_MAX_BYTES];
 };
 
 #define LINE_BUCKET_BITS 12
@@ -107,12 +108,19 @@ static uintptr_t word_at(const uint8_t *bytes, size_t offset) {
   return word;
 }
 
+static bool read_python_word(const struct lm_python_reader *reader, uintptr_t address,
+                      uintptr_t *word) {
+  const uintptr_t *there = lm_python_view(reader, address, word, sizeof *word);
+  if (there != NULL) *word = *there;
+  return there != NULL;
+}
+
 static bool innermost_frame(const struct lm_python_reader *reader, uintptr_t thread,
                             uintptr_t *frame) {
   const struct lm_python_layout *layout = reader->python->layout;
-  if (!lm_python_read(reader, thread + layout->thread_frame, frame, sizeof *frame)) return false;
+  if (!read_python_word(reader, thread + layout->thread_frame, frame)) return false;
   if (layout->thread_innermost == LM_PYTHON_NONE || *frame == 0) return true;
-  return lm_python_read(reader, *frame + layout->thread_innermost, frame, sizeof *frame);
+  return read_python_word(reader, *frame + layout->thread_innermost, frame);
 }
 
 /* A place that is an index has four bytes. */
@@ -127,11 +135,11 @@ static uintptr_t place_in(const struct lm_python_layout *layout, const uint8_t *
 static bool collect_frames(const struct lm_python_reader *reader, uintptr_t frame,
                            struct python_frame *frames, size_t *count) {
   const struct lm_python_layout *layout = reader->python->layout;
-  uint8_t bytes[FRAME_MAX_BYTES];
+  uint8_t buffer[FRAME_MAX_BYTES];
   *count = 0;
   for (size_t i = 0; frame != 0 && i < 2 * LM_PYTHON_DEPTH && *count < LM_PYTHON_DEPTH; i++) {
-    if (frame % sizeof(uintptr_t) != 0) return false;
-    if (!lm_python_read(reader, frame, bytes, layout->frame_bytes)) return false;
+    const uint8_t *bytes = lm_python_view(reader, frame, buffer, layout->frame_bytes);
+    if (frame % sizeof(uintptr_t) != 0 || bytes == NULL) return false;
     frame = word_at(bytes, layout->frame_back);
     bool is_evaluators = layout->frame_owner != LM_PYTHON_NONE &&
                          bytes[layout->frame_owner] == OWNER_IS_EVALUATOR;
@@ -149,9 +157,9 @@ static bool collect_frames(const struct lm_python_reader *reader, uintptr_t fram
 static bool read_place(const struct lm_python_reader *reader, const struct python_frame *frame,
                        struct python_place *place) {
   const struct lm_python_layout *layout = reader->python->layout;
-  uint8_t bytes[CODE_MAX_BYTES];
-  if (frame->code % sizeof(uintptr_t) != 0 ||
-      !lm_python_read(reader, frame->code, bytes, layout->code_bytes) ||
+  uint8_t buffer[CODE_MAX_BYTES];
+  const uint8_t *bytes = lm_python_view(reader, frame->code, buffer, layout->code_bytes);
+  if (frame->code % sizeof(uintptr_t) != 0 || bytes == NULL ||
       word_at(bytes, sizeof(uintptr_t)) != reader->python->code_type)
     return false;
   place->code = frame->code;
@@ -160,10 +168,12 @@ static bool read_place(const struct lm_python_reader *reader, const struct pytho
   place->offset = layout->code_start == LM_PYTHON_NONE
                       ? (int64_t)frame->place * layout->place_unit
                       : (int64_t)(frame->place - frame->code - layout->code_start);
-  return lm_python_read_text(reader, word_at(bytes, layout->code_name), place->function,
-                             sizeof place->function, &place->function_bytes) &&
-         lm_python_read_text(reader, word_at(bytes, layout->code_file), place->file,
-                             sizeof place->file, &place->file_bytes);
+  uintptr_t name = word_at(bytes, layout->code_name), file = word_at(bytes, layout->code_file);
+  place->function = lm_python_view_text(reader, name, place->function_buffer,
+                                        sizeof place->function_buffer, &place->function_bytes);
+  place->file = lm_python_view_text(reader, file, place->file_buffer, sizeof place->file_buffer,
+                                    &place->file_bytes);
+  return place->function != NULL && place->file != NULL;
 }
 
 /* The lock is held. False if the code object cannot be read; a line that there is no room for is
@@ -218,14 +228,13 @@ static void note_walk(bool good, size_t count) {
 static uintptr_t state_of_thread(const struct lm_python *python, bool *holds) {
   struct lm_python_reader reader = {python, false};
   uintptr_t own = (uintptr_t)python->this_thread(), current = (uintptr_t)python->current();
-  uint64_t id = 0, current_id = 0;
+  uintptr_t id = 0, current_id = 0;
   *holds = own != 0 && own == current;
   if (own == 0 || current == 0 || own == current) return own;
   /* The thread runs another interpreter of the process, or another thread runs one. */
   size_t offset = python->layout->thread_id;
-  if (!lm_python_read(&reader, own + offset, &id, sizeof id) ||
-      !lm_python_read(&reader, current + offset, &current_id, sizeof current_id) ||
-      id != current_id)
+  if (!read_python_word(&reader, own + offset, &id) ||
+      !read_python_word(&reader, current + offset, &current_id) || id != current_id)
     return own;
   *holds = true;
   return current;

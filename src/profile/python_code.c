@@ -3,31 +3,30 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "os/os.h"
 
 #if LM_READS_PYTHON
 
-bool lm_python_read(const struct lm_python_reader *reader, uintptr_t from, void *to,
-                    size_t bytes) {
-  if (from == 0) return false;
-  if (!reader->trusts) return lm_os_read_memory((const void *)from, to, bytes) == bytes;
-  memcpy(to, (const void *)from, bytes);
-  return true;
-}
-
 /* ---- Texts ---- */
 
-/* The beginning of any object that has a length. */
+/* The beginning of a text and of an object of bytes. */
 struct python_object {
   int64_t references;
   uint64_t type;
   int64_t length;
+  union {
+    uint64_t bytes[2]; /* a hash, and the first of them: at least a zero behind the last */
+    struct {
+      uint64_t hash;
+      uint32_t state;
+    } text;
+  };
 };
 
-static bool read_object(const struct lm_python_reader *reader, uintptr_t address, uintptr_t type,
-                        struct python_object *object) {
-  return lm_python_read(reader, address, object, sizeof *object) && object->type == type &&
-         object->length >= 0;
+static const struct python_object *view_object(const struct lm_python_reader *reader,
+                                               uintptr_t address, uintptr_t type,
+                                               struct python_object *buffer) {
+  const struct python_object *object = lm_python_view(reader, address, buffer, sizeof *buffer);
+  return object != NULL && object->type == type && object->length >= 0 ? object : NULL;
 }
 
 /* As UTF-8 has it; what is no character is a question mark. */
@@ -48,10 +47,11 @@ static size_t encode(uint32_t c, char *to) {
 /* Of `count` characters of so many bytes each. Those that do not fit are left out. */
 static bool encode_all(const struct lm_python_reader *reader, uintptr_t at, size_t width,
                        size_t count, char *text, size_t capacity, size_t *bytes) {
-  uint8_t part[CHARACTERS_AT_ONCE * sizeof(uint32_t)];
+  uint8_t buffer[CHARACTERS_AT_ONCE * sizeof(uint32_t)];
   for (*bytes = 0; count != 0;) {
     size_t now = lm_min(count, CHARACTERS_AT_ONCE);
-    if (!lm_python_read(reader, at, part, now * width)) return false;
+    const uint8_t *part = lm_python_view(reader, at, buffer, now * width);
+    if (part == NULL) return false;
     for (size_t i = 0; i < now && *bytes + 4 <= capacity; i++) {
       uint32_t c = 0;
       memcpy(&c, part + i * width, width); /* the lower byte comes first */
@@ -63,23 +63,21 @@ static bool encode_all(const struct lm_python_reader *reader, uintptr_t at, size
   return true;
 }
 
-bool lm_python_read_text(const struct lm_python_reader *reader, uintptr_t object, char *text,
-                         size_t capacity, size_t *bytes) {
+const char *lm_python_view_text(const struct lm_python_reader *reader, uintptr_t object,
+                                char *buffer, size_t capacity, size_t *bytes) {
   const struct lm_python *python = reader->python;
-  struct python_object head;
-  uint32_t state;
-  if (!read_object(reader, object, python->text_type, &head) ||
-      !lm_python_read(reader, object + 32, &state, sizeof state))
-    return false;
-  size_t width = state >> 2 & 7, length = (size_t)head.length;
-  bool compact = (state >> 5 & 1) != 0, ascii = (state >> 6 & 1) != 0;
-  if (!compact || (width != 1 && width != 2 && width != 4)) return false;
+  struct python_object copy;
+  const struct python_object *head = view_object(reader, object, python->text_type, &copy);
+  if (head == NULL) return NULL;
+  size_t width = head->text.state >> 2 & 7, length = (size_t)head->length;
+  bool compact = (head->text.state >> 5 & 1) != 0, ascii = (head->text.state >> 6 & 1) != 0;
+  if (!compact || (width != 1 && width != 2 && width != 4)) return NULL;
   uintptr_t at = object + (ascii ? python->layout->text_bytes : python->layout->wide_text_bytes);
-  size_t most = ascii ? capacity : capacity / 4, count = lm_min(length, most);
+  size_t count = lm_min(length, ascii ? capacity : capacity / 4);
   at += (length - count) * width;
   *bytes = count;
-  if (ascii) return lm_python_read(reader, at, text, count);
-  return encode_all(reader, at, width, count, text, capacity, bytes);
+  if (ascii) return lm_python_view(reader, at, buffer, count);
+  return encode_all(reader, at, width, count, buffer, capacity, bytes) ? buffer : NULL;
 }
 
 /* ---- Lines ---- */
@@ -91,19 +89,19 @@ struct table {
   uintptr_t next, end; /* of what has not been read */
   size_t at, count;    /* in what has */
   bool bad;
-  uint8_t bytes[128];
+  const uint8_t *bytes;
+  uint8_t buffer[128];
 };
 
 static bool begin_table(struct table *table, const struct lm_python_reader *reader,
                         uintptr_t address) {
-  struct python_object object;
-  if (!read_object(reader, address, reader->python->bytes_type, &object) ||
-      object.length > TABLE_MAX_BYTES)
-    return false;
-  uintptr_t start = address + 32;
+  struct python_object copy;
+  const struct python_object *object =
+      view_object(reader, address, reader->python->bytes_type, &copy);
+  if (object == NULL || object->length > TABLE_MAX_BYTES) return false;
   table->reader = reader;
-  table->next = start;
-  table->end = start + (uintptr_t)object.length;
+  table->next = address + offsetof(struct python_object, bytes[1]);
+  table->end = table->next + (uintptr_t)object->length;
   table->at = table->count = 0;
   table->bad = false;
   return true;
@@ -115,8 +113,9 @@ static bool has_more(const struct table *table) {
 
 static uint8_t take_byte(struct table *table) {
   if (table->at == table->count) {
-    size_t count = lm_min(sizeof table->bytes, table->end - table->next);
-    table->bad |= count == 0 || !lm_python_read(table->reader, table->next, table->bytes, count);
+    size_t count = lm_min(sizeof table->buffer, table->end - table->next);
+    table->bytes = lm_python_view(table->reader, table->next, table->buffer, count);
+    table->bad |= count == 0 || table->bytes == NULL;
     if (table->bad) return 0;
     table->next += count;
     table->at = 0;

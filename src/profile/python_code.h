@@ -2,6 +2,7 @@
 #ifndef LM_PROFILE_PYTHON_CODE_H
 #define LM_PROFILE_PYTHON_CODE_H
 
+#include "os/os.h"
 #include "profile/python_find.h"
 
 /* Memory is read with a look whether it can be, or without. */
@@ -9,12 +10,22 @@ struct lm_python_reader {
   const struct lm_python *python;
   bool trusts;
 };
-bool lm_python_read(const struct lm_python_reader *reader, uintptr_t from, void *to,
-                    size_t bytes);
 
-/* In UTF-8, the end of it if it is longer than `capacity`. False if the object is no text. */
-bool lm_python_read_text(const struct lm_python_reader *reader, uintptr_t object, char *text,
-                         size_t capacity, size_t *bytes);
+#if LM_READS_PYTHON
+/* So many bytes that are at the address, there or in `buffer`; NULL if they cannot be read. */
+LM_INLINE const void *lm_python_view(const struct lm_python_reader *reader, uintptr_t address,
+                                     void *buffer, size_t bytes) {
+  const void *there = (const void *)address;
+  if (address == 0) return NULL;
+  if (LM_LIKELY(reader->trusts)) return there;
+  return lm_os_read_memory(there, buffer, bytes) == bytes ? buffer : NULL;
+}
+#endif
+
+/* In UTF-8, where it is or in `buffer`; the end of it if it is longer than `capacity`. NULL if the
+ * object is no text. */
+const char *lm_python_view_text(const struct lm_python_reader *reader, uintptr_t object,
+                                char *buffer, size_t capacity, size_t *bytes);
 
 /* The line of the instruction that is so many bytes behind the first one, by that table, which is
  * an object, and the line that the code begins with. False if there is no such table. */
