@@ -51,7 +51,7 @@ impl Known {
         Known {
             language: Language::Python,
             function: text(function),
-            line: Some((text(file), line)),
+            line: (line != 0).then(|| (text(file), line)),
             function_line,
         }
     }
@@ -65,7 +65,7 @@ impl Known {
         let file = file.strip_prefix(' ')?.as_bytes();
         let (line, function_line) = (line.parse().ok()?, function_line.parse().ok()?);
         let known = Known::python(function.as_bytes(), file, line, function_line);
-        Some(Known { language, line: known.line.filter(|(_, line)| *line != 0), ..known })
+        Some(Known { language, ..known })
     }
 
     /// The same again.
