@@ -139,11 +139,12 @@ static struct lm_profile_site *this_site(struct lm_profile_window *window) {
   uintptr_t callers[LM_SITE_DEPTH];
   if (LM_UNLIKELY(window->is_walking)) return NULL;
   window->is_walking = true;
-  bool again = lm_os_unwind_again(&window->walked);
-  size_t depth = lm_os_walked(&window->walked, callers);
-  again &= walk_python(window, callers, depth);
-  if (!again || window->site == NULL)
-    window->site = lm_profile_find_site(callers, depth + window->line_count);
+  bool again = lm_os_unwind_again(&window->walked) && window->site != NULL;
+  if (!again || lm_python_is_here()) {
+    size_t depth = lm_os_walked(&window->walked, callers);
+    again &= walk_python(window, callers, depth);
+    if (!again) window->site = lm_profile_find_site(callers, depth + window->line_count);
+  }
   window->is_walking = false;
   return window->site;
 }

@@ -21,7 +21,7 @@ static bool copy_from(uintptr_t address, void *to, size_t bytes) {
   return lm_os_read_memory((const void *)address, to, bytes) == bytes;
 }
 
-/* Where it is in memory: glibc has written that into the table, other linkers leave it as it was. */
+/* Where it is in memory: glibc has written that into the table, others leave it as it was. */
 static uintptr_t placed(const struct exports *exports, uintptr_t address) {
   return address < exports->bias ? address + exports->bias : address;
 }

@@ -119,16 +119,28 @@ static bool innermost_frame(const struct lm_python_reader *reader, uintptr_t thr
                             uintptr_t *frame) {
   const struct lm_python_layout *layout = reader->python->layout;
   if (!read_python_word(reader, thread + layout->thread_frame, frame)) return false;
-  if (layout->thread_innermost == LM_PYTHON_NONE || *frame == 0) return true;
+  if (layout->thread_innermost == LM_PYTHON_NO_FIELD || *frame == 0) return true;
   return read_python_word(reader, *frame + layout->thread_innermost, frame);
 }
 
 /* A place that is an index has four bytes. */
 static uintptr_t place_in(const struct lm_python_layout *layout, const uint8_t *frame) {
   int32_t index;
-  if (layout->code_start != LM_PYTHON_NONE) return word_at(frame, layout->frame_place);
+  if (layout->code_start != LM_PYTHON_NO_FIELD) return word_at(frame, layout->frame_place);
   memcpy(&index, frame + layout->frame_place, sizeof index);
   return (uintptr_t)(intptr_t)index;
+}
+
+/* Of no function: there for the call of the evaluator, as the outermost frame of it. */
+static bool is_evaluators_own(const struct lm_python_layout *layout, const uint8_t *frame) {
+  return layout->frame_owner != LM_PYTHON_NO_FIELD &&
+         frame[layout->frame_owner] == OWNER_IS_EVALUATOR;
+}
+
+/* Whether the evaluator was called for it; for each, where no field says so. */
+static bool is_entry(const struct lm_python_layout *layout, const uint8_t *frame) {
+  if (layout->frame_entry != LM_PYTHON_NO_FIELD) return frame[layout->frame_entry] != 0;
+  return layout->frame_owner == LM_PYTHON_NO_FIELD;
 }
 
 /* The frames from the innermost one on. False if one of them cannot be read. */
@@ -141,13 +153,11 @@ static bool collect_frames(const struct lm_python_reader *reader, uintptr_t fram
     const uint8_t *bytes = lm_python_view(reader, frame, buffer, layout->frame_bytes);
     if (frame % sizeof(uintptr_t) != 0 || bytes == NULL) return false;
     frame = word_at(bytes, layout->frame_back);
-    bool is_evaluators = layout->frame_owner != LM_PYTHON_NONE &&
-                         bytes[layout->frame_owner] == OWNER_IS_EVALUATOR;
-    if (is_evaluators && *count != 0) frames[*count - 1].entry = true;
-    if (is_evaluators) continue;
-    bool each = layout->frame_owner == LM_PYTHON_NONE && layout->frame_entry == LM_PYTHON_NONE;
-    bool entry = each || frame == 0 ||
-                 (layout->frame_entry != LM_PYTHON_NONE && bytes[layout->frame_entry] != 0);
+    if (is_evaluators_own(layout, bytes)) {
+      if (*count != 0) frames[*count - 1].entry = true;
+      continue;
+    }
+    bool entry = frame == 0 || is_entry(layout, bytes);
     frames[(*count)++] = (struct python_frame){word_at(bytes, layout->frame_code),
                                                place_in(layout, bytes), entry};
   }
@@ -165,7 +175,7 @@ static bool read_place(const struct lm_python_reader *reader, const struct pytho
   place->code = frame->code;
   place->table = word_at(bytes, layout->code_table);
   memcpy(&place->function_line, bytes + layout->code_first_line, sizeof place->function_line);
-  place->offset = layout->code_start == LM_PYTHON_NONE
+  place->offset = layout->code_start == LM_PYTHON_NO_FIELD
                       ? (int64_t)frame->place * layout->place_unit
                       : (int64_t)(frame->place - frame->code - layout->code_start);
   uintptr_t name = word_at(bytes, layout->code_name), file = word_at(bytes, layout->code_file);
@@ -246,13 +256,17 @@ static bool leads_into(const struct lm_python *python, const uintptr_t *callers,
   return false;
 }
 
+bool lm_python_is_here(void) {
+  return lm_python_find() != NULL && lm_load_relaxed(&doubt_count) < DOUBTS_MAX;
+}
+
 size_t lm_python_walk(const uintptr_t *callers, size_t depth, bool whole, uintptr_t *lines) {
   const struct lm_python *python = lm_python_find();
   struct python_frame frames[LM_PYTHON_DEPTH];
   uintptr_t frame;
   size_t count = 0, found = 0;
   bool holds;
-  if (python == NULL || lm_load_relaxed(&doubt_count) >= DOUBTS_MAX) return 0;
+  if (!lm_python_is_here()) return 0;
   if (!leads_into(python, callers, depth) && (whole || !lm_python_is_there(python))) return 0;
   uintptr_t thread = state_of_thread(python, &holds);
   if (thread == 0) return 0;
@@ -265,6 +279,8 @@ size_t lm_python_walk(const uintptr_t *callers, size_t depth, bool whole, uintpt
 }
 
 #else
+
+bool lm_python_is_here(void) { return false; }
 
 size_t lm_python_walk(const uintptr_t *callers, size_t depth, bool whole, uintptr_t *lines) {
   (void)callers, (void)depth, (void)whole, (void)lines;

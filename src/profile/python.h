@@ -28,6 +28,9 @@ extern _Atomic(struct lm_python_line *) lm_python_lines; /* by next_made */
 #define LM_PYTHON_MARK ((uintptr_t)1 << (8 * sizeof(uintptr_t) - 1))
 #define LM_PYTHON_ENTRY (LM_PYTHON_MARK >> 1)
 
+/* Whether there is an interpreter to ask, as far as stacks have led. */
+bool lm_python_is_here(void);
+
 /* The lines of the calling thread, the innermost first: LM_PYTHON_DEPTH at most, and none if it is
  * not in Python. `callers` are the functions on its stack, `whole` if these are all. Allocates
  * nothing but records of lines. May call the program's malloc, and that this function. */

@@ -8,20 +8,32 @@
 #if LM_READS_PYTHON
 
 #define FIRST_MINOR 8
-#define NONE LM_PYTHON_NONE
+#define NO_FIELD LM_PYTHON_NO_FIELD
+/* Of 3.8 and 3.9: the thread's state, a frame, a code object, texts. */
+#define LAYOUT_OF_3_8 \
+  {24, NO_FIELD, 176, \
+   108, 24, 32, 104, NO_FIELD, NO_FIELD, \
+   128, 40, 104, 112, 120, NO_FIELD, 1, LM_PYTHON_PAIRS, \
+   48, 72}
 static const struct lm_python_layout python_layouts[] = {
-    {24, NONE, 176, 108, 24, 32, 104, NONE, NONE, 128, 40, 104, 112, 120, NONE, 1,
-     LM_PYTHON_PAIRS, 48, 72},
-    {24, NONE, 176, 108, 24, 32, 104, NONE, NONE, 128, 40, 104, 112, 120, NONE, 1,
-     LM_PYTHON_PAIRS, 48, 72},
-    {24, NONE, 176, 100, 24, 32, 96, NONE, NONE, 128, 40, 104, 112, 120, NONE, 2,
-     LM_PYTHON_RANGES, 48, 72},
-    {56, 8, 152, 70, 48, 32, 56, NONE, 68, 144, 72, 112, 128, 136, 184, 1,
-     LM_PYTHON_LOCATIONS, 48, 72},
-    {56, 0, 136, 71, 8, 0, 56, 70, NONE, 144, 68, 112, 128, 136, 192, 1,
-     LM_PYTHON_LOCATIONS, 40, 56},
-    {72, NONE, 152, 71, 8, 0, 56, 70, NONE, 144, 68, 112, 128, 136, 200, 1,
-     LM_PYTHON_LOCATIONS, 40, 56},
+    LAYOUT_OF_3_8,
+    LAYOUT_OF_3_8,
+    {24, NO_FIELD, 176, /* 3.10 */
+     100, 24, 32, 96, NO_FIELD, NO_FIELD,
+     128, 40, 104, 112, 120, NO_FIELD, 2, LM_PYTHON_RANGES,
+     48, 72},
+    {56, 8, 152, /* 3.11 */
+     70, 48, 32, 56, NO_FIELD, 68,
+     144, 72, 112, 128, 136, 184, 0, LM_PYTHON_LOCATIONS,
+     48, 72},
+    {56, 0, 136, /* 3.12 */
+     71, 8, 0, 56, 70, NO_FIELD,
+     144, 68, 112, 128, 136, 192, 0, LM_PYTHON_LOCATIONS,
+     40, 56},
+    {72, NO_FIELD, 152, /* 3.13 */
+     71, 8, 0, 56, 70, NO_FIELD,
+     144, 68, 112, 128, 136, 200, 0, LM_PYTHON_LOCATIONS,
+     40, 56},
 };
 #define LAYOUT_COUNT (sizeof python_layouts / sizeof *python_layouts)
 

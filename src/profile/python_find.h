@@ -18,10 +18,9 @@ enum lm_python_table {
   LM_PYTHON_LOCATIONS, /* of 3.11 and later: entries of any length */
 };
 
-#define LM_PYTHON_NONE 0xffff
+#define LM_PYTHON_NO_FIELD 0xffff /* there is no such field */
 
-/* Offsets of fields in bytes, as the headers of that version have them; LM_PYTHON_NONE: there is no
- * such field. */
+/* Offsets of fields in bytes, as the headers of that version have them. */
 struct lm_python_layout {
   uint16_t thread_frame;     /* in the thread's state: the innermost frame */
   uint16_t thread_innermost; /* or there is what has it, here */
