@@ -67,7 +67,7 @@ struct Writer {
     texts: HashMap<String, u64>,
     in_order: Vec<String>,
     mappings: Table<Arc<Module>>,
-    functions: Table<(String, String)>,
+    functions: Table<(String, String, u32)>,
     locations: Table<Place>,
     symbols: Symbols,
 }
@@ -101,9 +101,10 @@ impl Writer {
         number
     }
 
-    fn function(&mut self, frame: &Frame) -> u64 {
+    /// `line`: the one that it begins with, or 0.
+    fn function(&mut self, frame: &Frame, line: u32) -> u64 {
         let file = frame.line.as_ref().map(|(file, _)| file.clone()).unwrap_or_default();
-        let (number, is_new) = self.functions.number((frame.function.clone(), file.clone()));
+        let (number, is_new) = self.functions.number((frame.function.clone(), file.clone(), line));
         if is_new {
             let name = self.text(&frame.function);
             let mut message = Message::default();
@@ -111,6 +112,7 @@ impl Writer {
             message.number(2, name);
             message.number(3, name);
             message.number(4, self.text(&file));
+            message.number(5, u64::from(line));
             self.functions.messages.push(message);
         }
         number
@@ -129,9 +131,10 @@ impl Writer {
             if !place.is_python() {
                 message.number(3, place.address.wrapping_add(bias));
             }
+            let function_line = place.known.as_ref().map_or(0, |known| known.function_line);
             for frame in self.symbols.frames(place).iter() {
                 let mut line = Message::default();
-                line.number(1, self.function(frame));
+                line.number(1, self.function(frame, function_line));
                 line.number(2, frame.line.as_ref().map_or(0, |(_, line)| u64::from(*line)));
                 message.bytes(4, &line.0);
             }

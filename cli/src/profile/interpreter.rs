@@ -30,10 +30,8 @@ pub fn stack(places: &[Place], symbols: &mut Symbols) -> (Vec<Place>, Vec<Frame>
     for place in &places {
         let is_systems = has_python && is_interpreters(place, interpreter.as_ref(), symbols);
         let found = symbols.frames(place);
-        let frame = |frame: &Frame| Frame {
-            is_systems: is_systems || frame.is_systems,
-            ..frame.clone()
-        };
+        let frame =
+            |frame: &Frame| Frame { is_systems: is_systems || frame.is_systems, ..frame.clone() };
         frames.extend(found.iter().map(frame));
     }
     see_through_imports(&mut frames);
@@ -52,7 +50,7 @@ fn merged(
     for native in natives {
         if is_evaluator(native, symbols) {
             is_inside = true;
-            while let Some(line) = lines.next() {
+            for line in lines.by_ref() {
                 merged.push(line.clone());
                 if line.is_entry() {
                     break;

@@ -20,7 +20,12 @@ pub struct Frame {
 
 impl Frame {
     pub fn unnamed(text: &str) -> Frame {
-        Frame { function: text.to_owned(), line: None, is_systems: false, language: Language::Native }
+        Frame {
+            function: text.to_owned(),
+            line: None,
+            is_systems: false,
+            language: Language::Native,
+        }
     }
 
     /// `session_open`, as long as a line has room for.

@@ -142,8 +142,7 @@ impl Profile {
         if !text.ends_with("\nend\n") {
             bail!("{shown} is cut off: the program has not written all of it");
         }
-        let mut profile =
-            Profile::parse(&text).with_context(|| format!("{shown} is damaged"))?;
+        let mut profile = Profile::parse(&text).with_context(|| format!("{shown} is damaged"))?;
         if let Some(age_ms) = profile.age_ms {
             let pid = profile.pid;
             profile.name_codes(|| PerfMap::of_profile(path, pid, age_ms));
