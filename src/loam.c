@@ -26,6 +26,7 @@
 #include "os/os_linux.c"
 #include "os/process_linux.c"
 #include "os/signals_linux.c"
+#include "os/symbols_linux.c"
 #include "os/unwind_linux.c"
 #endif
 #include "os/misuse.c"
@@ -82,6 +83,9 @@
 #if defined(__linux__)
 #include "profile/chance.c"
 #include "profile/file.c"
+#include "profile/python.c"
+#include "profile/python_code.c"
+#include "profile/python_find.c"
 #include "profile/samples.c"
 #endif
 

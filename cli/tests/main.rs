@@ -27,6 +27,7 @@ mod plot_still;
 mod prof;
 mod prof_callers;
 mod prof_process;
+mod prof_python;
 mod record;
 mod replay;
 mod run;

@@ -8,6 +8,7 @@
 #include "pages/mappings.h"
 #include "pages/meta.h"
 #include "pages/region.h"
+#include "profile/python.h"
 #include "thread/cache.h"
 
 /* Where a build has notes. Unit tests have none: they are compiled as whole programs, without what
@@ -102,7 +103,14 @@ const struct lm_layout_entry lm_layout[] = {
     FIELD("site", struct lm_profile_site, number),
     FIELD("site", struct lm_profile_site, depth),
     FIELD("site", struct lm_profile_site, callers),
-    VALUE("site.depth_max", LM_UNWIND_DEPTH),
+    VALUE("site.depth_max", LM_SITE_DEPTH),
+    FIELD("line", struct lm_python_line, next_made),
+    FIELD("line", struct lm_python_line, number),
+    FIELD("line", struct lm_python_line, line),
+    FIELD("line", struct lm_python_line, function_line),
+    FIELD("line", struct lm_python_line, function_bytes),
+    FIELD("line", struct lm_python_line, file_bytes),
+    FIELD("line", struct lm_python_line, texts),
     VALUE("sample.bucket_count", 1 << LM_PROFILE_BUCKET_BITS),
     SIZE("sample", struct lm_profile_sample),
     FIELD("sample", struct lm_profile_sample, next),
@@ -150,7 +158,8 @@ const struct lm_layout_entry lm_layout[] = {
   DO(lm_profile_last_bytes) \
   DO(lm_guarded_calls_left) \
   DO(lm_centrals) \
-  DO(lm_profile_heap)
+  DO(lm_profile_heap) \
+  DO(lm_python_lines)
 
 /* Optimization at link time would not see that the note needs them. */
 #define KEEP(symbol) extern __typeof__(symbol) symbol LM_SEEN_FROM_OUTSIDE;

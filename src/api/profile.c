@@ -14,6 +14,7 @@
 #include "os/os.h"
 #include "profile/chance.h"
 #include "profile/file.h"
+#include "profile/python.h"
 
 _Atomic(uint32_t) lm_profile_bytes;
 _Atomic(struct loam_heap *) lm_profile_heap;
@@ -45,6 +46,9 @@ struct lm_profile_window {
   uint32_t left[LM_CLASS_COUNT]; /* calls to the next sample, with it; 0: not known yet */
   uint32_t batch_counts[LM_CLASS_COUNT]; /* how many blocks the window takes at a time */
   struct lm_walked_stacks walked;
+  bool is_walking; /* a call of malloc within is no sample */
+  uintptr_t lines[LM_PYTHON_DEPTH]; /* of Python, found last, as a site has them */
+  size_t line_count;
   struct lm_profile_site *site; /* of the stack that was walked last */
 };
 
@@ -116,11 +120,31 @@ static void *take_in_profile(size_t size) {
   return block;
 }
 
+_Static_assert(LM_SITE_DEPTH >= LM_UNWIND_DEPTH + LM_PYTHON_DEPTH, "a site has room for both");
+
+/* Whether the thread is at the same lines of Python as last time; they come behind the callers. */
+static bool walk_python(struct lm_profile_window *window, uintptr_t *callers, size_t depth) {
+  uintptr_t *lines = callers + depth;
+  bool whole = lm_os_walked_all(&window->walked);
+  size_t last_count = window->line_count, count = lm_python_walk(callers, depth, whole, lines);
+  if (count == last_count && memcmp(window->lines, lines, count * sizeof *lines) == 0) return true;
+  memcpy(window->lines, lines, count * sizeof *lines);
+  window->line_count = count;
+  return false;
+}
+
 /* Where the thread is. NULL if that is lost. */
 static struct lm_profile_site *this_site(struct lm_profile_window *window) {
-  uintptr_t callers[LM_UNWIND_DEPTH];
-  if (lm_os_unwind_again(&window->walked) && window->site != NULL) return window->site;
-  window->site = lm_profile_find_site(callers, lm_os_walked(&window->walked, callers));
+  uintptr_t callers[LM_SITE_DEPTH];
+  if (LM_UNLIKELY(window->is_walking)) return NULL;
+  window->is_walking = true;
+  bool again = lm_os_unwind_again(&window->walked) && window->site != NULL;
+  if (!again || lm_python_is_here()) {
+    size_t depth = lm_os_walked(&window->walked, callers);
+    again &= walk_python(window, callers, depth);
+    if (!again) window->site = lm_profile_find_site(callers, depth + window->line_count);
+  }
+  window->is_walking = false;
   return window->site;
 }
 
@@ -329,6 +353,7 @@ static int start_profile(uint64_t bytes) {
 }
 
 void lm_profile_start_by_options(void) {
+  lm_profile_process_start_ms = lm_os_clock_ms();
   if (LM_OPTION(profile) == LM_PROFILE_ON) start_profile(LM_OPTION(profile_bytes));
 }
 

@@ -102,7 +102,10 @@ struct module {
 };
 #define MODULE_COUNT 64
 static struct module modules[MODULE_COUNT]; /* those looked up last */
-static size_t next_module;
+/* How many ever were. Written by one thread at a time, read by any. */
+static _Atomic(uint32_t) module_count;
+
+uint32_t lm_os_modules_met(void) { return lm_load_relaxed(&module_count); }
 
 static const struct module *find_module(uintptr_t pc) {
   for (size_t i = 0; i < MODULE_COUNT; i++)
@@ -110,7 +113,9 @@ static const struct module *find_module(uintptr_t pc) {
   struct lm_os_mapping mapping;
   struct lm_os_module found;
   if (!lm_os_find_mapping(pc, &mapping)) return NULL;
-  struct module *module = &modules[next_module++ % MODULE_COUNT];
+  uint32_t count = lm_load_relaxed(&module_count);
+  struct module *module = &modules[count % MODULE_COUNT];
+  lm_store_relaxed(&module_count, count + 1);
   *module = (struct module){mapping.start, mapping.end, 0};
   if (lm_os_read_module(mapping.module_start, &found)) module->table = found.frame_table;
   return module;
@@ -386,6 +391,8 @@ struct lm_frame_row lm_frames_find(uintptr_t pc) {
 }
 
 #else
+
+uint32_t lm_os_modules_met(void) { return 0; }
 
 struct lm_frame_row lm_frames_find(uintptr_t pc) {
   (void)pc;

@@ -291,6 +291,11 @@ bool lm_os_read_module(uintptr_t start, struct lm_os_module *module);
 typedef bool lm_os_mapping_visitor(void *context, const struct lm_os_mapping *mapping);
 void lm_os_visit_code(lm_os_mapping_visitor *visit, void *context);
 
+/* The addresses of what the module whose header is at `start` exports by these names, 0 for those
+ * that it has not; false if it has not the first one. Slow. */
+bool lm_os_find_exports(uintptr_t start, const char *const *names, uintptr_t *addresses,
+                        size_t count);
+
 /* The return addresses on the calling thread's stack, the innermost first, which are loam's own:
  * up to `count` of them. Returns how many. Does not allocate. By .eh_frame, where there is
  * something for the code and the processor is x86-64 or ARM64; else by frame pointers. */
@@ -330,6 +335,12 @@ bool lm_os_unwind_again(struct lm_walked_stacks *walked);
 /* The return addresses that it found, the innermost first, which are loam's own: LM_UNWIND_DEPTH of
  * them at most. Returns how many. */
 size_t lm_os_walked(const struct lm_walked_stacks *walked, uintptr_t *callers);
+/* Whether the last walk has come to the stack's end. */
+LM_INLINE bool lm_os_walked_all(const struct lm_walked_stacks *walked) {
+  return walked->stacks[walked->newest].whole;
+}
+/* How many modules stacks have led into so far: another number means that there is another one. */
+uint32_t lm_os_modules_met(void);
 /* For fork. */
 extern struct lm_lock lm_unwind_lock;
 #endif

@@ -3,13 +3,16 @@
 #include "base/format.h"
 #include "os/os.h"
 #include "profile/chance.h"
+#include "profile/python.h"
 #include "profile/samples.h"
 
 #if defined(__linux__)
 
-#define PART_BYTES 4096
-#define LINE_MAX_BYTES 2048 /* of any line: the longest are those of sites */
-_Static_assert(LINE_MAX_BYTES > 64 + LM_UNWIND_DEPTH * 19, "a line has room for its addresses");
+uint64_t lm_profile_process_start_ms;
+
+#define PART_BYTES 8192
+#define LINE_MAX_BYTES 3072 /* of any line: the longest are those of sites */
+_Static_assert(LINE_MAX_BYTES > 192 + LM_SITE_DEPTH * 19, "a line has room for its addresses");
 
 struct profile_output {
   struct lm_text text;
@@ -63,6 +66,8 @@ static void print_profile_head(struct profile_output *output, uint64_t bytes) {
   lm_text_char(&output->text, ' ');
   lm_text_string(&output->text, name);
   end_text_line(output);
+  if (lm_profile_process_start_ms != 0)
+    print_line_of_number(output, "age", lm_os_clock_ms() - lm_profile_process_start_ms);
   print_line_of_number(output, "sample_bytes", bytes);
 }
 
@@ -118,6 +123,24 @@ static void print_site(struct profile_output *output, const struct lm_profile_si
   end_text_line(output);
 }
 
+/* A name may have any character; those that would end the line are left out. */
+static void print_name(struct profile_output *output, const char *name, size_t bytes) {
+  lm_text_char(&output->text, ' ');
+  for (size_t i = 0; i < bytes; i++)
+    lm_text_char(&output->text, (uint8_t)name[i] < ' ' ? '?' : name[i]);
+}
+
+static void print_python_line(struct profile_output *output, const struct lm_python_line *line) {
+  begin_text_line(output, "line");
+  print_number(output, line->number);
+  print_number(output, line->line);
+  print_number(output, line->function_line);
+  print_number(output, line->function_bytes);
+  print_name(output, line->texts, line->function_bytes);
+  print_name(output, line->texts + line->function_bytes, line->file_bytes);
+  end_text_line(output);
+}
+
 struct block_printer {
   struct profile_output *output;
   uint64_t now_ms;
@@ -143,6 +166,9 @@ void lm_profile_print(int fd, uint64_t bytes) {
   lm_os_visit_code(print_module, &output);
   lm_lock_take(&lm_profile_lock);
   print_totals(&output);
+  for (const struct lm_python_line *line = lm_load_relaxed(&lm_python_lines); line != NULL;
+       line = line->next_made)
+    print_python_line(&output, line);
   for (const struct lm_profile_site *site = lm_load_relaxed(&lm_profile_sites); site != NULL;
        site = site->next_made)
     print_site(&output, site);

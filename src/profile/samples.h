@@ -8,6 +8,7 @@
 #include "os/lock.h"
 
 #define LM_PROFILE_SITES_MAX 65536
+#define LM_SITE_DEPTH 128
 #define LM_PROFILE_SAMPLES_MAX 1048576 /* that the program has */
 
 /* What samples stand for. Counts of blocks are in 1 / LM_PROFILE_COUNT_UNIT. */
@@ -27,7 +28,7 @@ struct lm_profile_site {
   uint64_t peak_round;
   uint32_t number; /* from 1 on */
   uint32_t depth;
-  uintptr_t callers[]; /* return addresses, the innermost first */
+  uintptr_t callers[]; /* return addresses, the innermost first, then lines: profile/python.h */
 };
 
 struct lm_profile_sample {

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 const OWNER: &[u8] = b"loam-layout";
 const FORMAT: u32 = 2;
 /// What the note's words stand for, in their order.
-const ROOTS: [&str; 19] = [
+const ROOTS: [&str; 20] = [
     "layout",
     "tags",
     "region_map",
@@ -28,6 +28,7 @@ const ROOTS: [&str; 19] = [
     "profile_order",
     "centrals",
     "profile_heap",
+    "python_lines",
 ];
 
 pub struct Layout {

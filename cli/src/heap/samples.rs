@@ -45,6 +45,15 @@ pub struct Freed {
     pub weighted_bytes: u64,
 }
 
+/// A line of Python that sites refer to by its number.
+pub struct Line {
+    pub number: u64,
+    pub line: u32,
+    pub function_line: u32,
+    pub function: Vec<u8>,
+    pub file: Vec<u8>,
+}
+
 pub struct Samples {
     /// How far apart they are on average.
     pub bytes: u64,
@@ -54,6 +63,7 @@ pub struct Samples {
     pub lost_count: u64,
     /// By their address in the process.
     pub sites: HashMap<u64, Site>,
+    pub lines: Vec<Line>,
     pub in_use: Vec<Sample>,
     /// The last one first.
     pub freed: Vec<Freed>,
@@ -61,6 +71,8 @@ pub struct Samples {
 
 const SITES_MAX: usize = 1 << 20;
 const SAMPLES_MAX: usize = 1 << 22;
+const LINES_MAX: usize = 1 << 20;
+const NAME_MAX_BYTES: u64 = 1 << 12;
 
 struct Reader<'source> {
     source: &'source dyn Source,
@@ -138,6 +150,36 @@ impl Reader<'_> {
             next = following;
         }
         Ok(sites)
+    }
+
+    fn line(&self, address: u64) -> Result<(Line, u64)> {
+        let head_bytes = self.number("line.texts")?;
+        let head = self.source.bytes(address, head_bytes as usize)?;
+        let head = Record { reader: self, bytes: &head };
+        let bytes = |field| Ok::<_, anyhow::Error>(head.number(field, 4)?.min(NAME_MAX_BYTES));
+        let (function, file) = (bytes("line.function_bytes")?, bytes("line.file_bytes")?);
+        let mut text = self.source.bytes(address + head_bytes, (function + file) as usize)?;
+        let file = text.split_off(function as usize);
+        let number = |field| Ok::<_, anyhow::Error>(head.number(field, 4)? as u32);
+        let line = Line {
+            number: number("line.number")?.into(),
+            line: number("line.line")?,
+            function_line: number("line.function_line")?,
+            function: text,
+            file,
+        };
+        Ok((line, head.pointer("line.next_made")?))
+    }
+
+    fn lines(&self) -> Result<Vec<Line>> {
+        let mut lines = Vec::new();
+        let mut next = self.layout.pointer_at(self.source, self.layout.root("python_lines")?)?;
+        while next != 0 && lines.len() < LINES_MAX {
+            let (line, following) = self.line(next)?;
+            lines.push(line);
+            next = following;
+        }
+        Ok(lines)
     }
 
     fn in_use(&self) -> Result<Vec<Sample>> {
@@ -223,6 +265,8 @@ impl Samples {
             in_use: reader.in_use()?,
             freed: reader.freed(totals.number("totals.freed_count", 8)?)?,
             sites: reader.sites(totals.number("totals.peak_round", 8)?)?,
+            // Behind the sites, which refer to them.
+            lines: reader.lines()?,
         }))
     }
 }

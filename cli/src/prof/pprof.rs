@@ -2,9 +2,10 @@
 //! are needed, and all of them are numbers, texts and messages of these.
 
 use crate::arguments::ProfFigure;
+use crate::profile::call::Call;
 use crate::profile::passing;
 use crate::profile::rows::{Grouping, Row, rows};
-use crate::profile::stacks::{Call, Stack, chosen, figures, name_of};
+use crate::profile::stacks::{Stack, chosen, figures, name_of};
 use crate::profile::symbols::Frame;
 use crate::profile::written::{Module, Place, Profile};
 use anyhow::{Context, Result};
@@ -69,7 +70,7 @@ struct Writer {
     texts: HashMap<String, u64>,
     in_order: Vec<String>,
     mappings: Table<Arc<Module>>,
-    functions: Table<(String, String)>,
+    functions: Table<(String, String, u32)>,
     locations: Table<(Option<Place>, Vec<Frame>)>,
 }
 
@@ -102,9 +103,10 @@ impl Writer {
         number
     }
 
-    fn function(&mut self, frame: &Frame) -> u64 {
+    /// `line`: the one that it begins with, or 0.
+    fn function(&mut self, frame: &Frame, line: u32) -> u64 {
         let file = frame.line.as_ref().map(|(file, _)| file.clone()).unwrap_or_default();
-        let (number, is_new) = self.functions.number((frame.function.clone(), file.clone()));
+        let (number, is_new) = self.functions.number((frame.function.clone(), file.clone(), line));
         if is_new {
             let name = self.text(&frame.function);
             let mut message = Message::default();
@@ -112,6 +114,7 @@ impl Writer {
             message.number(2, name);
             message.number(3, name);
             message.number(4, self.text(&file));
+            message.number(5, u64::from(line));
             self.functions.messages.push(message);
         }
         number
@@ -129,12 +132,14 @@ impl Writer {
                 let mapping = self.mapping(module);
                 message.number(2, mapping);
             }
-            if let Some(place) = place {
+            if let Some(place) = place.as_ref().filter(|place| !place.is_python()) {
                 message.number(3, place.address.wrapping_add(bias));
             }
+            let known = place.as_ref().and_then(|place| place.known.as_ref());
+            let function_line = known.map_or(0, |known| known.function_line);
             for frame in frames {
                 let mut line = Message::default();
-                line.number(1, self.function(frame));
+                line.number(1, self.function(frame, function_line));
                 line.number(2, frame.line.as_ref().map_or(0, |(_, line)| u64::from(*line)));
                 message.bytes(4, &line.0);
             }

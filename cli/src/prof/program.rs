@@ -14,6 +14,9 @@ use std::process::{Command, ExitStatus};
 
 const LEAKS_SAMPLE_BYTES: u64 = 512;
 
+/// Where Python has its objects from (its manual, under PYTHONMALLOC).
+const PYTHON_MALLOC: &str = "PYTHONMALLOC";
+
 pub struct Ended {
     pub status: ExitStatus,
     /// Those that could be read, the one that has taken most first.
@@ -63,6 +66,10 @@ pub fn run(arguments: &ProfArguments) -> Result<Ended, Failure> {
     }
     if let Some(options) = launch::options(&options(arguments, folder.path())) {
         command.env("LOAM_OPTIONS", options);
+    }
+    // Else it maps the memory of most of its objects itself.
+    if std::env::var_os(PYTHON_MALLOC).is_none() {
+        command.env(PYTHON_MALLOC, "malloc");
     }
     let status = command.status().with_context(|| format!("cannot run {}", path.display()));
     Ok(Ended { status: status.map_err(refused)?, profiles: read_all(folder.path())? })

@@ -5,9 +5,11 @@ use crate::heap::figures::{Figures, Kind, Page};
 use crate::heap::image::Image;
 use crate::heap::layout::Layout;
 use crate::heap::pinned::{self, Pinned};
-use crate::heap::samples::{Samples, Weight};
+use crate::heap::samples::{self, Samples, Weight};
 use crate::heap::source::{Name, Source};
 use crate::heap::walk::walk;
+use crate::profile::known::{Known, Lines};
+use crate::profile::perf_map::PerfMap;
 use crate::profile::written::{Held, Module, Pin, Profile, Site, Sum, Sums};
 use anyhow::{Result, bail};
 use nix::time::{ClockId, clock_gettime};
@@ -35,6 +37,7 @@ pub fn find(source: &dyn Source) -> Result<Option<Profile>> {
         pid: source.process().pid.unwrap_or(0),
         sample_bytes: samples.bytes,
         modules: modules(source),
+        lines: lines(&samples.lines),
         total: Sums {
             taken: sum(samples.taken),
             live: sum(samples.live),
@@ -66,6 +69,9 @@ pub fn find(source: &dyn Source) -> Result<Option<Profile>> {
     // In an order that does not change from one reading to the next.
     profile.sites.sort_by_key(|site| std::cmp::Reverse(site.sums.taken.bytes));
     profile.held = Some(pages.held);
+    if let Some(pid) = source.process().pid.filter(|_| source.process().is_live) {
+        profile.name_codes(|| PerfMap::of_process(pid));
+    }
     Ok(Some(profile))
 }
 
@@ -76,6 +82,14 @@ fn sum(weight: Weight) -> Sum {
         samples: weight.samples.cast_signed(),
         variance: weight.variance,
     }
+}
+
+fn lines(lines: &[samples::Line]) -> Lines {
+    let known = |one: &samples::Line| {
+        let known = Known::python(&one.function, &one.file, one.line, one.function_line);
+        (one.number, Arc::new(known))
+    };
+    lines.iter().map(known).collect()
 }
 
 /// By the clock that samples are dated by; `None` of a core.

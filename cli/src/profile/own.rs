@@ -1,6 +1,7 @@
 //! Frames of loam's own, and of the functions that programs call it by: they are nobody's answer.
 //! Whatever way loam is in the program: preloaded, or linked in, compiled into its callers or not.
 
+use crate::profile::known::Language;
 use crate::profile::symbols::Frame;
 use crate::profile::written::Place;
 
@@ -17,8 +18,9 @@ pub fn is_in_library(place: &Place) -> bool {
 /// loam's.
 pub fn count<'stack>(frames: impl Iterator<Item = (&'stack Frame, bool)>) -> usize {
     let frames: Vec<(&Frame, bool)> = frames.collect();
-    let is_own =
-        |(frame, is_in_library): &(&Frame, bool)| *is_in_library || is_entry_point(&frame.function);
+    let is_own = |(frame, is_in_library): &(&Frame, bool)| {
+        *is_in_library || frame.language == Language::Native && is_entry_point(&frame.function)
+    };
     match frames.iter().rposition(is_own) {
         Some(last) => last + 1,
         // What is called last may go on in place of what programs call: then there is no name.

@@ -213,7 +213,7 @@ fn callers(lists: Vec<Outwards>) -> Vec<Caller> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::stacks::Call;
+    use crate::profile::call::Call;
 
     fn frame(function: &str, file: &str) -> Frame {
         let line = (!file.is_empty()).then(|| (file.to_owned(), 7));

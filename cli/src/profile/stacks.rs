@@ -1,17 +1,11 @@
 //! The sites of a profile with names, without what is loam's own.
 
 use crate::arguments::ProfFigure;
+use crate::profile::call::Call;
+use crate::profile::interpreter;
 use crate::profile::own;
 use crate::profile::symbols::{Frame, Symbols};
-use crate::profile::written::{Pin, Place, Profile, Site, Sum, Sums};
-
-/// Functions at one place: one, and those that were compiled into it.
-pub struct Call {
-    /// `None` if it is in no code that can be looked at.
-    pub place: Option<Place>,
-    /// The innermost first.
-    pub frames: Vec<Frame>,
-}
+use crate::profile::written::{Pin, Profile, Site, Sum, Sums};
 
 /// Who has called whom for a block.
 pub struct Stack {
@@ -75,7 +69,7 @@ fn named_stack(site: &Site, symbols: &mut Symbols) -> Stack {
         .callers
         .iter()
         .map(|place| Call { place: Some(place.clone()), frames: symbols.frames(place).to_vec() });
-    let mut calls = without_own(named.collect());
+    let mut calls = interpreter::stack(without_own(named.collect()));
     if calls.is_empty() {
         calls.push(Call { place: None, frames: vec![Frame::unnamed(NO_STACK)] });
     }

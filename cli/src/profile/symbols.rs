@@ -1,6 +1,7 @@
 //! Names for addresses: functions, also those compiled into others, with files and lines.
 
 use crate::profile::debug_link;
+use crate::profile::known::Language;
 use crate::profile::written::{Module, Place};
 use addr2line::{Loader, demangle_auto};
 use std::borrow::Cow;
@@ -14,11 +15,17 @@ pub struct Frame {
     pub line: Option<(String, u32)>,
     /// Of the C library, or of that of the language.
     pub is_systems: bool,
+    pub language: Language,
 }
 
 impl Frame {
     pub fn unnamed(text: &str) -> Frame {
-        Frame { function: text.to_owned(), line: None, is_systems: false }
+        Frame {
+            function: text.to_owned(),
+            line: None,
+            is_systems: false,
+            language: Language::Native,
+        }
     }
 
     /// Somewhere in the function: line 0.
@@ -64,6 +71,11 @@ pub struct Symbols {
 impl Symbols {
     /// The functions at a place, the innermost first: one, and those that it was compiled into.
     pub fn frames(&mut self, place: &Place) -> Arc<[Frame]> {
+        if let Some(known) = &place.known {
+            let frame = Frame::unnamed(&known.function);
+            let (line, language) = (known.line.clone(), known.language);
+            return [Frame { line, language, is_systems: known.is_systems(), ..frame }].into();
+        }
         let Some(module) = &place.module else {
             return [Frame::unnamed(&format!("{:#x}", place.address))].into();
         };

@@ -1,5 +1,7 @@
 //! A profile as the library writes it; docs/profile.md has the format.
 
+use crate::profile::known::{self, Codes, Known, Language, Lines, Numbered};
+use crate::profile::perf_map::PerfMap;
 use anyhow::{Context, Result, bail};
 use std::collections::HashMap;
 use std::ops::{AddAssign, Sub};
@@ -104,6 +106,8 @@ pub struct Place {
     pub module: Option<Arc<Module>>,
     /// In the file, or in memory if it is in none.
     pub address: u64,
+    /// What no file tells.
+    pub known: Option<Arc<Known>>,
 }
 
 #[derive(Debug, Clone)]
@@ -142,6 +146,10 @@ pub struct Profile {
     pub pid: u64,
     pub sample_bytes: u64,
     pub modules: Vec<Arc<Module>>,
+    pub lines: Lines,
+    pub codes: Codes,
+    /// How long it had run, of one that it has written itself.
+    pub age_ms: Option<u64>,
     pub total: Sums,
     pub lost: u64,
     pub sites: Vec<Site>,
@@ -160,7 +168,24 @@ impl Profile {
         if !text.ends_with("\nend\n") {
             bail!("{shown} is cut off: the program has not written all of it");
         }
-        Profile::parse(&text).with_context(|| format!("{shown} is damaged"))
+        let mut profile = Profile::parse(&text).with_context(|| format!("{shown} is damaged"))?;
+        if let Some(age_ms) = profile.age_ms {
+            let pid = profile.pid;
+            profile.name_codes(|| PerfMap::of_profile(path, pid, age_ms));
+        }
+        Ok(profile)
+    }
+
+    /// Code that is in no file, by a map that is read if there is such code.
+    pub fn name_codes(&mut self, map: impl FnOnce() -> Option<PerfMap>) {
+        let is_code = |place: &&mut Place| place.module.is_none() && place.known.is_none();
+        let callers = self.sites.iter_mut().flat_map(|site| &mut site.callers);
+        let mut places = callers.filter(is_code).peekable();
+        let Some(map) = places.peek().and_then(|_| map()) else { return };
+        for place in places {
+            // The call is before the address that it returns to.
+            place.known = map.known(place.address.wrapping_sub(1)).map(Arc::new);
+        }
     }
 
     fn parse(text: &str) -> Result<Profile> {
@@ -176,6 +201,9 @@ impl Profile {
                 }
                 "sample_bytes" => rest.parse().ok().map(|bytes| profile.sample_bytes = bytes),
                 "module" => parse_module(rest).map(|one| profile.modules.push(Arc::new(one))),
+                "age" => rest.parse().ok().map(|age_ms| profile.age_ms = Some(age_ms)),
+                "line" => profile.take_line(rest),
+                "code" => profile.take_code(rest),
                 "total" => profile.take_total(rest),
                 "site" => profile.take_site(rest),
                 "chance" => profile.take_chance(rest),
@@ -207,6 +235,18 @@ impl Profile {
         let callers = words.get(8..)?.iter().map(|word| Some(self.place(hex(word)?)));
         let callers = callers.collect::<Option<_>>()?;
         self.sites.push(Site { number: words[0].parse().ok()?, callers, sums, pins: Vec::new() });
+        Some(())
+    }
+
+    fn take_line(&mut self, text: &str) -> Option<()> {
+        let (number, rest) = text.split_once(' ')?;
+        self.lines.insert(number.parse().ok()?, Arc::new(Known::parse(rest, Language::Python)?));
+        Some(())
+    }
+
+    fn take_code(&mut self, text: &str) -> Option<()> {
+        let (address, rest) = text.split_once(' ')?;
+        self.codes.insert(hex(address)?, Arc::new(Known::parse(rest, Language::Jit)?));
         Some(())
     }
 
@@ -255,21 +295,28 @@ impl Profile {
     }
 
     pub fn place(&self, address: u64) -> Place {
+        if let Some(line) = known::line_at(address, &self.lines) {
+            return line;
+        }
         let holds = |module: &&Arc<Module>| (module.start..module.end).contains(&address);
         match self.modules.iter().find(holds) {
             Some(module) => {
-                Place { module: Some(module.clone()), address: address.wrapping_sub(module.bias) }
+                let (module, address) = (module.clone(), address.wrapping_sub(module.bias));
+                Place { module: Some(module), address, known: None }
             }
-            None => Place { module: None, address },
+            None => Place { module: None, address, known: self.codes.get(&address).cloned() },
         }
     }
 
     /// What is more than in an earlier profile, or less.
     pub fn since(mut self, earlier: &Profile) -> Profile {
-        type Key = Vec<(Option<PathBuf>, u64)>;
+        type Key = Vec<(Option<PathBuf>, u64, Option<Arc<Known>>)>;
         let key = |site: &Site| -> Key {
             let path = |place: &Place| place.module.as_ref().map(|module| module.path.clone());
-            site.callers.iter().map(|place| (path(place), place.address)).collect()
+            // What is made while a program runs is elsewhere each time.
+            let address = |place: &Place| if place.known.is_some() { 0 } else { place.address };
+            let one = |place: &Place| (path(place), address(place), place.known.clone());
+            site.callers.iter().map(one).collect()
         };
         let mut before: HashMap<Key, Sums> = HashMap::new();
         for site in &earlier.sites {
@@ -298,15 +345,17 @@ impl Profile {
             out += &format!("module {start:#x} {end:#x} {bias:#x} {id} {}\n", path.display());
         }
         out += &format!("total {} {}\n", numbers(&self.total), self.lost);
+        let (mut numbered, mut sites) = (Numbered::default(), String::new());
         for (index, site) in self.sites.iter().enumerate() {
-            out += &format!("site {} {}", index + 1, numbers(&site.sums));
+            sites += &format!("site {} {}", index + 1, numbers(&site.sums));
             for place in &site.callers {
                 let bias = place.module.as_ref().map_or(0, |module| module.bias);
-                out += &format!(" {:#x}", place.address.wrapping_add(bias));
+                let address = || place.address.wrapping_add(bias);
+                sites += &format!(" {:#x}", numbered.word(place).unwrap_or_else(address));
             }
-            out += &format!("\nchance {}{}\n", index + 1, chances(&site.sums));
+            sites += &format!("\nchance {}{}\n", index + 1, chances(&site.sums));
         }
-        out + "end\n"
+        out + &numbered.text + &sites + "end\n"
     }
 }
 
@@ -372,7 +421,7 @@ mod tests {
         let live = Sum { count: 5, bytes: 500, samples: 4, variance: 4.0 };
         assert_eq!((site.sums.live, profile.total.live), (live, live));
         assert_eq!(site.callers[0].address, 0x1010);
-        assert_eq!(site.callers[1], Place { module: None, address: 0x9000 });
+        assert_eq!(site.callers[1], Place { module: None, address: 0x9000, known: None });
     }
 
     #[test]
