@@ -277,7 +277,7 @@ fn a_program_that_is_not_there_is_not_found() {
 }
 
 #[test]
-fn a_program_that_was_killed_has_written_none() {
-    let says = contains("loam: the program has written no profile");
+fn a_program_without_loam_has_no_profile() {
+    let says = contains("loam: the program has left no profile");
     loam().args(["prof", "--", "sh", "-c", "kill -9 $$"]).assert().code(2).stderr(says);
 }

@@ -4,7 +4,8 @@
 
 #include "base/compiler.h"
 
-/* Writes the profile to the file that is open as `fd`; `bytes` is the mean distance of samples. */
-void lm_profile_print(int fd, uint64_t bytes);
+/* Writes the profile to the file that is open as `fd`; `bytes` is the mean distance of samples.
+ * Returns 0 or an errno: then the file is no whole one. */
+int lm_profile_print(int fd, uint64_t bytes);
 
 #endif

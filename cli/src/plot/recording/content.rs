@@ -17,6 +17,8 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 const CLASSES_SHOWN: usize = 16;
+/// Of pages that are well used one in so many bytes is free at most.
+const WELL_USED: u64 = 5;
 
 #[derive(Serialize)]
 pub struct Section<'a> {
@@ -72,27 +74,38 @@ fn bytes(count: u64) -> String {
     numbers::figure(count as f64, "B")
 }
 
-/// When the pages that are kept are emptiest by so many bytes, or that they are well used; and who
-/// keeps them.
+/// When most was free on the pages that are kept, and how much; and who keeps them.
 fn answer(recording: &Recording, moments: &[NamedMoment]) -> String {
     let Recording { sums, raster, worst, .. } = recording;
-    let (kept, live) = (raster.kept_bytes[*worst], sums.live_bytes[*worst]);
+    let (kept, live) = (raster.kept_bytes[*worst], sums.last_live_bytes[*worst]);
     let wasted = kept.saturating_sub(live);
     let peak = bytes(sums.peak.bytes);
     let end = bytes(sums.at_end.bytes);
-    if wasted * 2 < kept {
-        return format!("At most {peak} were live, {end} at the end, on pages that are well used.");
+    let most = format!("At most {peak} were live, {end} at the end");
+    if kept == 0 {
+        return format!("{most}.");
+    }
+    let when = at(*worst, sums.span);
+    let (share, when_lower) = (numbers::percent(wasted as f64 / kept as f64), lower_first(&when));
+    if wasted * WELL_USED < kept {
+        return format!(
+            "{most}, on pages that are well used: {when_lower}, when most was free on them, that \
+             was {share} of {}.",
+            bytes(kept)
+        );
     }
     let who = moments.iter().max_by_key(|moment| moment.pinned_bytes);
     let who = who.and_then(|moment| keeper(moment, recording)).unwrap_or_default();
     format!(
-        "At most {peak} were live, {end} at the end. At {} blocks of {} kept pages of {}: {} of \
-         them free.{who}",
-        sums.span.moment(*worst),
+        "{most}. {when} blocks of {} kept pages of {}: {share} of them free.{who}",
         bytes(live),
         bytes(kept),
-        numbers::percent(wasted as f64 / kept as f64),
     )
+}
+
+fn lower_first(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
 }
 
 /// The line that keeps most, if that is a twentieth of the pages that are kept.
@@ -155,7 +168,7 @@ impl<'a> Keepers<'a> {
 fn facts(recording: &Recording) -> Vec<(&'static str, String)> {
     let Recording { sums, raster, .. } = recording;
     let in_blocks = |sum: Sum| format!("{} in {} blocks", bytes(sum.bytes), sum.count);
-    let kept = raster.kept_bytes.iter().max().copied().unwrap_or(0);
+    let kept = raster.most_kept_bytes.iter().max().copied().unwrap_or(0);
     let mut facts = vec![
         ("events", numbers::figure(sums.event_count as f64, "")),
         ("live at the peak, as asked for", in_blocks(sums.peak)),

@@ -58,7 +58,7 @@ fn put_lines(sheet: &mut Sheet, recording: &Recording, moments: &[NamedMoment], 
     let mut lines = vec![
         Line {
             color: "m-pinned",
-            values: known(&raster.kept_bytes),
+            values: known(&raster.most_kept_bytes),
             name: "pages that live blocks are on",
         },
         Line { color: "m-full", values: known(&sums.live_bytes), name: "live, as asked for" },
@@ -99,7 +99,7 @@ fn put_raster(sheet: &mut Sheet, recording: &Recording) {
 fn most_bytes(recording: &Recording) -> u64 {
     let Recording { sums, raster, .. } = recording;
     let resident = sums.resident_bytes.iter().flatten();
-    let all = sums.live_bytes.iter().chain(&raster.kept_bytes).chain(resident);
+    let all = sums.live_bytes.iter().chain(&raster.most_kept_bytes).chain(resident);
     all.copied().max().unwrap_or(1).max(1)
 }
 
