@@ -52,15 +52,12 @@ fn draw_process(frame: &mut Frame, history: &History, area: Rect) {
         Block::bordered().title(format!(" {} ", last.title).bold()).title_bottom(" q: end ");
     let inside = block.inner(area);
     frame.render_widget(block, area);
-    let limit_lines = u16::from(last.limit.is_some());
     // Of few lines, the figures have the first.
-    let [first, limit, line, tables] = Layout::vertical([
-        Constraint::Length(1),
-        Constraint::Max(limit_lines),
-        Constraint::Max(3),
-        Constraint::Fill(1),
-    ])
-    .areas(inside);
+    let rest = inside.height - 1;
+    let limit_lines = rest.min(u16::from(last.limit.is_some()));
+    let lines = [1, limit_lines, (rest - limit_lines).min(3)].map(Constraint::Length);
+    let rows = lines.into_iter().chain([Constraint::Fill(1)]);
+    let [first, limit, line, tables] = Layout::vertical(rows).areas(inside);
     let text = head(history, inside.width, "");
     frame.render_widget(Paragraph::new(Text::from(text)), first);
     draw_limit(frame, history, limit);
@@ -252,7 +249,8 @@ mod tests {
     fn has_whole_figures(screen: &str) -> bool {
         let mut words = screen.split([' ', '│', '\n']).filter(|word| !word.is_empty()).peekable();
         let is_unit = |word: &str| {
-            let word = word.trim_end_matches(['/', 's', ',', ';']);
+            let word = word.trim_end_matches([',', ';']);
+            let word = word.strip_suffix("/s").unwrap_or(word);
             ["B", "KiB", "MiB", "GiB", "TiB", "of", "in", "blocks", "bytes"].contains(&word)
         };
         while let Some(word) = words.next() {

@@ -29,10 +29,13 @@ fn amount_of(name: &str) -> &str {
     }
 }
 
-/// The same without an interval.
+/// The same where the interval stands beside it: `12 % less time`.
 pub fn short_verdict(entry: &Entry, name: &str, metric: &Metric) -> String {
     let ratio = entry.ratio.map(|ratio| Ratio { interval: None, ..ratio });
-    verdict(&Entry { ratio, ..*entry }, name, metric)
+    match (entry.verdict, ratio) {
+        (Verdict::Better | Verdict::Worse, Some(ratio)) => change(ratio, name, metric),
+        _ => verdict(entry, name, metric),
+    }
 }
 
 /// The verdict on one entry, such as `12 % less time (8.0 to 15 %)`.

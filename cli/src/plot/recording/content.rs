@@ -1,7 +1,7 @@
 //! What a recording's pictures say: in words, facts, bars.
 
 use crate::numbers;
-use crate::picture::bars::{Amount, Row, name_of_sizes, parts};
+use crate::picture::bars::{Amount, Row, in_blocks, name_of_sizes, parts};
 use crate::picture::pins::{self, Line, Shown};
 use crate::plot::recording::classes::Use;
 use crate::plot::recording::origin;
@@ -35,7 +35,9 @@ pub struct Section<'a> {
     pub classes: Vec<Row>,
     pub more_classes: Vec<Row>,
     pub sizes: Vec<Row>,
+    pub all_sizes: String,
     pub lifetimes: Vec<Row>,
+    pub all_lifetimes: String,
 }
 
 impl<'a> Section<'a> {
@@ -55,7 +57,9 @@ impl<'a> Section<'a> {
             classes,
             more_classes,
             sizes: rows(&sums.sizes, |power| name_of_sizes(*power)),
+            all_sizes: sum_of(&sums.sizes),
             lifetimes: lifetimes(sums),
+            all_lifetimes: sum_of(&sums.lifetimes),
         }
     }
 }
@@ -167,7 +171,7 @@ impl<'a> Keepers<'a> {
 
 fn facts(recording: &Recording) -> Vec<(&'static str, String)> {
     let Recording { sums, raster, .. } = recording;
-    let in_blocks = |sum: Sum| format!("{} in {} blocks", bytes(sum.bytes), sum.count);
+    let in_blocks = |sum: Sum| in_blocks(sum.bytes, sum.count);
     let kept = raster.most_kept_bytes.iter().max().copied().unwrap_or(0);
     let mut facts = vec![
         ("events", numbers::figure(sums.event_count as f64, "")),
@@ -224,10 +228,15 @@ fn rows<Key: Debug>(sums: &BTreeMap<Key, Sum>, name: impl Fn(&Key) -> String) ->
     let row = |(key, sum): (&Key, &Sum)| Row {
         name: name(key),
         parts: parts(&[Amount { name: "taken", color: "full", bytes: sum.bytes }], longest),
-        figure: format!("{} in {}", bytes(sum.bytes), sum.count),
+        figure: in_blocks(sum.bytes, sum.count),
         content: None,
     };
     sums.iter().map(row).collect()
+}
+
+fn sum_of<Key>(sums: &BTreeMap<Key, Sum>) -> String {
+    let of = |figure: fn(&Sum) -> u64| sums.values().map(figure).sum();
+    in_blocks(of(|sum| sum.bytes), of(|sum| sum.count))
 }
 
 /// The shortest first, and what was never freed last.

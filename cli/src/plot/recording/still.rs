@@ -46,9 +46,9 @@ fn put(sheet: &mut Sheet, recording: &Recording, moments: &[NamedMoment], most: 
         section.worst
     ));
     sheet.bars(&section.classes);
-    sheet.heading("Sizes of all blocks that were taken");
+    sheet.heading(&format!("Sizes of all blocks that were taken: {}", section.all_sizes));
     sheet.bars(&section.sizes);
-    sheet.heading("Lifetimes");
+    sheet.heading(&format!("Lifetimes: {}", section.all_lifetimes));
     sheet.bars(&section.lifetimes);
 }
 
