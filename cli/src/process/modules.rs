@@ -302,3 +302,14 @@ fn read_mapped(pid: i32, map: &MemoryMap, path: &Path) -> Result<Option<Image>> 
         None => Ok(None),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn root_is_not_told_to_be_root() {
+        assert!(!way_to_read(true).contains("as root"));
+        assert!(way_to_read(false).contains("as root with CAP_SYS_PTRACE"));
+    }
+}
