@@ -58,7 +58,12 @@ def bench(loam, results, folder):
         json.dump(kept, file)
     lines = printed(loam, "bench", "report", path, "--baseline", BASELINE)
     command = re.sub(r"(\{bench\}/scripts|/usr/bin)/", "", kept["rows"][0]["command"])
-    return sample("bench", "-- " + command, [*tables(lines), lines[-1]])
+    return sample("bench", "-- " + command, [*tables(lines), *answer(lines)])
+
+
+def answer(lines):
+    """The sentence that stands last."""
+    return lines[len(lines) - lines[::-1].index(""):]
 
 
 def tables(lines):

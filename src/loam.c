@@ -31,6 +31,7 @@
 #endif
 #include "os/misuse.c"
 #include "os/panic.c"
+#include "os/reason.c"
 
 #if !defined(LM_SYSTEM_ALONE)
 

@@ -11,6 +11,7 @@ mod failure; // errors with an exit status
 mod graft; // verb: put loam into C libraries for static linking
 mod heap; // the heaps of another process, from outside
 mod man; // verb: man pages
+mod naming; // what processes are called
 mod numbers; // numbers as people read them
 mod picture; // pages for a browser
 mod plot; // verb: draw the memory of a process

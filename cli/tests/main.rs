@@ -32,6 +32,7 @@ mod record;
 mod replay;
 mod run;
 mod run_stats;
+mod signals;
 mod trace;
 mod verify;
 mod verify_launchers;

@@ -54,8 +54,10 @@ fn a_recording_is_one_picture_that_names_who_keeps_pages() {
     );
     assert!(text.contains(">How well pages are used, by size. "), "{text}");
     assert!(text.contains(">193 to 208 bytes</text>"), "the sessions' size");
-    for heading in ["Memory over time", "Sizes of all blocks that were taken", "Lifetimes"] {
-        assert!(text.contains(&format!(">{heading}</text>")), "{heading}");
+    assert!(text.contains(">Memory over time</text>"), "{text}");
+    for heading in ["Sizes of all blocks that were taken", "Lifetimes"] {
+        let sum = regex::Regex::new(&format!(r">{heading}: [0-9.]+ \wiB in \d+ blocks</text>"));
+        assert!(sum.unwrap().is_match(&text), "{heading}: {text}");
     }
     assert_eq!(text.matches("<image ").count(), 1, "addresses over time");
     assert!(!text.contains("href=\"http"), "nothing from outside");
@@ -73,6 +75,7 @@ fn a_heap_is_one_picture_with_every_page() {
     assert!(pinned > 10_000, "{pinned} points of pages");
     let text = std::fs::read_to_string(svg).expect("text");
     assert!(text.contains(&format!("<title>process {} (heaps-0): ", running.pid())), "{text}");
+    assert!(text.contains(">in memory: ") && text.contains(" blocks"), "the sums: {text}");
     for heading in ["Where the memory is", "What keeps pages", "Caches and centrals"] {
         assert!(text.contains(&format!(">{heading}</text>")), "{heading}");
     }

@@ -269,6 +269,35 @@ fn what_is_no_profile_is_refused_in_one_line() {
     let damaged = text.replace("\nsite 1 ", "\nsite x y ");
     std::fs::write(&cut, damaged).expect("a file");
     loam().arg("prof").arg(&cut).assert().code(2).stderr(contains("damaged: line "));
+    let changed = text.replacen("\nsample_bytes ", "\nsample_bytes 9", 1);
+    std::fs::write(&cut, changed).expect("a file");
+    let refused = loam().arg("prof").arg(&cut).assert().code(2).stdout("");
+    refused.stderr(is_match("^loam: .*cut is damaged: line \\d+ has checksum [^\n]*\n$").unwrap());
+}
+
+#[test]
+fn files_are_written_whole_or_not_at_all() {
+    let workshop = Workshop::new();
+    let (file, out) = (profile(&workshop), workshop.path("out"));
+    let flags = ["--pprof", "--flamegraph", "--save", "--folded", "--speedscope", "--dhat"];
+    for (at, flag) in flags.iter().enumerate() {
+        let other = flags[(at + 1) % flags.len()];
+        let mut command = loam();
+        command.args(["prof", flag, "/dev/full", other]).arg(&out).arg(&file);
+        let refused = command.assert().code(2).stdout("");
+        refused.stderr("loam: cannot write /dev/full: no space left on device\n");
+        assert!(!out.exists(), "{flag}");
+        let nowhere = workshop.path("nowhere/out");
+        let refused = loam().args(["prof", flag]).arg(&nowhere).arg(&file).assert().code(2);
+        refused.stderr(contains("nowhere/out: no such file or directory"));
+        assert!(!nowhere.exists());
+    }
+    let mut command = loam();
+    command.args(["prof", "--folded", "/dev/stdout"]).arg(&file);
+    command.assert().success().stdout(contains("main;").and(contains("where")));
+    std::os::unix::fs::symlink("out", workshop.path("link")).expect("a link");
+    loam().args(["prof", "--folded"]).arg(workshop.path("link")).arg(&file).assert().success();
+    assert!(out.exists() && workshop.path("link").is_symlink(), "what the link leads to");
 }
 
 #[test]
@@ -277,7 +306,7 @@ fn a_program_that_is_not_there_is_not_found() {
 }
 
 #[test]
-fn a_program_that_was_killed_has_written_none() {
-    let says = contains("loam: the program has written no profile");
+fn a_program_without_loam_has_no_profile() {
+    let says = contains("loam: the program has left no profile");
     loam().args(["prof", "--", "sh", "-c", "kill -9 $$"]).assert().code(2).stderr(says);
 }

@@ -193,8 +193,13 @@ fn of_a_recording_that_is_cut_off_whole_sections_are_saved() {
     let recover = |from: &Path| {
         loam().args(["trace", "recover"]).arg(from).arg("--output").arg(&saved).assert()
     };
-    recover(&cut).success();
+    let says = concat!(
+        r"^loam: 65.5 k events[^\n]* saved of [^\n]*/cut \([0-9.]+ KiB of [0-9.]+ KiB\): ",
+        r"it is whole up to byte \d+\n$"
+    );
+    recover(&cut).success().stdout("").stderr(is_match(says).unwrap());
     assert_eq!(figures(&saved)["summary"]["events"], 65_536);
+    recover(&trace).success().stderr(contains("all of them: it was not cut off\n"));
     std::fs::remove_file(&saved).unwrap();
     recover(&workshop.path("text")).code(2).stderr(contains("is not a recording"));
     assert_eq!(files(&workshop), ["cut", "text", "trace"]);

@@ -12,6 +12,7 @@
 #include "large/large.h"
 #include "loam/loam.h"
 #include "os/os.h"
+#include "os/reason.h"
 #include "profile/chance.h"
 #include "profile/file.h"
 #include "profile/python.h"
@@ -315,20 +316,22 @@ void lm_profile_freed_shared(void *block) {
 static int write_to(const char *path) {
   int fd = lm_os_open_to_write(path);
   if (fd < 0) return -fd;
-  lm_profile_print(fd, lm_load_relaxed(&lm_profile_last_bytes));
+  int error = lm_profile_print(fd, lm_load_relaxed(&lm_profile_last_bytes));
   lm_os_close(fd);
-  return 0;
+  return error;
 }
 
-static int write_by_options(void) {
-  LM_TEXT(path, 2 * LM_PATH_BYTES);
+static void name_by_options(struct lm_text *path) {
   const char *pattern = lm_options.profile_file;
-  lm_text_path(&path, pattern[0] != 0 ? pattern : "loam.%p.profile", lm_os_process_id());
-  return write_to(path.bytes);
+  lm_text_path(path, pattern[0] != 0 ? pattern : "loam.%p.profile", lm_os_process_id());
 }
 
 void lm_profile_write_by_options(void) {
-  if (lm_load_relaxed(&lm_profile_last_bytes) != 0) write_by_options();
+  if (lm_load_relaxed(&lm_profile_last_bytes) == 0) return;
+  LM_TEXT(path, 2 * LM_PATH_BYTES);
+  name_by_options(&path);
+  int error = write_to(path.bytes);
+  if (error != 0) lm_complain_unwritten(path.bytes, error);
 }
 
 void lm_profile_end(void) {
@@ -377,7 +380,10 @@ void lm_profile_obey_slow(uint32_t order) {
 LM_EXPORT int loam_profile_write(const char *path) {
   lm_process_start();
   if (lm_load_relaxed(&lm_profile_last_bytes) == 0) return EINVAL;
-  return path != NULL ? write_to(path) : write_by_options();
+  if (path != NULL) return write_to(path);
+  LM_TEXT(usual, 2 * LM_PATH_BYTES);
+  name_by_options(&usual);
+  return write_to(usual.bytes);
 }
 
 #else

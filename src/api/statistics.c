@@ -6,6 +6,7 @@
 #include "config/options.h"
 #include "loam/loam.h"
 #include "os/os.h"
+#include "os/reason.h"
 #include "report/gather.h"
 #include "report/report.h"
 
@@ -17,17 +18,29 @@ static bool is_child;
 
 /* ---- Where to ---- */
 
+struct destination {
+  int fd, error;
+};
+
 static void write_to_fd(void *context, const char *bytes, size_t length) {
-  lm_os_write(*(const int *)context, bytes, length);
+  struct destination *to = context;
+  to->error = lm_os_write(to->fd, bytes, length);
+}
+
+/* Returns 0 or an errno. */
+static int print_to_fd(lm_report_print *print, int fd) {
+  struct destination to = {fd, 0};
+  lm_report_write(print, LM_THREAD(lm_this_cache), write_to_fd, &to);
+  return to.error;
 }
 
 static void print_to_file(lm_report_print *print) {
   LM_TEXT(path, 2 * LM_PATH_BYTES);
   lm_text_path(&path, lm_options.stats_file, lm_os_process_id());
   int fd = lm_os_open_to_append(path.bytes);
-  if (fd < 0) return;
-  lm_report_write(print, LM_THREAD(lm_this_cache), write_to_fd, &fd);
-  lm_os_close(fd);
+  int error = fd < 0 ? -fd : print_to_fd(print, fd);
+  if (fd >= 0) lm_os_close(fd);
+  if (error != 0) lm_complain_unwritten(path.bytes, error);
 }
 
 static void print_statistics(lm_report_print *print) {
@@ -36,7 +49,8 @@ static void print_statistics(lm_report_print *print) {
     return;
   }
   int fd = lm_os_kept_fd(&stats_output);
-  if (fd >= 0) lm_report_write(print, LM_THREAD(lm_this_cache), write_to_fd, &fd);
+  int error = fd < 0 ? 0 : print_to_fd(print, fd);
+  if (error != 0) lm_complain_unwritten("statistics", error);
 }
 
 /* ---- When ---- */

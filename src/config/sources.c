@@ -4,6 +4,7 @@
 #include "base/bits.h"
 #include "base/format.h"
 #include "os/os.h"
+#include "os/reason.h"
 
 static bool names_file(const char *entry, size_t length) {
   size_t name_length = lm_options_name_length(entry, length);
@@ -60,8 +61,8 @@ static void read_file(void) {
   if (path == NULL) return;
   int error = lm_os_read_file(path, text, sizeof text, &length);
   LM_TEXT(after, 64);
-  lm_text_string(&after, " cannot be read: error ");
-  lm_text_number(&after, (uint64_t)error);
+  lm_text_string(&after, " cannot be read: ");
+  lm_text_reason(&after, error);
   lm_text_span(&after, "", 1);
   if (error != 0 && named)
     lm_options_complain(&source, "", path, lm_string_length(path), after.bytes);

@@ -63,9 +63,8 @@ int lm_os_kept_fd(const struct lm_os_output *output) {
 }
 
 int lm_os_open_to_append(const char *path) {
-  long fd = lm_syscall6(SYS_openat, AT_FDCWD, (long)path,
-                        O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666, 0, 0);
-  return lm_is_error(fd) ? -1 : (int)fd;
+  return (int)lm_syscall6(SYS_openat, AT_FDCWD, (long)path,
+                          O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666, 0, 0);
 }
 
 int lm_os_open_to_write(const char *path) {
@@ -97,12 +96,13 @@ int lm_os_read_file(const char *path, char *bytes, size_t capacity, size_t *leng
 
 void lm_os_close(int fd) { lm_syscall6(SYS_close, fd, 0, 0, 0, 0, 0); }
 
-void lm_os_write(int fd, const char *bytes, size_t length) {
+int lm_os_write(int fd, const char *bytes, size_t length) {
   while (length > 0) {
     long written = lm_syscall6(SYS_write, fd, (long)bytes, (long)length, 0, 0, 0);
     if (written == -EINTR) continue;
-    if (written <= 0) return;
+    if (written <= 0) return written == 0 ? EIO : (int)-written;
     bytes += written;
     length -= (size_t)written;
   }
+  return 0;
 }

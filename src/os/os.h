@@ -221,10 +221,11 @@ struct lm_os_output {
 struct lm_os_output lm_os_keep_open(int fd);
 /* The descriptor to write to it; negative if it is none of that file any longer. */
 int lm_os_kept_fd(const struct lm_os_output *output);
-/* A file to append to, made if there is none; negative if it cannot be opened. To be closed. */
+/* A file to append to, made if there is none; minus an errno if it cannot be opened. To be
+ * closed. */
 int lm_os_open_to_append(const char *path);
 #if defined(__linux__)
-/* The same of one that is empty from here on; minus an errno if it cannot be opened. */
+/* The same of one that is empty from here on. */
 int lm_os_open_to_write(const char *path);
 #endif
 /* Reads the first `capacity` bytes of a file, or as many as there are. Returns 0 or an errno;
@@ -240,7 +241,8 @@ void lm_os_process_name(char *name, size_t capacity);
 bool lm_os_parent_has_environment(const char *name, const char *value);
 /* Lets a signal call a function, on whatever thread it comes to. False if that cannot be. */
 bool lm_os_on_signal(int signal, void (*handler)(int));
-void lm_os_write(int fd, const char *bytes, size_t length);
+/* Writes all of it. Returns 0 or an errno: then a part of it may have been written. */
+int lm_os_write(int fd, const char *bytes, size_t length);
 LM_NORETURN void lm_os_abort(void);
 /* Ends the process as _exit(2) does. */
 LM_NORETURN void lm_os_exit(int status);

@@ -267,7 +267,11 @@ int lm_os_kept_fd(const struct lm_os_output *output) {
 }
 
 int lm_os_open_to_append(const char *path) {
-  return KEEPING_ERRNO(open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0644));
+  int before = errno;
+  int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0644);
+  int error = errno;
+  errno = before;
+  return fd < 0 ? -error : fd;
 }
 
 int lm_os_read_file(const char *path, char *bytes, size_t capacity, size_t *length) {
@@ -287,13 +291,19 @@ int lm_os_read_file(const char *path, char *bytes, size_t capacity, size_t *leng
 
 void lm_os_close(int fd) { (void)KEEPING_ERRNO(close(fd)); }
 
-void lm_os_write(int fd, const char *bytes, size_t length) {
-  while (length > 0) {
-    ssize_t written = KEEPING_ERRNO(write(fd, bytes, length));
-    if (written <= 0) return;
-    bytes += written;
-    length -= (size_t)written;
+int lm_os_write(int fd, const char *bytes, size_t length) {
+  int before = errno, error = 0;
+  while (length > 0 && error == 0) {
+    ssize_t written = write(fd, bytes, length);
+    if (written <= 0) {
+      error = written == 0 ? EIO : errno;
+    } else {
+      bytes += written;
+      length -= (size_t)written;
+    }
   }
+  errno = before;
+  return error;
 }
 
 bool lm_os_on_signal(int signal, void (*handler)(int)) {

@@ -277,7 +277,7 @@ int lm_os_kept_fd(const struct lm_os_output *output) { return output->fd; }
 
 int lm_os_open_to_append(const char *path) {
   (void)path;
-  return -1;
+  return -ENOSYS;
 }
 int lm_os_read_file(const char *path, char *bytes, size_t capacity, size_t *length) {
   (void)path, (void)bytes, (void)capacity, (void)length;
@@ -300,15 +300,16 @@ uint32_t lm_os_thread_id(void) { return GetCurrentThreadId(); }
 uint32_t lm_os_process_id(void) { return GetCurrentProcessId(); }
 
 /* File descriptors are the C runtime's: 1 is standard output, all others standard error. */
-void lm_os_write(int fd, const char *bytes, size_t length) {
+int lm_os_write(int fd, const char *bytes, size_t length) {
   HANDLE file = GetStdHandle(fd == 1 ? STD_OUTPUT_HANDLE : STD_ERROR_HANDLE);
   while (length > 0) {
     DWORD written = 0;
     if (!WriteFile(file, bytes, (DWORD)lm_min(length, LM_MIB), &written, NULL) || written == 0)
-      return;
+      return EIO;
     bytes += written;
     length -= written;
   }
+  return 0;
 }
 
 /* As the C runtime's abort ends a program. */

@@ -16,11 +16,19 @@ _Static_assert(LINE_MAX_BYTES > 192 + LM_SITE_DEPTH * 19, "a line has room for i
 
 struct profile_output {
   struct lm_text text;
-  int fd;
+  uint64_t checksum; /* of what has been written */
+  int fd, error;     /* nothing is written behind an error */
 };
 
+/* FNV-1a of 64 bits: http://www.isthe.com/chongo/tech/comp/fnv/. */
+#define FNV_BEGIN UINT64_C(0xcbf29ce484222325)
+#define FNV_PRIME UINT64_C(0x100000001b3)
+
 static void write_part(struct profile_output *output) {
-  lm_os_write(output->fd, output->text.bytes, output->text.length);
+  for (size_t i = 0; i < output->text.length; i++)
+    output->checksum = (output->checksum ^ (unsigned char)output->text.bytes[i]) * FNV_PRIME;
+  if (output->error == 0)
+    output->error = lm_os_write(output->fd, output->text.bytes, output->text.length);
   output->text.length = 0;
 }
 
@@ -64,7 +72,8 @@ static void print_profile_head(struct profile_output *output, uint64_t bytes) {
   begin_text_line(output, "process");
   print_number(output, lm_os_process_id());
   lm_text_char(&output->text, ' ');
-  lm_text_string(&output->text, name);
+  /* A name is the process's own to choose, and the line ends behind it. */
+  for (const char *c = name; *c != 0; c++) lm_text_char(&output->text, *c < ' ' ? '?' : *c);
   end_text_line(output);
   if (lm_profile_process_start_ms != 0)
     print_line_of_number(output, "age", lm_os_clock_ms() - lm_profile_process_start_ms);
@@ -158,9 +167,9 @@ static void print_block(void *context, const struct lm_profile_sample *sample) {
   end_text_line(output);
 }
 
-void lm_profile_print(int fd, uint64_t bytes) {
+int lm_profile_print(int fd, uint64_t bytes) {
   char part[PART_BYTES];
-  struct profile_output output = {{part, sizeof part, 0}, fd};
+  struct profile_output output = {{part, sizeof part, 0}, FNV_BEGIN, fd, 0};
   struct block_printer printer = {&output, lm_os_clock_ms()};
   print_profile_head(&output, bytes);
   lm_os_visit_code(print_module, &output);
@@ -174,8 +183,10 @@ void lm_profile_print(int fd, uint64_t bytes) {
     print_site(&output, site);
   lm_profile_visit(print_block, &printer);
   lm_lock_free(&lm_profile_lock);
-  lm_text_string(&output.text, "end\n");
   write_part(&output);
+  print_line_of_number(&output, "end", output.checksum);
+  write_part(&output);
+  return output.error;
 }
 
 #endif

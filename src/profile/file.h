@@ -7,7 +7,8 @@
 /* By lm_os_clock_ms; 0: not known. */
 extern uint64_t lm_profile_process_start_ms;
 
-/* Writes the profile to the file that is open as `fd`; `bytes` is the mean distance of samples. */
-void lm_profile_print(int fd, uint64_t bytes);
+/* Writes the profile to the file that is open as `fd`; `bytes` is the mean distance of samples.
+ * Returns 0 or an errno: then the file is no whole one. */
+int lm_profile_print(int fd, uint64_t bytes);
 
 #endif

@@ -77,7 +77,8 @@ static void add_sample(struct lm_profile_sum *sum, const struct lm_profile_sampl
 static void subtract_sample(struct lm_profile_sum *sum, const struct lm_profile_sample *sample) {
   sum->count -= sample->count;
   sum->bytes -= sample->weighted_bytes;
-  sum->variance = lm_max(sum->variance - sample->variance, 0);
+  double variance = sum->variance - sample->variance; /* rounded: none may be less than none */
+  sum->variance = variance > 0 ? variance : 0;
   sum->sample_count--;
 }
 

@@ -72,13 +72,15 @@ static bool has_file(const char *name, pid_t child) {
 
 /* Whether all of the file has been written. */
 static bool is_whole(const char *name, pid_t child) {
-  char path[256], last[5] = "";
+  char path[256];
   snprintf(path, sizeof path, "%s/%s.%d.profile", folder, name, child);
   int fd = open(path, O_RDONLY);
   if (fd < 0) return false;
-  if (lseek(fd, -4, SEEK_END) >= 0) CHECK(read(fd, last, 4) >= 0);
+  ssize_t length = read(fd, profile_text, sizeof profile_text - 1);
+  CHECK(length >= 0);
   close(fd);
-  return strcmp(last, "end\n") == 0;
+  profile_text[length] = 0;
+  return is_whole_profile(profile_text, (size_t)length);
 }
 
 static const void *caller_of_child(int output) {

@@ -222,9 +222,9 @@ static void what_is_wrong_in_a_file_is_said_with_its_line(void) {
 
 static void a_file_that_is_named_and_cannot_be_read_is_said(void) {
   read_and_collect("options_file=/tmp/no such folder/file");
-  check_printed("loam: options_file: '/tmp/no such folder/file' cannot be read: error 2\n");
+  check_printed("loam: options_file: '/tmp/no such folder/file' cannot be read: no such file or directory\n");
   read_and_collect("options_file=/tmp");
-  check_printed("loam: options_file: '/tmp' cannot be read: error 21\n");
+  check_printed("loam: options_file: '/tmp' cannot be read: is a directory\n");
 }
 
 static void a_file_is_read_up_to_a_limit_or_not_at_all(void) {

@@ -139,13 +139,13 @@ mod tests {
     /// The text, the page and the documents, which must come about whatever is missing.
     fn show(results: &Results, baseline: &str) -> String {
         let comparison = Comparison::new(results, baseline).expect("a baseline");
-        let style = Style { width: Some(80), is_colored: true };
+        let style = Style { width: 80, is_colored: true };
         let forms: [&dyn Form; 3] = [&Page, &Csv, &MarkdownTable];
         for form in forms {
             let text = form.show(&comparison).expect("a text");
             assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
         }
-        let wide = Style { width: None, ..style };
+        let wide = Style { width: 200, ..style };
         style.show(&comparison).expect("a text") + &wide.show(&comparison).expect("a text")
     }
 

@@ -13,7 +13,7 @@ use crate::bench::measure::workload::Workload;
 use crate::bench::show::export;
 use crate::bench::show::form::Form;
 use crate::bench::show::table::Style;
-use crate::replace;
+use crate::replace::{self, Target};
 use anyhow::{Context, Result, bail};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -163,7 +163,8 @@ fn is_standard_output(path: &Path) -> bool {
 
 /// A long measurement must not end in a file that cannot be written.
 fn check_writable(path: &Path) -> Result<()> {
-    let folder = folder_of(path);
+    let Target::File(path) = Target::of(path) else { return Ok(()) };
+    let folder = folder_of(&path);
     // Its own text would name a file that only it knows.
     let without_name = |cause: std::io::Error| std::io::Error::from(cause.kind());
     tempfile::tempfile_in(folder)

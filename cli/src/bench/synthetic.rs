@@ -238,7 +238,7 @@ fn write_examples() {
         let json = serde_json::to_string(&results).expect("JSON");
         std::fs::write(folder.join(format!("{name}.json")), json).expect("a file");
         let comparison = Comparison::new(&results, baseline).expect("a baseline");
-        let style = Style { width: Some(110), is_colored: false };
+        let style = Style { width: 110, is_colored: false };
         let text = style.show(&comparison).expect("a text");
         std::fs::write(folder.join(format!("{name}.txt")), text).expect("a file");
         let page = Page.show(&comparison).expect("a page");

@@ -106,7 +106,7 @@ fn other_libc(interpreter: &Path, needed: &[String]) -> Option<String> {
 }
 
 /// How a program gains privileges over us when started, if it does (AT_SECURE in getauxval(3)).
-fn privileges_gained(program: &Path) -> Option<String> {
+pub fn privileges_gained(program: &Path) -> Option<String> {
     let metadata = program.metadata().ok()?;
     let mounted_nosuid =
         || statvfs(program).is_ok_and(|mount| mount.flags().contains(FsFlags::ST_NOSUID));

@@ -1,5 +1,6 @@
 //! What is in a process's heaps.
 
+use crate::naming;
 use std::collections::{BTreeMap, HashMap};
 
 /// What resident bytes of loam's are.
@@ -128,12 +129,9 @@ pub struct Heap {
 
 impl Heap {
     pub fn name(&self) -> String {
-        let thread = self.thread_name.as_deref().unwrap_or("thread");
+        let thread = self.thread_name.as_deref().unwrap_or_default();
         match self.keeper {
-            // A name is the process's own to choose.
-            Keeper::Cache(id) => {
-                format!("{} ({id})", thread.replace(char::is_control, "\u{fffd}"))
-            }
+            Keeper::Cache(id) => naming::with_number("thread", thread, Some(id.into())),
             Keeper::IdleCache => "cache for the next thread".to_owned(),
             Keeper::Central(index) => format!("central {index}"),
             Keeper::FirstClass => "first-class heap".to_owned(),

@@ -1,6 +1,7 @@
 //! A process that runs.
 
 use crate::heap::source::{Mapping, Name, Process, Source, Thread};
+use crate::naming;
 use anyhow::{Context, Result, anyhow};
 use procfs::ProcError;
 use procfs::process::{MMPermissions, MMapPath, MemoryMap, Process as Folder};
@@ -23,9 +24,10 @@ impl Live {
             File::open(format!("/proc/{pid}/pagemap")).with_context(|| unreadable(pid, ""))?;
         let status = folder.status().map_err(failed)?;
         let mappings = folder.smaps().map_err(failed)?;
-        let name = status.name.replace(char::is_control, "\u{fffd}");
+        let name = naming::printable(&status.name);
+        let shown = if name.is_empty() { String::new() } else { format!(" ({name})") };
         let process = Process {
-            title: format!("process {pid} ({name})"),
+            title: format!("process {pid}{shown}"),
             name,
             pid: u64::try_from(pid).ok(),
             is_live: true,
@@ -88,7 +90,11 @@ fn unwritable(pid: i32) -> String {
 
 /// What is to be done about a refusal; who is root is not told to be.
 fn ways() -> &'static str {
-    if nix::unistd::geteuid().is_root() {
+    ways_of(nix::unistd::geteuid().is_root())
+}
+
+fn ways_of(is_root: bool) -> &'static str {
+    if is_root {
         ": the kernel does not let root either: it takes CAP_SYS_PTRACE (in a container \
          --cap-add=SYS_PTRACE)"
     } else {
@@ -187,6 +193,12 @@ mod tests {
     use super::*;
     use std::io::Write;
     use std::process::{Command, Stdio};
+
+    #[test]
+    fn root_is_not_told_to_be_root() {
+        assert!(!ways_of(true).contains("as root") && ways_of(true).contains("CAP_SYS_PTRACE"));
+        assert!(ways_of(false).contains("do it as root"));
+    }
 
     #[test]
     fn memory_that_is_gone_is_told_from_memory_that_cannot_be_read() {

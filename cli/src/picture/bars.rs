@@ -48,6 +48,12 @@ pub fn sum(amounts: &[Amount]) -> u64 {
     amounts.iter().map(|amount| amount.bytes).sum()
 }
 
+/// `4.38 KiB in 40 blocks`.
+pub fn in_blocks(bytes: u64, count: u64) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{} in {count} block{plural}", numbers::figure(bytes as f64, "B"))
+}
+
 /// The sizes from one power of two to the next: `65 to 128 bytes`.
 pub fn name_of_sizes(power: u32) -> String {
     let (low, high) = ((1_u64 << power >> 1) + 1, 1_u64 << power);
@@ -88,7 +94,7 @@ mod tests {
             (100, "65 to 128 bytes"),
             (128, "65 to 128 bytes"),
             (1025, "to 2.00 KiB"),
-            (u64::MAX, "to 8589934592 GiB"),
+            (u64::MAX, "to 8388608 TiB"),
         ] {
             assert_eq!(name_of_sizes(power_of(size)), name);
         }

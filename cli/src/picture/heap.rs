@@ -5,7 +5,7 @@ use crate::account::report::{HeapLine, Loam, Report, Size};
 use crate::heap::figures::Figures;
 use crate::heap::source::Source;
 use crate::numbers;
-use crate::picture::bars::{Amount, Row, name_of_sizes, parts, percent, power_of, sum};
+use crate::picture::bars::{Amount, Row, in_blocks, name_of_sizes, parts, percent, power_of, sum};
 use crate::picture::map::Map;
 use crate::picture::packed;
 use crate::picture::page::{self, Template};
@@ -152,7 +152,7 @@ fn facts(report: &Report, figures: &Figures) -> Vec<(&'static str, String)> {
     if let Some(peak) = report.peak_resident_bytes {
         facts.push(("at most so far", numbers::bytes(peak)));
     }
-    facts.push(("the program has", format!("{} in {} blocks", bytes(live.bytes), live.count)));
+    facts.push(("the program has", in_blocks(live.bytes, live.count)));
     facts.push(("pinned: pages that these are on", bytes(report.pinned_bytes)));
     facts.push(("of that free beside them", bytes(loam.beside_bytes)));
     facts.push(("would come back by a trim", bytes(back)));
@@ -285,7 +285,7 @@ fn histogram(report: &Report, figures: &Figures) -> Vec<Row> {
     let row = |(power, (count, size)): (&u32, &(u64, u64))| Row {
         name: name_of_sizes(*power),
         parts: parts(&[Amount { name: "live", color: "full", bytes: *size }], longest),
-        figure: format!("{} in {count}", bytes(*size)),
+        figure: in_blocks(*size, *count),
         content: None,
     };
     bins.iter().map(row).collect()
@@ -372,7 +372,8 @@ mod tests {
     fn sizes_count_as_many_blocks_as_there_are() {
         let rows = histogram(&report(), &synthetic::figures());
         let shown: Vec<_> = rows.iter().map(|row| (&*row.name, &*row.figure)).collect();
-        let expected = [("65 to 128 bytes", "4.38 KiB in 40"), ("to 1.00 MiB", "1.00 MiB in 1")];
+        let expected =
+            [("65 to 128 bytes", "4.38 KiB in 40 blocks"), ("to 1.00 MiB", "1.00 MiB in 1 block")];
         assert_eq!(shown, expected);
     }
 }

@@ -12,6 +12,8 @@ pub fn draw(heap: &Heap) -> Still {
     sheet.paragraph(&content.answer, true);
     let texts = [content.rest].into_iter().chain(content.advice.iter().copied());
     texts.for_each(|text| sheet.paragraph(text, false));
+    let facts = content.facts.iter().map(|(name, fact)| format!("{name}: {fact}"));
+    sheet.paragraph(&facts.collect::<Vec<_>>().join("; "), false);
     put_pins(&mut sheet, &content);
     sheet.heading("Where the memory is");
     sheet.whole(&content.whole);

@@ -194,9 +194,8 @@ fn not_readable(pid: i32, cause: ProcError) -> anyhow::Error {
              /proc'; or let loam say itself that it serves a program, by 'loam run --stats'"
         ),
         ProcError::PermissionDenied(_) => anyhow!(
-            "not permitted to read process {pid}: run as its user, or as root with \
-             CAP_SYS_PTRACE{}",
-            ptrace_restriction()
+            "not permitted to read process {pid}: {}",
+            way_to_read(nix::unistd::geteuid().is_root())
         ),
         ProcError::NotFound(_) if Path::new("/proc").join(pid.to_string()).exists() => {
             anyhow!("process {pid} has no program: a kernel thread, or it has ended")
@@ -207,6 +206,16 @@ fn not_readable(pid: i32, cause: ProcError) -> anyhow::Error {
         }
         ProcError::Io(cause, _) => anyhow!("cannot read process {pid}: {}", reason(&cause)),
         other => anyhow!("cannot read process {pid}: {other}"),
+    }
+}
+
+/// Who is root is not told to be.
+fn way_to_read(is_root: bool) -> String {
+    match is_root {
+        true => "it takes CAP_SYS_PTRACE, which root lacks here (in a container \
+                 --cap-add=SYS_PTRACE)"
+            .to_owned(),
+        false => format!("run as its user, or as root with CAP_SYS_PTRACE{}", ptrace_restriction()),
     }
 }
 
@@ -291,5 +300,16 @@ fn read_mapped(pid: i32, map: &MemoryMap, path: &Path) -> Result<Option<Image>> 
         Some(_) => Ok(None),
         None if is_code => bail!("cannot read {text}, which process {pid} has loaded"),
         None => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn root_is_not_told_to_be_root() {
+        assert!(!way_to_read(true).contains("as root"));
+        assert!(way_to_read(false).contains("as root with CAP_SYS_PTRACE"));
     }
 }

@@ -12,11 +12,14 @@ mod text; // as text
 use crate::arguments::ProfArguments;
 use crate::failure::{Failure, USAGE};
 use crate::heap::chosen;
+use crate::process::supervise;
 use crate::profile::rows::{Grouping, rows};
 use crate::profile::symbols::Symbols;
 use crate::profile::written::Profile;
 use crate::profile::{living, stacks};
+use crate::replace;
 use anyhow::Context;
+use nix::sys::wait::WaitStatus;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -38,8 +41,12 @@ pub fn prof(arguments: &ProfArguments) -> Result<ExitCode, Failure> {
     let ended = program::run(arguments)?;
     let others = ended.profiles.len().saturating_sub(1);
     let Some(profile) = ended.profiles.into_iter().next() else {
-        let text =
-            "the program has written no profile: a signal has ended it, or it has called _exit";
+        // It has said why itself.
+        if matches!(ended.status, WaitStatus::Exited(_, 125..=127)) {
+            return Ok(supervise::end_like(ended.status));
+        }
+        let text = "the program has left no profile: it has become one without loam, or the kernel \
+                    does not let this command trace it, and it was killed or has called _exit";
         return Err(Failure::new(USAGE, text));
     };
     let mut output = show(profile, arguments)?;
@@ -51,7 +58,7 @@ pub fn prof(arguments: &ProfArguments) -> Result<ExitCode, Failure> {
     }
     // Where standard error is closed there is nobody to tell.
     let _ = write!(std::io::stderr(), "\n{output}");
-    Ok(ExitCode::from(program::status_of(ended.status)))
+    Ok(supervise::end_like(ended.status))
 }
 
 fn open(target: &Path) -> Result<Profile, Failure> {
@@ -71,8 +78,9 @@ fn is_core(path: &Path) -> bool {
 
 /// The text; other formats go into their files.
 fn show(profile: Profile, arguments: &ProfArguments) -> Result<String, Failure> {
+    let mut files: Vec<(&Path, Vec<u8>)> = Vec::new();
     if let Some(path) = &arguments.save {
-        write_file(path, profile.write().as_bytes())?;
+        files.push((path, profile.write().into_bytes()));
     }
     let profile = match &arguments.since {
         Some(earlier) => profile.since(&Profile::read(earlier)?),
@@ -104,24 +112,21 @@ fn show(profile: Profile, arguments: &ProfArguments) -> Result<String, Failure> 
     };
     let lines = folded::lines(&stacks, by);
     if let Some(path) = &arguments.folded {
-        write_file(path, (lines.join("\n") + "\n").as_bytes())?;
+        files.push((path, (lines.join("\n") + "\n").into_bytes()));
     }
     if let Some(path) = &arguments.flamegraph {
-        write_file(path, &folded::draw(&lines, &profile, by)?)?;
+        files.push((path, folded::draw(&lines, &profile, by)?));
     }
     if let Some(path) = &arguments.speedscope {
-        write_file(path, &speedscope::encode(&profile, &stacks, by)?)?;
+        files.push((path, speedscope::encode(&profile, &stacks, by)?));
     }
     if let Some(path) = &arguments.dhat {
-        write_file(path, &dhat::encode(&profile, &stacks)?)?;
+        files.push((path, dhat::encode(&profile, &stacks)?));
     }
     if let Some(path) = &arguments.pprof {
-        write_file(path, &pprof::encode(&profile, &stacks)?)?;
+        files.push((path, pprof::encode(&profile, &stacks)?));
     }
+    let files: Vec<(&Path, &[u8])> = files.iter().map(|(path, bytes)| (*path, &**bytes)).collect();
+    replace::files(&files)?;
     Ok(output)
-}
-
-fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    std::fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
-    Ok(())
 }

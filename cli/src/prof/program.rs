@@ -3,22 +3,28 @@
 use crate::arguments::ProfArguments;
 use crate::binary::library::Library;
 use crate::binary::reach;
-use crate::failure::{Failure, REFUSED};
-use crate::process::launch;
+use crate::failure::{Failure, REFUSED, complain, in_one_line};
+use crate::heap::live::Live;
+use crate::process::{execute, launch, supervise};
+use crate::profile::living;
 use crate::profile::written::Profile;
+use crate::replace;
 use anyhow::Context;
-use std::ffi::OsStr;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use nix::sys::wait::WaitStatus;
+use nix::unistd::Pid;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::time::Duration;
 
+/// How often is looked who is there.
+const PAUSE: Duration = Duration::from_millis(10);
 const LEAKS_SAMPLE_BYTES: u64 = 512;
 
 /// Where Python has its objects from (its manual, under PYTHONMALLOC).
 const PYTHON_MALLOC: &str = "PYTHONMALLOC";
 
 pub struct Ended {
-    pub status: ExitStatus,
+    pub status: WaitStatus,
     /// Those that could be read, the one that has taken most first.
     pub profiles: Vec<Profile>,
 }
@@ -53,8 +59,7 @@ pub fn run(arguments: &ProfArguments) -> Result<Ended, Failure> {
     let path = launch::find(&words[0])?;
     let target = launch::resolve(&path, words)?;
     let folder = Folder::new(arguments.keep.as_deref()).map_err(refused)?;
-    let mut command = Command::new(&path);
-    command.arg0(&words[0]).args(&words[1..]);
+    let mut environment: Vec<(&str, OsString)> = Vec::new();
     if !target.image.as_ref().is_some_and(|image| image.is_loam()) {
         let library = Library::locate(arguments.library.library.as_deref()).map_err(refused)?;
         let obstacle =
@@ -62,17 +67,37 @@ pub fn run(arguments: &ProfArguments) -> Result<Ended, Failure> {
         if let Some(obstacle) = obstacle {
             return Err(Failure::new(REFUSED, obstacle));
         }
-        command.env("LD_PRELOAD", launch::preload(&library));
-    }
-    if let Some(options) = launch::options(&options(arguments, folder.path())) {
-        command.env("LOAM_OPTIONS", options);
+        environment.push(("LD_PRELOAD", launch::preload(&library)));
     }
     // Else it maps the memory of most of its objects itself.
     if std::env::var_os(PYTHON_MALLOC).is_none() {
-        command.env(PYTHON_MALLOC, "malloc");
+        environment.push((PYTHON_MALLOC, "malloc".into()));
     }
-    let status = command.status().with_context(|| format!("cannot run {}", path.display()));
-    Ok(Ended { status: status.map_err(refused)?, profiles: read_all(folder.path())? })
+    let options = launch::options(&options(arguments, folder.path()));
+    environment.extend(options.map(|options| ("LOAM_OPTIONS", options)));
+    let ended = supervise::run_to_last_look(
+        &target.path,
+        || execute::become_child(&path, words, &environment),
+        &mut |_| PAUSE,
+        &mut |pid| keep_unwritten(pid, folder.path()),
+    );
+    Ok(Ended { status: ended.map_err(refused)?.status, profiles: read_all(folder.path())? })
+}
+
+/// The profile of a process that ends, unless it has written one itself.
+fn keep_unwritten(pid: Pid, folder: &Path) {
+    let path = folder.join(format!("{pid}.profile"));
+    if Profile::read(&path).is_ok() {
+        return;
+    }
+    // What cannot be read, or has none, is a process that is not on loam.
+    let profile = Live::open(pid.as_raw()).and_then(|source| living::find(&source));
+    if let Ok(Some(profile)) = profile {
+        // It is missing from the report, then.
+        if let Err(cause) = replace::file(&path, &profile.write()) {
+            complain(in_one_line(&cause));
+        }
+    }
 }
 
 fn options(arguments: &ProfArguments, folder: &Path) -> Vec<String> {
@@ -82,7 +107,7 @@ fn options(arguments: &ProfArguments, folder: &Path) -> Vec<String> {
     ["profile=on".to_owned(), file].into_iter().chain(bytes).collect()
 }
 
-/// A process that was killed has written none, and one that is being written is cut off.
+/// Without those that are damaged, or being written by a process that goes on.
 fn read_all(folder: &Path) -> Result<Vec<Profile>, Failure> {
     let entries = std::fs::read_dir(folder).context("cannot read the profiles")?;
     let files = entries.filter_map(|entry| Some(entry.ok()?.path()));
@@ -90,10 +115,4 @@ fn read_all(folder: &Path) -> Result<Vec<Profile>, Failure> {
     let mut profiles: Vec<Profile> = files.filter_map(|path| Profile::read(&path).ok()).collect();
     profiles.sort_by_key(|profile| std::cmp::Reverse(profile.total.taken.bytes));
     Ok(profiles)
-}
-
-/// As shells have it.
-pub fn status_of(status: ExitStatus) -> u8 {
-    let number = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
-    number.cast_unsigned().to_le_bytes()[0]
 }

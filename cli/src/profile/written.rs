@@ -1,5 +1,6 @@
 //! A profile as the library writes it; docs/profile.md has the format.
 
+use crate::naming;
 use crate::profile::known::{self, Codes, Known, Language, Lines, Numbered};
 use crate::profile::perf_map::PerfMap;
 use anyhow::{Context, Result, bail};
@@ -160,15 +161,16 @@ pub struct Profile {
 impl Profile {
     pub fn read(path: &Path) -> Result<Profile> {
         let shown = path.display();
-        let text = std::fs::read(path).with_context(|| format!("cannot read {shown}"))?;
-        let text = String::from_utf8_lossy(&text);
+        let bytes = std::fs::read(path).with_context(|| format!("cannot read {shown}"))?;
+        let text = String::from_utf8_lossy(&bytes);
         if !text.starts_with("loam-profile 1\n") {
             bail!("{shown} is not a profile of loam's");
         }
-        if !text.ends_with("\nend\n") {
+        let Some(end) = last_line(&bytes) else {
             bail!("{shown} is cut off: the program has not written all of it");
-        }
+        };
         let mut profile = Profile::parse(&text).with_context(|| format!("{shown} is damaged"))?;
+        check(&bytes, end).with_context(|| format!("{shown} is damaged"))?;
         if let Some(age_ms) = profile.age_ms {
             let pid = profile.pid;
             profile.name_codes(|| PerfMap::of_profile(path, pid, age_ms));
@@ -217,7 +219,7 @@ impl Profile {
     }
 
     pub fn title(&self) -> String {
-        format!("{} ({})", self.process, self.pid)
+        naming::with_number("process", &self.process, Some(self.pid).filter(|pid| *pid != 0))
     }
 
     fn take_total(&mut self, text: &str) -> Option<()> {
@@ -355,8 +357,36 @@ impl Profile {
             }
             sites += &format!("\nchance {}{}\n", index + 1, chances(&site.sums));
         }
-        out + &numbered.text + &sites + "end\n"
+        let text = out + &numbered.text + &sites;
+        let end = format!("end {}\n", checksum(text.as_bytes()));
+        text + &end
     }
+}
+
+/// Where the line `end` begins, if the file ends with it.
+fn last_line(bytes: &[u8]) -> Option<usize> {
+    let lines = bytes.strip_suffix(b"\n")?;
+    let start = lines.iter().rposition(|&byte| byte == b'\n')? + 1;
+    (lines[start..].split(|&byte| byte == b' ').next()? == b"end").then_some(start)
+}
+
+/// An end without a checksum is accepted.
+fn check(bytes: &[u8], end: usize) -> Result<()> {
+    let line = String::from_utf8_lossy(&bytes[end..]);
+    let Some(said) = line.trim_end().strip_prefix("end ") else { return Ok(()) };
+    let number = bytes.iter().filter(|&&byte| byte == b'\n').count();
+    let said: u64 = said.parse().with_context(|| format!("line {number}"))?;
+    let found = checksum(&bytes[..end]);
+    if said != found {
+        bail!("line {number} has checksum {said}, the lines before it have {found}");
+    }
+    Ok(())
+}
+
+/// FNV-1a of 64 bits (src/profile/file.c).
+fn checksum(bytes: &[u8]) -> u64 {
+    let step = |sum: u64, byte: &u8| (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
 fn numbers(sums: &Sums) -> String {
@@ -416,6 +446,10 @@ mod tests {
     fn lines_become_what_they_say() {
         let profile = Profile::parse(TEXT).unwrap();
         assert_eq!(profile.title(), "a b (12)");
+        let unnamed = Profile::parse(&TEXT.replace("12 a b", "12 ")).unwrap();
+        assert_eq!(unnamed.title(), "process 12");
+        let of_core = Profile { process: "core.12".into(), ..Profile::default() };
+        assert_eq!(of_core.title(), "core.12");
         assert_eq!(profile.modules[0].path, Path::new("/usr/bin/a b"));
         let site = &profile.sites[0];
         let live = Sum { count: 5, bytes: 500, samples: 4, variance: 4.0 };
@@ -427,7 +461,35 @@ mod tests {
     #[test]
     fn what_is_written_is_what_was_read_but_for_samples() {
         let written = Profile::parse(TEXT).unwrap().write();
-        assert_eq!(written, TEXT.replace("block 1 0x77 8 100 5\n", ""));
+        let (lines, end) = written.trim_end().rsplit_once('\n').unwrap();
+        assert_eq!(format!("{lines}\nend\n"), TEXT.replace("block 1 0x77 8 100 5\n", ""));
+        assert_eq!(end, format!("end {}", checksum(format!("{lines}\n").as_bytes())));
+    }
+
+    /// By the test vectors of FNV's authors.
+    #[test]
+    fn the_checksum_is_everybodys() {
+        assert_eq!(checksum(b""), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(checksum(b"foobar"), 0x8594_4171_f739_67e8);
+    }
+
+    #[test]
+    fn a_changed_byte_is_damage_and_a_file_without_checksum_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("profile");
+        let read = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            Profile::read(&path).map(drop).map_err(|error| format!("{error:#}"))
+        };
+        let written = Profile::parse(TEXT).unwrap().write();
+        assert_eq!(read(&written), Ok(()));
+        assert_eq!(read(TEXT), Ok(()));
+        let error = read(&written.replace(" 5 500 ", " 5 501 ")).unwrap_err();
+        assert!(error.contains("is damaged: line 7 has checksum "), "{error}");
+        let error = read(&written.replace("\nend ", "\nend x")).unwrap_err();
+        assert!(error.contains("is damaged: line 7: "), "{error}");
+        let error = read(written.trim_end()).unwrap_err();
+        assert!(error.contains("is cut off"), "{error}");
     }
 
     #[test]

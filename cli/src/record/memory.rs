@@ -48,10 +48,10 @@ pub fn peak_bytes(process: u32) -> Option<u64> {
     Some(kib * 1024)
 }
 
-/// The program's file.
+/// The program's file; of a process that has ended already, its number.
 pub fn program(process: u32) -> String {
-    let path = fs::read_link(format!("/proc/{process}/exe")).unwrap_or_default();
-    path.display().to_string()
+    let path = fs::read_link(format!("/proc/{process}/exe"));
+    path.map_or_else(|_| format!("process {process}"), |path| path.display().to_string())
 }
 
 /// Its name first.

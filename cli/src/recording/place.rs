@@ -1,6 +1,7 @@
 //! Where a recording is written: beside its place until it is whole, so that it is there whole or
 //! not at all.
 
+use crate::replace::Target;
 use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
 use std::fs::File;
@@ -19,18 +20,20 @@ impl Place {
         if there.as_ref().is_some_and(std::fs::Metadata::is_dir) {
             bail!("cannot write {shown}: is a directory");
         }
-        let is_device = there.is_some_and(|metadata| !metadata.is_file());
-        let part = (!is_device).then(|| {
-            let mut name: OsString = wanted.as_os_str().to_owned();
-            name.push(".part");
-            PathBuf::from(name)
-        });
+        let (wanted, part) = match Target::of(wanted) {
+            Target::File(path) => {
+                let mut name: OsString = path.as_os_str().to_owned();
+                name.push(".part");
+                (path, Some(PathBuf::from(name)))
+            }
+            Target::AsItIs => (wanted.to_path_buf(), None),
+        };
         let file = match &part {
             Some(part) => File::create(part),
-            None => File::options().write(true).open(wanted),
+            None => File::options().write(true).open(&wanted),
         };
         let file = file.with_context(|| format!("cannot write {shown}"))?;
-        Ok((Place { wanted: wanted.to_path_buf(), part }, file))
+        Ok((Place { wanted, part }, file))
     }
 
     /// It is whole. Gives its length.

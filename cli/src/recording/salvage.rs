@@ -22,6 +22,19 @@ pub struct Salvage {
     stacks: Stacks,
 }
 
+/// What was whole.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Saved {
+    pub events: u64,
+    /// From the program's start to the last of them.
+    pub span_us: u64,
+    /// Up to where the file is whole, of how many.
+    pub bytes: u64,
+    pub file_bytes: u64,
+    /// The summary, which comes last, was there.
+    pub is_whole: bool,
+}
+
 impl Salvage {
     pub fn open(path: &Path) -> Result<Salvage> {
         let shown = path.display();
@@ -35,15 +48,17 @@ impl Salvage {
     }
 
     /// Up to the first section that is not whole.
-    pub fn copy_to(mut self, writer: &mut Writer) -> Result<()> {
+    pub fn copy_to(mut self, writer: &mut Writer) -> Result<Saved> {
+        let file_bytes = self.file.metadata().context("cannot tell the file's length")?.len();
+        let mut saved = Saved { file_bytes, ..Saved::default() };
         let extras =
             Extras { addresses: self.header.has_addresses, stacks: self.header.has_stacks };
         let mut at = self.start;
         while let Ok(section) = read_section(&self.file, at) {
-            at = section.end;
             match section.kind {
                 Kind::Modules => writer.modules(&parsed::<Vec<Module>>(&section.content)?)?,
-                Kind::Header | Kind::Summary => {}
+                Kind::Header => {}
+                Kind::Summary => saved.is_whole = true,
                 Kind::Events => {
                     let mut events = Vec::new();
                     let known = self.stacks.len();
@@ -52,10 +67,14 @@ impl Salvage {
                     }
                     self.stacks.since(known).iter().for_each(|&node| writer.add_node(node));
                     events.iter().try_for_each(|event| self.copy(event, writer))?;
+                    saved.events += events.len() as u64;
+                    saved.span_us = events.last().map_or(saved.span_us, |event| event.time_us);
                 }
             }
+            at = section.end;
         }
-        Ok(())
+        saved.bytes = at;
+        Ok(saved)
     }
 
     fn copy(&mut self, event: &Event, writer: &mut Writer) -> Result<()> {

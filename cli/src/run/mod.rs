@@ -1,6 +1,7 @@
 //! `loam run`: the program with loam preloaded, in the place of this command.
 
 mod summary; // what processes said at their ends, on one screen
+mod unsaid; // of a process that ends without saying anything
 
 use crate::arguments::{RunArguments, StatsFormat};
 use crate::binary::library::Library;
@@ -93,6 +94,13 @@ impl Collected {
         format!("stats=json,stats_fd={}", self.file.as_raw_fd())
     }
 
+    /// Whether a process has said nothing, as far as that can be read.
+    fn lacks(&self, pid: Pid) -> bool {
+        let said = self.text().unwrap_or_default();
+        let is_its = |said: &serde_json::Value| said["process_id"] == pid.as_raw();
+        !summary::processes(&said).iter().any(is_its)
+    }
+
     fn text(&self) -> anyhow::Result<String> {
         let mut bytes = Vec::new();
         let mut file = &self.file;
@@ -109,14 +117,22 @@ fn summarised(
     environment: &[(&str, OsString)],
     said: &Collected,
 ) -> anyhow::Result<ExitCode> {
-    let mut names = BTreeMap::new();
-    let mut ended =
-        supervise::run(|| execute::become_child(path, command, environment), &mut |pid| {
+    let (mut names, mut unsaid) = (BTreeMap::new(), String::new());
+    let mut ended = supervise::run_to_last_look(
+        path,
+        || execute::become_child(path, command, environment),
+        &mut |pid| {
             note_names(pid, &mut names);
             PAUSE
-        })?;
+        },
+        &mut |pid| {
+            if said.lacks(pid) {
+                unsaid += &unsaid::line(pid).unwrap_or_default();
+            }
+        },
+    )?;
     ended.names = names;
-    let text = said.text()?;
+    let text = said.text()? + &unsaid;
     // Nothing was started, or it has said why itself.
     if !text.is_empty() || !matches!(ended.status, WaitStatus::Exited(_, 125..=127)) {
         show(&summary::render(&ended, &text));

@@ -1,7 +1,7 @@
 //! What the processes of a program have said of themselves at their ends, on one screen.
 
-use crate::numbers;
 use crate::process::supervise::Ended;
+use crate::{naming, numbers};
 use nix::sys::wait::WaitStatus;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -37,10 +37,14 @@ impl Line {
     }
 }
 
-/// `said`: a JSON object a line, of each process that has ended.
+/// Of what they have said, a JSON object a line.
+pub fn processes(said: &str) -> Vec<Value> {
+    said.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+/// `said`: of each process that has ended.
 pub fn render(ended: &Ended, said: &str) -> String {
-    let processes: Vec<Value> =
-        said.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let processes = processes(said);
     let (own, children): (Vec<&Value>, Vec<&Value>) =
         processes.iter().partition(|one| one["process_id"] == ended.program.as_raw());
     let mut out = String::new();
@@ -55,7 +59,8 @@ fn write(out: &mut String, ended: &Ended, own: &[&Value], children: &[&Value]) -
         WaitStatus::Signaled(_, signal, _) => format!("killed by {signal}"),
         _ => "ended".into(),
     };
-    let version = own.iter().chain(children).find_map(|said| said["loam_version"].as_str());
+    let all = || own.iter().chain(children);
+    let version = all().find_map(|said| said["loam_version"].as_str().filter(|it| !it.is_empty()));
     let time = numbers::duration(ended.seconds);
     let peak = numbers::figure(ended.peak_kib as f64, "KiB");
     let loam = version.map_or_else(|| "loam".to_owned(), |version| format!("loam {version}"));
@@ -74,7 +79,7 @@ fn write(out: &mut String, ended: &Ended, own: &[&Value], children: &[&Value]) -
         Some(line) => write_line(out, line, width)?,
         None => writeln!(
             out,
-            "  the program said nothing: it ended by _exit or a signal, or closed its files"
+            "  the program said nothing: it is not on loam, has closed its files, or may not be traced"
         )?,
     }
     let count = children.len();
@@ -93,11 +98,7 @@ fn write(out: &mut String, ended: &Ended, own: &[&Value], children: &[&Value]) -
 fn named(ended: &Ended, said: &Value) -> String {
     let pid = said["process_id"].as_i64().unwrap_or(0);
     let name = i32::try_from(pid).ok().and_then(|pid| ended.names.get(&pid));
-    match name {
-        // A name is the process's own to choose.
-        Some(name) => format!("{} ({pid})", name.replace(char::is_control, "\u{fffd}")),
-        None => format!("process {pid}"),
-    }
+    naming::with_number("process", name.map_or("", String::as_str), u64::try_from(pid).ok())
 }
 
 /// The largest first. One each, or where these are too many, the largest of each name.
@@ -187,6 +188,20 @@ mod tests {
         let text = render(&ended(&names), &said(100..900));
         assert!(text.lines().count() <= 24, "{text}");
         assert!(text.contains("largest of 16") && text.contains("smaller ones"), "{text}");
+    }
+
+    #[test]
+    fn what_is_missing_leaves_no_gap() {
+        let version = |said: &str| {
+            let text = render(&ended(&[(100, "")]), said);
+            assert!(text.contains("\n  process 100 "), "{text}");
+            text.split(" after").next().unwrap_or_default().to_owned()
+        };
+        assert_eq!(version("{\"process_id\": 100}\n"), "loam: ended with status 0");
+        let empty = "{\"process_id\": 100, \"loam_version\": \"\"}\n";
+        assert_eq!(version(empty), "loam: ended with status 0");
+        let known = "{\"process_id\": 100, \"loam_version\": \"1.2\"}\n";
+        assert_eq!(version(known), "loam 1.2: ended with status 0");
     }
 
     #[test]

@@ -40,17 +40,17 @@ pub fn import(file: &Path, output: &Path) -> Result<()> {
 }
 
 /// A recording that is there whole or not at all.
-pub fn write_whole(
+pub fn write_whole<T>(
     output: &Path,
     header: &Header,
-    fill: impl FnOnce(&mut Writer) -> Result<()>,
-) -> Result<()> {
+    fill: impl FnOnce(&mut Writer) -> Result<T>,
+) -> Result<T> {
     let (place, file) = Place::new(output)?;
     let mut writer = Writer::new(file, header).with_context(|| place.cannot_write())?;
-    fill(&mut writer)?;
+    let filled = fill(&mut writer)?;
     writer.finish(None, None).with_context(|| place.cannot_write())?;
     place.keep()?;
-    Ok(())
+    Ok(filled)
 }
 
 struct Import {

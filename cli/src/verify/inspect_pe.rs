@@ -30,14 +30,14 @@ pub fn report(path: &Path) -> Result<Option<Report>> {
     }
     let failure = findings.iter().find(|finding| finding.is_failure);
     let version = program.image.loam_note.as_ref();
-    let version = version.map(|note| format!("{} ({})", note.version, note.build));
+    let version = version.map(|note| format!(" {} ({})", note.version, note.build));
     Ok(Some(Report {
         schema: SCHEMA,
         loam: failure.is_none(),
         verdict: failure.map_or_else(
             || {
                 format!(
-                    "program for Windows: it holds loam {}, and nothing is imported past it; {} \
+                    "program for Windows: it holds loam{}, and nothing is imported past it; {} \
                      beside it",
                     version.as_deref().unwrap_or_default(),
                     count(modules.len() - 1, "library", "libraries")

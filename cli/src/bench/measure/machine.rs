@@ -14,7 +14,7 @@ pub fn describe() -> Machine {
         processor: processor(),
         processor_count: std::thread::available_parallelism().map_or(1, usize::from),
         memory_kib: memory_kib().unwrap_or(0),
-        kernel: kernel.unwrap_or_default(),
+        kernel: kernel.unwrap_or_else(|| "unknown".into()),
         system: system().unwrap_or_else(|| "unknown".into()),
         libc: c_library::version().unwrap_or_else(|| "unknown".into()),
         huge_pages: huge_pages(),
@@ -23,8 +23,12 @@ pub fn describe() -> Machine {
 }
 
 fn processor() -> String {
-    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    model_of(&fs::read_to_string("/proc/cpuinfo").unwrap_or_default())
+}
+
+fn model_of(text: &str) -> String {
     let model = text.lines().find_map(|line| line.strip_prefix("model name")?.split(": ").nth(1));
+    let model = model.map(str::trim).filter(|model| !model.is_empty());
     model.map_or_else(|| std::env::consts::ARCH.into(), str::to_owned)
 }
 
@@ -37,7 +41,7 @@ fn memory_kib() -> Option<u64> {
 fn system() -> Option<String> {
     let text = fs::read_to_string("/etc/os-release").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="))?;
-    Some(line.trim_matches('"').to_owned())
+    Some(line.trim_matches('"').to_owned()).filter(|name| !name.is_empty())
 }
 
 /// The word in brackets.
@@ -98,6 +102,14 @@ pub fn taken_by_others(before: Moment, after: Moment) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_processor_without_a_name_is_one_of_its_kind() {
+        assert_eq!(model_of("processor\t: 0\nmodel name\t: Example 9000\n"), "Example 9000");
+        for text in ["", "model name\t: \n", "model name\t:\n"] {
+            assert_eq!(model_of(text), std::env::consts::ARCH);
+        }
+    }
 
     #[test]
     fn what_we_take_ourselves_is_not_taken_by_others() {

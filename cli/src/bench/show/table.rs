@@ -20,12 +20,18 @@ use std::io::IsTerminal;
 
 /// Of an allocator's in the head of a column.
 const NAME_LENGTH: usize = 16;
+const NAME_LENGTH_IF_NARROW: usize = 14;
+/// As wide as a terminal is at least.
+const USUAL: u16 = 80;
+/// Below this verdicts are short; from that on the means of both aspects stand side by side.
+const NARROW: u16 = 100;
+const WIDE: u16 = 120;
 
 /// What is written to.
 #[derive(Debug, Clone, Copy)]
 pub struct Style {
-    /// In columns; `None` where lines may be of any length.
-    pub width: Option<u16>,
+    /// In columns, which no line is longer than.
+    pub width: u16,
     pub is_colored: bool,
 }
 
@@ -34,14 +40,14 @@ impl Style {
     pub fn of_stdout() -> Style {
         let is_terminal = std::io::stdout().is_terminal();
         let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let width = if is_terminal { Table::new().width().map(believed) } else { None };
+        // What is no terminal may become one: of mail, of documents, of a pager.
+        let width = Table::new().width().filter(|_| is_terminal).map_or(USUAL, believed);
         Style { width, is_colored: is_terminal && !refused }
     }
 }
 
 /// A terminal that says it has no width does not know it: inside of editors and of CI.
 fn believed(width: u16) -> u16 {
-    const USUAL: u16 = 80;
     if width == 0 { USUAL } else { width }
 }
 
@@ -54,9 +60,10 @@ impl Form for Style {
 }
 
 fn write(out: &mut String, comparison: &Comparison, style: Style) -> std::fmt::Result {
-    heading(out, comparison)?;
+    heading(out, comparison, style)?;
     if comparison.is_suite() {
-        writeln!(out, "\n{}", printable(&wording::direction(comparison)))?;
+        writeln!(out)?;
+        style.sentence(out, "", "", &wording::direction(comparison))?;
         for aspect in [Aspect::Time, Aspect::Memory, Aspect::Other] {
             matrix(out, comparison, aspect, style)?;
         }
@@ -71,19 +78,39 @@ fn write(out: &mut String, comparison: &Comparison, style: Style) -> std::fmt::R
     if !notes.is_empty() {
         writeln!(out)?;
     }
-    notes.iter().try_for_each(|note| writeln!(out, "note: {}", printable(note)))?;
-    writeln!(out, "\n{}", printable(&answer(comparison)))
+    notes.iter().try_for_each(|note| style.sentence(out, "note: ", "  ", note))?;
+    writeln!(out)?;
+    style.sentence(out, "", "", &answer(comparison))
 }
 
-fn heading(out: &mut String, comparison: &Comparison) -> std::fmt::Result {
-    for command in wording::measured_by(comparison.results) {
-        writeln!(out, "{}", printable(&command))?;
+impl Style {
+    /// On as many lines as it takes: the first begins with that, the others with so much.
+    fn sentence(
+        self,
+        out: &mut String,
+        first: &str,
+        others: &str,
+        content: &str,
+    ) -> std::fmt::Result {
+        let options = textwrap::Options::new(usize::from(self.width))
+            .initial_indent(first)
+            .subsequent_indent(others)
+            .word_splitter(textwrap::WordSplitter::NoHyphenation)
+            .word_separator(textwrap::WordSeparator::AsciiSpace);
+        writeln!(out, "{}", textwrap::fill(&printable(content), options))
     }
-    for (name, fact) in wording::machine_facts(comparison.results) {
-        writeln!(out, "  {name:<16} {}", printable(&fact))?;
+}
+
+fn heading(out: &mut String, comparison: &Comparison, style: Style) -> std::fmt::Result {
+    for command in wording::measured_by(comparison.results) {
+        style.sentence(out, "", "    ", &command)?;
     }
     let versions = wording::allocator_versions(comparison).join("; ");
-    writeln!(out, "  {:<16} {}", "allocators", printable(&versions))
+    let facts = wording::machine_facts(comparison.results);
+    for (name, fact) in facts.into_iter().chain([("allocators", versions)]) {
+        style.sentence(out, &format!("  {name:<16} "), &" ".repeat(19), &fact)?;
+    }
+    Ok(())
 }
 
 /// One row in full.
@@ -93,17 +120,21 @@ fn block(
     row: &ComparedRow,
     style: Style,
 ) -> std::fmt::Result {
-    writeln!(out, "\n{}: {}", printable(&row.row.name), printable(&row.row.title))?;
+    writeln!(out)?;
+    style.sentence(out, "", "  ", &format!("{}: {}", row.row.name, row.row.title))?;
     if row.row.title != row.row.command {
-        writeln!(out, "  {}", printable(&row.row.command))?;
+        style.sentence(out, "  ", "    ", &row.row.command)?;
     }
+    let is_narrow = style.width < NARROW;
+    let name_length = if is_narrow { NAME_LENGTH_IF_NARROW } else { NAME_LENGTH };
+    let baseline = shortened(comparison.baseline, name_length);
     for compared in row.judged().filter(|compared| compared.has_figures()) {
         let mut table = new_table(style);
         table.set_header(vec![
             text(wording::title(compared.name)),
             number("median ± spread"),
-            number(&format!("times {}'s (95 %)", comparison.baseline)),
-            text(&format!("compared with {}", comparison.baseline)),
+            number(&format!("times {baseline}'s (95 %)")),
+            text(&format!("compared with {baseline}")),
         ]);
         for entry in &compared.entries {
             let figure = entry.summary.map(|summary| {
@@ -111,14 +142,15 @@ fn block(
             });
             let ratio = entry.ratio.map(wording::ratio_and_range).unwrap_or_default();
             let partial = if entry.is_partial { " (in part)" } else { "" };
-            // A line may break anywhere but before the sign.
-            let verdict = wording::verdict(entry, compared.name, compared.metric);
-            let verdict = match style.width {
-                Some(_) => verdict.replace(" %", "\u{a0}%"),
-                None => verdict,
+            // The column before it has the interval, too.
+            let verdict = match is_narrow {
+                true => wording::short_verdict(entry, compared.name, compared.metric),
+                false => wording::verdict(entry, compared.name, compared.metric),
             };
+            // A line may break anywhere but before the sign.
+            let verdict = verdict.replace(" %", "\u{a0}%");
             table.add_row(vec![
-                text(&format!("{}{partial}", entry.allocator)),
+                text(&format!("{}{partial}", shortened(entry.allocator, name_length))),
                 number(&figure.unwrap_or_else(|| "-".into())),
                 number(&ratio),
                 colored(text(&verdict), entry.verdict),
@@ -131,12 +163,10 @@ fn block(
 
 /// The medians of what is not judged.
 fn others(out: &mut String, row: &ComparedRow, style: Style) -> std::fmt::Result {
-    const NARROW: u16 = 100;
     const COLUMNS_IF_NARROW: usize = 4;
     let shown: Vec<&ComparedMetric> =
         row.unjudged().filter(|compared| compared.has_figures()).collect();
-    let is_narrow = style.width.is_some_and(|width| width < NARROW);
-    let columns = if is_narrow { COLUMNS_IF_NARROW } else { shown.len().max(1) };
+    let columns = if style.width < NARROW { COLUMNS_IF_NARROW } else { shown.len().max(1) };
     shown.chunks(columns).try_for_each(|part| medians(out, part, style))
 }
 
@@ -152,7 +182,8 @@ fn medians(out: &mut String, shown: &[&ComparedMetric], style: Style) -> std::fm
             number(&figure.unwrap_or_else(|| "-".into()))
         };
         let cells = shown.iter().map(figure);
-        table.add_row([text(entry.allocator)].into_iter().chain(cells).collect::<Vec<_>>());
+        let name = text(&shortened(entry.allocator, NAME_LENGTH));
+        table.add_row([name].into_iter().chain(cells).collect::<Vec<_>>());
     }
     writeln!(out, "\n{}", table.trim_fmt())
 }
@@ -171,15 +202,12 @@ fn matrix(
         return Ok(());
     }
     let names = comparison.others();
-    for names in columns_that_fit(&shown, &names, style.width) {
+    let baseline = shortened(comparison.baseline, NAME_LENGTH);
+    let head = format!("{}: NAME / {baseline}", aspect.name());
+    for names in columns_that_fit(comparison, &shown, (&head, &names), style.width) {
         let mut table = new_table(style);
-        let head = format!("{}: NAME / {}", aspect.name(), comparison.baseline);
-        let header = [text(&head), number(comparison.baseline)].into_iter();
-        let columns = names.iter().map(|name| {
-            let is_limit = comparison.limits.iter().any(|row| row.name == *name);
-            let name = shortened(name, NAME_LENGTH);
-            number(&if is_limit { format!("{name} (limit)") } else { name })
-        });
+        let header = [text(&head), number(&baseline)].into_iter();
+        let columns = names.iter().map(|name| number(&column_head(comparison, name)));
         table.set_header(header.chain(columns).collect::<Vec<_>>());
         for (row, compared) in &shown {
             table.add_row(matrix_row(comparison, row, compared, names));
@@ -223,24 +251,33 @@ fn matrix_row(
         .collect()
 }
 
+/// The head of an allocator's column.
+fn column_head(comparison: &Comparison, name: &str) -> String {
+    let is_limit = comparison.limits.iter().any(|row| row.name == name);
+    let name = shortened(name, NAME_LENGTH);
+    if is_limit { format!("{name} (limit)") } else { name }
+}
+
 /// The allocators, in groups that fit beside the rows' names.
 fn columns_that_fit<'n>(
+    comparison: &Comparison,
     shown: &[(&ComparedRow, &ComparedMetric)],
-    names: &'n [&'n str],
-    width: Option<u16>,
+    (head, names): (&str, &'n [&'n str]),
+    width: u16,
 ) -> Vec<&'n [&'n str]> {
     const GAP: usize = 3;
-    const NARROWEST: usize = 6;
-    const BASELINE: usize = 10;
-    let Some(width) = width else { return vec![names] };
+    const NARROWEST: usize = 7;
+    const FIGURE: usize = 10;
     let labels =
         shown.iter().map(|(row, compared)| wording::row_label(row, compared).chars().count());
-    let label_width = labels.max().unwrap_or(0).max(20) + GAP + BASELINE + GAP;
+    let label_width = labels.max().unwrap_or(0).max(head.chars().count());
+    let baseline = comparison.baseline.chars().count().clamp(FIGURE, NAME_LENGTH);
+    let label_width = label_width + GAP + baseline + GAP;
     let mut groups = Vec::new();
     let mut start = 0;
     let mut used = label_width;
     for (at, name) in names.iter().enumerate() {
-        let wanted = name.chars().count().clamp(NARROWEST, NAME_LENGTH) + GAP;
+        let wanted = column_head(comparison, name).chars().count().max(NARROWEST) + GAP;
         if used + wanted > usize::from(width) && at > start {
             groups.push(&names[start..at]);
             (start, used) = (at, label_width);
@@ -257,28 +294,34 @@ fn marks(out: &mut String) -> std::fmt::Result {
 }
 
 fn totals(out: &mut String, comparison: &Comparison, style: Style) -> std::fmt::Result {
-    let mut table = new_table(style);
-    let against = comparison.baseline;
-    table.set_header(vec![
-        text(&format!("all rows: NAME / {against}")),
-        number("time, mean (95 %)"),
-        number("rows"),
-        number("less"),
-        number("more"),
-        number("memory, mean (95 %)"),
-        number("rows"),
-        number("less"),
-        number("more"),
-    ]);
-    for total in &comparison.totals {
-        let cells = [&total.time, &total.memory].into_iter().flat_map(aspect_cells);
-        table.add_row([text(total.allocator)].into_iter().chain(cells).collect::<Vec<_>>());
+    let aspects = [Aspect::Time, Aspect::Memory];
+    let at_once = if style.width < WIDE { 1 } else { aspects.len() };
+    for aspects in aspects.chunks(at_once) {
+        let mut table = new_table(style);
+        let head = format!("all rows: NAME / {}", shortened(comparison.baseline, NAME_LENGTH));
+        let heads = aspects.iter().flat_map(|aspect| {
+            let mean = format!("{}, mean (95 %)", aspect.name());
+            [number(&mean), number("rows"), number("less"), number("more")]
+        });
+        table.set_header([text(&head)].into_iter().chain(heads).collect::<Vec<_>>());
+        for total in &comparison.totals {
+            let cells = aspects.iter().flat_map(|aspect| match aspect {
+                Aspect::Memory => aspect_cells(&total.memory),
+                _ => aspect_cells(&total.time),
+            });
+            let name = text(&shortened(total.allocator, NAME_LENGTH));
+            table.add_row([name].into_iter().chain(cells).collect::<Vec<_>>());
+        }
+        writeln!(out, "\n{}", table.trim_fmt())?;
     }
-    writeln!(out, "\n{}", table.trim_fmt())?;
-    let sentence = "Means are geometric, over the rows that both finished; their intervals say \
-                    what other rows of this kind would give.\nless, more: rows in which NAME \
-                    takes less or more, beyond chance and 2 %.";
-    writeln!(out, "{sentence}")
+    for sentence in [
+        "Means are geometric, over the rows that both finished; their intervals say what other \
+         rows of this kind would give.",
+        "less, more: rows in which NAME takes less or more, beyond chance and 2 %.",
+    ] {
+        style.sentence(out, "", "", sentence)?;
+    }
+    Ok(())
 }
 
 fn aspect_cells(total: &AspectTotal) -> [Cell; 4] {
@@ -292,14 +335,7 @@ fn new_table(style: Style) -> Table {
     let mut table = Table::new();
     let rule = LineStyle::none().fill('─').junction('─');
     table.load_style(TableStyle::new().header_separator(rule));
-    match style.width {
-        Some(width) => {
-            table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
-        }
-        None => {
-            table.set_content_arrangement(ContentArrangement::Disabled);
-        }
-    }
+    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(style.width);
     if style.is_colored {
         table.enforce_styling();
     } else {
@@ -332,7 +368,7 @@ mod tests {
     use super::*;
     use crate::bench::synthetic;
 
-    const PLAIN: Style = Style { width: None, is_colored: false };
+    const PLAIN: Style = Style { width: 200, is_colored: false };
 
     fn rendered(
         results: &crate::bench::judge::results::Results,
@@ -375,7 +411,7 @@ mod tests {
 
     #[test]
     fn narrow_terminals_get_more_tables_not_broken_ones() {
-        let style = Style { width: Some(80), is_colored: false };
+        let style = Style { width: 80, is_colored: false };
         let results = synthetic::suite(1);
         let text = rendered(&results, "loam", style);
         assert!(text.matches("time: NAME / loam").count() > 1, "{text}");
@@ -383,6 +419,56 @@ mod tests {
         for line in matrix.take_while(|line| !line.is_empty()) {
             assert!(line.chars().count() <= 80, "{line}");
         }
+    }
+
+    /// Names, figures and sentences as long as they get.
+    fn extreme(mut results: crate::bench::judge::results::Results, factor: f64) -> String {
+        let long = |name: &str| format!("{name}-of-the-distribution-with-all-options");
+        for row in &mut results.rows {
+            row.name = format!("{}-with-a-name-that-says-what-is-measured", row.name);
+            row.title = "a title of many words ".repeat(8);
+            row.command = format!("/opt/{} --flag", "folder/".repeat(20));
+            for cell in &mut row.cells {
+                cell.allocator = long(&cell.allocator);
+                for value in cell.runs.iter_mut().flat_map(|run| run.values.values_mut()) {
+                    *value *= factor;
+                }
+            }
+        }
+        for allocator in &mut results.allocators {
+            allocator.name = long(&allocator.name);
+            allocator.version = Some("1.2.3-beta4+commit.0123456789abcdef".repeat(3));
+        }
+        results.machine.processor = "Intel(R) Xeon(R) Platinum 8488C ".repeat(4);
+        let baseline = long("loam");
+        rendered(&results, &baseline, Style { width: 80, is_colored: false })
+    }
+
+    #[test]
+    fn no_line_is_longer_than_the_terminal_whatever_is_in_it() {
+        let eighty = Style { width: 80, is_colored: false };
+        let texts = [
+            rendered(&synthetic::large_suite(1), "loam", eighty),
+            rendered(&synthetic::suite(2), "glibc", eighty),
+            rendered(&synthetic::command(1), "glibc", eighty),
+            extreme(synthetic::large_suite(1), 1.0),
+            extreme(synthetic::command(1), 1e9),
+            extreme(synthetic::command(1), 1e-6),
+        ];
+        for text in texts {
+            for line in text.lines() {
+                assert!(line.chars().count() <= 80, "{line}\nin\n{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn figures_stand_on_one_line_at_eighty_columns() {
+        let text =
+            rendered(&synthetic::command(1), "glibc", Style { width: 80, is_colored: false });
+        let row = text.lines().find(|line| line.trim_start().starts_with("loam  "));
+        let row = row.unwrap_or_else(|| panic!("{text}"));
+        assert!(row.contains('±') && row.contains(" to ") && row.contains("less time"), "{text}");
     }
 
     #[test]
@@ -414,7 +500,7 @@ mod tests {
 
     #[test]
     fn colours_come_only_when_asked_for() {
-        let style = Style { width: Some(120), is_colored: true };
+        let style = Style { width: 120, is_colored: true };
         assert!(rendered(&synthetic::command(1), "glibc", style).contains('\u{1b}'));
     }
 

@@ -29,6 +29,15 @@ fn amount_of(name: &str) -> &str {
     }
 }
 
+/// The same where the interval stands beside it: `12 % less time`.
+pub fn short_verdict(entry: &Entry, name: &str, metric: &Metric) -> String {
+    let ratio = entry.ratio.map(|ratio| Ratio { interval: None, ..ratio });
+    match (entry.verdict, ratio) {
+        (Verdict::Better | Verdict::Worse, Some(ratio)) => change(ratio, name, metric),
+        _ => verdict(entry, name, metric),
+    }
+}
+
 /// The verdict on one entry, such as `12 % less time (8.0 to 15 %)`.
 pub fn verdict(entry: &Entry, name: &str, metric: &Metric) -> String {
     match entry.verdict {
@@ -140,11 +149,14 @@ pub fn direction(comparison: &Comparison) -> String {
 /// The machine and its system, one fact each.
 pub fn machine_facts(results: &Results) -> Vec<(&'static str, String)> {
     let machine = &results.machine;
-    let memory = numbers::figure(machine.memory_kib as f64, "KiB");
+    let memory = match machine.memory_kib {
+        0 => String::new(),
+        kib => format!(", {}", numbers::figure(kib as f64, "KiB")),
+    };
     let count = machine.processor_count;
     let plural = if count == 1 { "" } else { "s" };
     let mut facts = vec![
-        ("machine", format!("{}, {count} processor{plural}, {memory}", machine.processor)),
+        ("machine", format!("{}, {count} processor{plural}{memory}", machine.processor)),
         ("kernel", machine.kernel.clone()),
         ("system", format!("{}, {}", machine.system, machine.libc)),
     ];

@@ -1,7 +1,7 @@
 //! What a recording's pictures say: in words, facts, bars.
 
 use crate::numbers;
-use crate::picture::bars::{Amount, Row, name_of_sizes, parts};
+use crate::picture::bars::{Amount, Row, in_blocks, name_of_sizes, parts};
 use crate::picture::pins::{self, Line, Shown};
 use crate::plot::recording::classes::Use;
 use crate::plot::recording::origin;
@@ -17,6 +17,8 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 const CLASSES_SHOWN: usize = 16;
+/// Of pages that are well used one in so many bytes is free at most.
+const WELL_USED: u64 = 5;
 
 #[derive(Serialize)]
 pub struct Section<'a> {
@@ -33,7 +35,9 @@ pub struct Section<'a> {
     pub classes: Vec<Row>,
     pub more_classes: Vec<Row>,
     pub sizes: Vec<Row>,
+    pub all_sizes: String,
     pub lifetimes: Vec<Row>,
+    pub all_lifetimes: String,
 }
 
 impl<'a> Section<'a> {
@@ -53,7 +57,9 @@ impl<'a> Section<'a> {
             classes,
             more_classes,
             sizes: rows(&sums.sizes, |power| name_of_sizes(*power)),
+            all_sizes: sum_of(&sums.sizes),
             lifetimes: lifetimes(sums),
+            all_lifetimes: sum_of(&sums.lifetimes),
         }
     }
 }
@@ -72,26 +78,38 @@ fn bytes(count: u64) -> String {
     numbers::figure(count as f64, "B")
 }
 
-/// When most was free beside blocks, or that their pages are well used; and who keeps them.
+/// When most was free beside blocks, and how much; and who keeps it.
 fn answer(recording: &Recording, moments: &[NamedMoment]) -> String {
     let Recording { sums, raster, worst, .. } = recording;
-    let (pinned, live) = (raster.pinned_bytes[*worst], sums.live_bytes[*worst]);
+    let (pinned, live) = (raster.pinned_bytes[*worst], sums.last_live_bytes[*worst]);
     let beside = pinned.saturating_sub(live);
     let peak = bytes(sums.peak.bytes);
     let end = bytes(sums.at_end.bytes);
-    if beside * 2 < pinned {
-        return format!("At most {peak} were live, {end} at the end, on pages that are well used.");
+    let most = format!("At most {peak} were live, {end} at the end");
+    if pinned == 0 {
+        return format!("{most}.");
+    }
+    let when = at(*worst, sums.span);
+    let (share, when_lower) = (numbers::percent(beside as f64 / pinned as f64), lower_first(&when));
+    if beside * WELL_USED < pinned {
+        return format!(
+            "{most}, on pages that are well used: {when_lower}, when most was free on them, that \
+             was {share} of {}.",
+            bytes(pinned)
+        );
     }
     let who = moments.iter().max_by_key(|moment| moment.beside_bytes);
     let who = who.and_then(|moment| keeper(moment, recording)).unwrap_or_default();
     format!(
-        "At most {peak} were live, {end} at the end. At {} blocks of {} kept pages of {}: {} of \
-         them free.{who}",
-        sums.span.moment(*worst),
+        "{most}. {when} blocks of {} kept pages of {}: {share} of them free.{who}",
         bytes(live),
         bytes(pinned),
-        numbers::percent(beside as f64 / pinned as f64),
     )
+}
+
+fn lower_first(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
 }
 
 /// The line beside whose blocks most is free, if that is a twentieth of what is pinned.
@@ -153,8 +171,8 @@ impl<'a> Keepers<'a> {
 
 fn facts(recording: &Recording) -> Vec<(&'static str, String)> {
     let Recording { sums, raster, .. } = recording;
-    let in_blocks = |sum: Sum| format!("{} in {} blocks", bytes(sum.bytes), sum.count);
-    let pinned = raster.pinned_bytes.iter().max().copied().unwrap_or(0);
+    let in_blocks = |sum: Sum| in_blocks(sum.bytes, sum.count);
+    let pinned = raster.most_pinned_bytes.iter().max().copied().unwrap_or(0);
     let mut facts = vec![
         ("events", numbers::figure(sums.event_count as f64, "")),
         ("live at the peak, as asked for", in_blocks(sums.peak)),
@@ -210,10 +228,15 @@ fn rows<Key: Debug>(sums: &BTreeMap<Key, Sum>, name: impl Fn(&Key) -> String) ->
     let row = |(key, sum): (&Key, &Sum)| Row {
         name: name(key),
         parts: parts(&[Amount { name: "taken", color: "full", bytes: sum.bytes }], longest),
-        figure: format!("{} in {}", bytes(sum.bytes), sum.count),
+        figure: in_blocks(sum.bytes, sum.count),
         content: None,
     };
     sums.iter().map(row).collect()
+}
+
+fn sum_of<Key>(sums: &BTreeMap<Key, Sum>) -> String {
+    let of = |figure: fn(&Sum) -> u64| sums.values().map(figure).sum();
+    in_blocks(of(|sum| sum.bytes), of(|sum| sum.count))
 }
 
 /// The shortest first, and what was never freed last.

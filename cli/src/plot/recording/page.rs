@@ -71,7 +71,7 @@ impl<'a> Pictured<'a> {
             row_pages: raster.row_pages,
             addresses: raster.addresses.iter().map(|address| format!("{address:x}")).collect(),
             live_bytes: &sums.live_bytes,
-            pinned_bytes: &raster.pinned_bytes,
+            pinned_bytes: &raster.most_pinned_bytes,
             resident_bytes: has_resident.then_some(&sums.resident_bytes),
             unpinned_bytes: recording.unpinned.as_ref(),
             moments: moments.iter().map(|moment| moment.column).collect(),

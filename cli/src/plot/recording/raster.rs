@@ -18,8 +18,10 @@ pub struct Raster {
     pub fullness: Vec<u8>,
     /// How many hundredths of the row's pages are pinned.
     pub pinned: Vec<u8>,
-    /// Bytes of pages that something live is on, by column.
+    /// Bytes of pages that something live is on, by column, at its end.
     pub pinned_bytes: Vec<u64>,
+    /// The most that these were in it.
+    pub most_pinned_bytes: Vec<u64>,
 }
 
 pub fn raster(reader: &Reader, sums: &Sums) -> Result<Raster> {
@@ -31,6 +33,7 @@ pub fn raster(reader: &Reader, sums: &Sums) -> Result<Raster> {
         fullness: vec![0; row_count * COLUMNS],
         pinned: vec![0; row_count * COLUMNS],
         pinned_bytes: vec![0; COLUMNS],
+        most_pinned_bytes: vec![0; COLUMNS],
     };
     let mut blocks = Blocks::new(reader.header().has_addresses);
     let mut clock = Clock::new(sums.span);
@@ -40,6 +43,7 @@ pub fn raster(reader: &Reader, sums: &Sums) -> Result<Raster> {
         let now = clock.column(&event);
         for passed in column..now {
             raster.take_column(passed, &pages);
+            raster.most_pinned_bytes[passed + 1] = raster.pinned_bytes[passed];
         }
         column = now;
         let Change { came, went } = blocks.change(&event);
@@ -49,10 +53,14 @@ pub fn raster(reader: &Reader, sums: &Sums) -> Result<Raster> {
         if let Some(block) = came {
             pages.change(block.place, true);
         }
+        let most = &mut raster.most_pinned_bytes[column];
+        *most = (*most).max(pages.pinned_pages * PAGE_BYTES);
     }
     for rest in column..COLUMNS {
         raster.take_column(rest, &pages);
     }
+    let last = raster.pinned_bytes[column];
+    raster.most_pinned_bytes[column + 1..].fill(last);
     Ok(raster)
 }
 

@@ -53,7 +53,7 @@ pub fn read(path: &Path, at: Option<PlotMoment>) -> Result<Recording> {
 }
 
 fn worst(raster: &Raster, sums: &Sums) -> usize {
-    let pairs = raster.pinned_bytes.iter().zip(&sums.live_bytes);
+    let pairs = raster.pinned_bytes.iter().zip(&sums.last_live_bytes);
     let wasted = pairs.map(|(pinned, live)| pinned.saturating_sub(*live));
     wasted.enumerate().max_by_key(|(_, wasted)| *wasted).map_or(0, |(column, _)| column)
 }

@@ -46,9 +46,9 @@ fn put(sheet: &mut Sheet, recording: &Recording, moments: &[NamedMoment], most: 
         section.worst
     ));
     sheet.bars(&section.classes);
-    sheet.heading("Sizes of all blocks that were taken");
+    sheet.heading(&format!("Sizes of all blocks that were taken: {}", section.all_sizes));
     sheet.bars(&section.sizes);
-    sheet.heading("Lifetimes");
+    sheet.heading(&format!("Lifetimes: {}", section.all_lifetimes));
     sheet.bars(&section.lifetimes);
 }
 
@@ -58,7 +58,7 @@ fn put_lines(sheet: &mut Sheet, recording: &Recording, moments: &[NamedMoment], 
     let mut lines = vec![
         Line {
             color: "m-pinned",
-            values: known(&raster.pinned_bytes),
+            values: known(&raster.most_pinned_bytes),
             name: "pinned: pages that live blocks are on",
         },
         Line { color: "m-full", values: known(&sums.live_bytes), name: "live, as asked for" },
@@ -103,7 +103,7 @@ fn put_raster(sheet: &mut Sheet, recording: &Recording) {
 fn most_bytes(recording: &Recording) -> u64 {
     let Recording { sums, raster, .. } = recording;
     let resident = sums.resident_bytes.iter().flatten();
-    let all = sums.live_bytes.iter().chain(&raster.pinned_bytes).chain(resident);
+    let all = sums.live_bytes.iter().chain(&raster.most_pinned_bytes).chain(resident);
     all.copied().max().unwrap_or(1).max(1)
 }
 

@@ -28,6 +28,8 @@ pub struct Sums {
     pub event_count: u64,
     /// By column, the most that was live, as asked for.
     pub live_bytes: Vec<u64>,
+    /// What was at its end.
+    pub last_live_bytes: Vec<u64>,
     /// By column, where the recording says.
     pub resident_bytes: Vec<Option<u64>>,
     pub memory: Memory,
@@ -72,6 +74,7 @@ impl Count {
             span,
             event_count: 0,
             live_bytes: vec![0; COLUMNS],
+            last_live_bytes: vec![0; COLUMNS],
             resident_bytes: vec![None; COLUMNS],
             memory: Memory::default(),
             peak: Sum::default(),
@@ -88,6 +91,7 @@ impl Count {
         let now = self.clock.column(event);
         for passed in self.column + 1..=now {
             self.sums.live_bytes[passed] = self.live.bytes;
+            self.sums.last_live_bytes[passed - 1] = self.live.bytes;
         }
         self.column = now;
         self.sums.event_count += 1;
@@ -122,6 +126,7 @@ impl Count {
         for rest in self.column + 1..COLUMNS {
             self.sums.live_bytes[rest] = self.live.bytes;
         }
+        self.sums.last_live_bytes[self.column..].fill(self.live.bytes);
         self.sums.at_end = self.live;
         for (_, block) in blocks.live() {
             self.sums.lifetimes.entry(None).or_default().add(block.place.bytes());
@@ -165,6 +170,8 @@ mod tests {
         count.add(&last, blocks.change(&last));
         let sums = count.finish(&blocks);
         assert_eq!(sums.live_bytes[..5], [100, 100, 150, 100, 100]);
+        assert_eq!(sums.last_live_bytes[..5], [100, 100, 100, 100, 100]);
+        assert_eq!((sums.last_live_bytes[1000], sums.last_live_bytes[1199]), (0, 7));
         assert_eq!(
             (sums.live_bytes[999], sums.live_bytes[1001], sums.live_bytes[1199]),
             (100, 0, 7)

@@ -1,7 +1,7 @@
 // Recordings: lines over time, and addresses by time. Those beside each other have the same scales.
-const units = [[2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"], [1, "B"]];
+const units = [[2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"], [1, "B"]];
 function bytesOf(bytes) {
-  const [size, unit] = units.find(([size]) => bytes >= size) ?? units[3];
+  const [size, unit] = units.find(([size]) => bytes >= size) ?? units.at(-1);
   return `${Number((bytes / size).toPrecision(3))} ${unit}`;
 }
 function timeOf(data, column) {
