@@ -32,3 +32,4 @@ mod verify;
 mod verify_launchers;
 mod verify_pe;
 mod verify_run;
+mod without;

@@ -43,7 +43,10 @@ fn options_are_added_behind_those_already_set() {
         String::from_utf8(command.assert().success().get_output().stdout.clone()).unwrap()
     };
     assert_eq!(output(&["--stats=json"], None), "stats=json\n");
-    assert_eq!(output(&["--stats", "-o", "stats_fd=2"], None), "invalid=end,stats=text,stats_fd=2\n");
+    assert_eq!(
+        output(&["--stats", "-o", "stats_fd=2"], None),
+        "invalid=end,stats=text,stats_fd=2\n"
+    );
     assert_eq!(
         output(&["--stats=json", "--option", "stats_fd=2"], None),
         "invalid=end,stats=json,stats_fd=2\n"

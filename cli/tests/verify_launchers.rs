@@ -60,7 +60,8 @@ fn tools_of_a_rust_toolchain_are_followed_through_rustup() {
 fn what_a_launcher_takes_away_is_seen() {
     let workshop = Workshop::new();
     let program = workshop.compile("allocates.c", &[]);
-    let assert = loam().args(["verify", "--preloaded", "--", "env", "-i"]).arg(&program).assert().code(1);
+    let assert =
+        loam().args(["verify", "--preloaded", "--", "env", "-i"]).arg(&program).assert().code(1);
     assert.stdout(contains("/allocates (with loam preloaded): NOT on loam: loam is not loaded"));
 }
 

@@ -14,7 +14,11 @@ fn report(program: &Path, arguments: &[&str]) -> (i32, Value) {
 }
 
 fn report_of(mut command: Command, program: &Path, arguments: &[&str]) -> (i32, Value) {
-    command.args(["verify", "--preloaded", "--run", "--json"]).arg(program).arg("--").args(arguments);
+    command
+        .args(["verify", "--preloaded", "--run", "--json"])
+        .arg(program)
+        .arg("--")
+        .args(arguments);
     let output = command.output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let parsed = serde_json::from_str(&text);

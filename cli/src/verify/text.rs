@@ -3,8 +3,8 @@
 use crate::binary::entry_points;
 use crate::process::binding::Binding;
 use crate::verify::report::{
-    CallRow, CallerPart, EntryPointRow, ModuleResult, ModuleRow, Reference, Report, Role, RunReport,
-    Started,
+    CallRow, CallerPart, EntryPointRow, ModuleResult, ModuleRow, Reference, Report, Role,
+    RunReport, Started,
 };
 use crate::verify::words::count;
 use std::collections::BTreeMap;
