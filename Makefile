@@ -40,6 +40,7 @@ cli: ## Build the loam command only
 # takes minutes. Where the whole command is built already, that one.
 RUN_FOLDER := $(BUILD)/run
 RUNNER     := $(if $(wildcard $(BUILD)/bin/loam),$(BUILD)/bin/loam,$(RUN_FOLDER)/tests/loam)
+run: export LOAM_LIBRARY := $(CURDIR)/$(BUILD)/lib/libloam.so
 run: $(BUILD)/cmake/CMakeCache.txt ## Prove that CMD='program arguments' gets loam's malloc, and run it
 	@$(if $(CMD),,$(error say what to run: make run CMD='program arguments'))
 	@missing=$$(scripts/missing-rust.sh) || \
@@ -49,8 +50,8 @@ run: $(BUILD)/cmake/CMakeCache.txt ## Prove that CMD='program arguments' gets lo
 	@$(if $(findstring $(RUN_FOLDER),$(RUNNER)),echo "make: building the command" >&2; \
 	  cargo build --profile tests --no-default-features --locked $(QUIET) --target-dir $(RUN_FOLDER), \
 	  $(MAKE) --no-print-directory cli)
-	LOAM_LIBRARY=$(abspath $(BUILD))/lib/libloam.so $(RUNNER) verify --preloaded -- $(CMD)
-	LOAM_LIBRARY=$(abspath $(BUILD))/lib/libloam.so $(RUNNER) run --stats -- $(CMD)
+	$(RUNNER) verify --preloaded -- $(CMD)
+	$(RUNNER) run --stats -- $(CMD)
 
 test: ## Install what the tests need and run all of them; TIMES=1: say what each folder costs
 	TIMES=$(TIMES) tests/run-all.sh
