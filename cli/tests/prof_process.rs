@@ -30,7 +30,7 @@ impl Running {
         let mut command = Command::new(program);
         let command = command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped());
         // Nothing goes back by itself.
-        let options = format!("purge_delay_ms=0{options}");
+        let options = format!("purge_delay_ms=never{options}");
         let mut child = command.env("LOAM_OPTIONS", options).spawn().expect("a process");
         let output = BufReader::new(child.stdout.take().expect("its output"));
         let mut running = Running { child, output };
