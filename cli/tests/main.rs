@@ -23,6 +23,7 @@ mod plot_pins;
 mod plot_still;
 mod prof;
 mod prof_process;
+mod prof_static;
 mod record;
 mod replay;
 mod run;

@@ -1,6 +1,7 @@
 //! A process that runs.
 
 use crate::heap::source::{Mapping, Name, Process, Source, Thread};
+use crate::process::modules::ways_to_trace;
 use anyhow::{Context, Result, anyhow};
 use procfs::ProcError;
 use procfs::process::{MMPermissions, MMapPath, MemoryMap, Process as Folder};
@@ -79,26 +80,15 @@ fn unreadable(pid: i32, why: &str) -> String {
 }
 
 fn unwritable(pid: i32) -> String {
-    format!("cannot write to the memory of process {pid}{}", ways())
-}
-
-/// What is to be done about a refusal; who is root is not told to be.
-fn ways() -> &'static str {
-    if nix::unistd::geteuid().is_root() {
-        ": the kernel does not let root either: it takes CAP_SYS_PTRACE (in a container \
-         --cap-add=SYS_PTRACE)"
-    } else {
-        ": the kernel does not let you; do it as root, or as the process's own user where \
-         kernel.yama.ptrace_scope is 0 (in a container with --cap-add=SYS_PTRACE)"
-    }
+    format!("cannot write to the memory of process {pid}{}", ways_to_trace())
 }
 
 fn refused(pid: i32, cause: ProcError) -> anyhow::Error {
     match cause {
         ProcError::NotFound(_) => anyhow!("there is no process {pid}"),
-        ProcError::PermissionDenied(_) => anyhow!("{}", unreadable(pid, ways())),
+        ProcError::PermissionDenied(_) => anyhow!("{}", unreadable(pid, ways_to_trace())),
         ProcError::Io(cause, _) if cause.kind() == std::io::ErrorKind::PermissionDenied => {
-            anyhow!("{}", unreadable(pid, ways()))
+            anyhow!("{}", unreadable(pid, ways_to_trace()))
         }
         ProcError::Io(cause, _) if cause.raw_os_error() == Some(nix::libc::ESRCH) => {
             anyhow!("process {pid} has ended meanwhile")

@@ -193,11 +193,7 @@ fn not_readable(pid: i32, cause: ProcError) -> anyhow::Error {
             "cannot look into a process, as /proc is not mounted: mount it by 'mount -t proc proc \
              /proc'; or let loam say itself that it serves a program, by 'loam run --stats'"
         ),
-        ProcError::PermissionDenied(_) => anyhow!(
-            "not permitted to read process {pid}: run as its user, or as root with \
-             CAP_SYS_PTRACE{}",
-            ptrace_restriction()
-        ),
+        ProcError::PermissionDenied(_) => anyhow!("cannot read process {pid}{}", ways_to_trace()),
         ProcError::NotFound(_) if Path::new("/proc").join(pid.to_string()).exists() => {
             anyhow!("process {pid} has no program: a kernel thread, or it has ended")
         }
@@ -210,13 +206,15 @@ fn not_readable(pid: i32, cause: ProcError) -> anyhow::Error {
     }
 }
 
-/// Yama may keep a user from their own processes.
-fn ptrace_restriction() -> &'static str {
-    match std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope") {
-        Ok(scope) if scope.trim() != "0" => {
-            " (kernel.yama.ptrace_scope restricts this to root here)"
-        }
-        _ => "",
+/// What is to be done where the kernel refuses to let a process be read; who is root is not told to
+/// be.
+pub fn ways_to_trace() -> &'static str {
+    if nix::unistd::geteuid().is_root() {
+        ": the kernel does not let root either: it takes CAP_SYS_PTRACE (in a container \
+         --cap-add=SYS_PTRACE)"
+    } else {
+        ": the kernel does not let you; do it as root, or as the process's own user where \
+         kernel.yama.ptrace_scope is 0 (in a container with --cap-add=SYS_PTRACE)"
     }
 }
 

@@ -37,9 +37,9 @@ pub fn report(path: &Path) -> Result<Option<Report>> {
         verdict: failure.map_or_else(
             || {
                 format!(
-                    "program for Windows: it holds loam {}, and nothing is imported past it; {} \
+                    "program for Windows: it holds loam{}, and nothing is imported past it; {} \
                      beside it",
-                    version.as_deref().unwrap_or_default(),
+                    version.as_ref().map_or_else(String::new, |version| format!(" {version}")),
                     count(modules.len() - 1, "library", "libraries")
                 )
             },
