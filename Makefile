@@ -22,7 +22,7 @@ lib: $(BUILD)/cmake/CMakeCache.txt ## Build the allocator only
 	$(CMAKE) --build $(BUILD)/cmake --parallel $(JOBS)
 
 objects: ## Build build/lib/graft/loam-ARCH.o for each processor that a compiler is installed for
-	scripts/objects.sh $(abspath $(OBJECTS)) $(abspath $(BUILD)/objects)
+	scripts/objects.sh "$(abspath $(OBJECTS))" "$(abspath $(BUILD)/objects)"
 
 $(BUILD)/cmake/CMakeCache.txt: CMakeLists.txt
 	$(CMAKE) -S . -B $(BUILD)/cmake -G "$(GENERATOR)" -DCMAKE_BUILD_TYPE=$(CONFIG) \
@@ -67,7 +67,7 @@ bench-limits: ## Check the limits that `loam bench` compares with: measured, so 
 
 programs: ## Build the benchmark programs into build/bench
 	$(CMAKE) -S bench/programs -B $(BUILD)/bench-cmake -G "$(GENERATOR)" \
-	  -DLOAM_BENCH_OUTPUT=$(CURDIR)/$(BUILD)/bench > /dev/null
+	  -DLOAM_BENCH_OUTPUT="$(CURDIR)/$(BUILD)/bench" > /dev/null
 	$(CMAKE) --build $(BUILD)/bench-cmake --parallel $(JOBS)
 	cargo build --release --locked --quiet --package dictionary-rust
 	install -m 755 target/release/dictionary-rust $(BUILD)/bench/dictionary-rust
@@ -114,7 +114,7 @@ deb: cli objects ## Write a Debian package into build/packages
 	  -DLOAM_OPTIMIZE=$(if $(filter Debug,$(CONFIG)),OFF,ON) -DCMAKE_INSTALL_PREFIX=/usr
 	$(CMAKE) --build $(BUILD)/deb/cmake --parallel $(JOBS)
 	rm -rf $(BUILD)/deb/root
-	DESTDIR=$(abspath $(BUILD))/deb/root $(CMAKE) --install $(BUILD)/deb/cmake > /dev/null
+	DESTDIR="$(abspath $(BUILD))/deb/root" $(CMAKE) --install $(BUILD)/deb/cmake > /dev/null
 	scripts/deb.py $(BUILD)/deb/root $(BUILD)/packages
 
 demo-lld: all ## Link lld with loam and with others, compare what they make and how long they take
