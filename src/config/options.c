@@ -103,12 +103,12 @@ struct lm_options lm_options = {
 
 /* As short as it can be without being rounded. */
 static void print_size(struct lm_text *text, uint64_t bytes) {
-  static const char *const units[] = {" bytes", " KiB", " MiB", " GiB", " TiB"};
-  size_t unit = 0;
-  for (; bytes != 0 && bytes % 1024 == 0 && unit + 1 < sizeof units / sizeof units[0]; unit++)
+  static const char *const names[] = {" bytes", " KiB", " MiB", " GiB", " TiB"};
+  size_t index = 0;
+  for (; bytes != 0 && bytes % 1024 == 0 && index + 1 < sizeof names / sizeof names[0]; index++)
     bytes /= 1024;
   lm_text_number(text, bytes);
-  lm_text_string(text, units[unit]);
+  lm_text_string(text, names[index]);
 }
 
 static void print_range(struct lm_text *text, const struct option *option) {

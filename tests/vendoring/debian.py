@@ -24,7 +24,19 @@ class Debian(VendoringTest):
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         packages = glob.glob(os.path.join(build, "packages", "*.deb"))
         self.assertEqual(len(packages), 1, packages)
+        self.check_control(packages[0])
         self.check_installation(packages[0])
+
+    def check_control(self, package):
+        def field(name):
+            return self.succeed("dpkg-deb", "--field", package, name).strip()
+        self.assertRegex(field("Maintainer"), r"^[^<>]+ <[^<>@]+@[^<>@]+>$")
+        self.assertNotIn("@example.", field("Maintainer"))
+        command = self.succeed("readelf", "--dynamic", os.path.join(ROOT, "build", "bin", "loam"))
+        if "libc.so.6" in command:
+            self.assertRegex(field("Depends"), r"\blibc6 \(>= 2\.\d+\)")
+        else:
+            self.assertEqual(field("Depends"), "")
 
     def check_installation(self, package):
         root = self.path("root")
