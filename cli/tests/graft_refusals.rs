@@ -215,6 +215,12 @@ fn graft_under(
         .unwrap()
 }
 
+/// The same with the command and the objects as they are.
+fn graft_here(workshop: &Workshop, wrapper: &[&str], target: &Path) -> std::process::Output {
+    let plain = loam_process();
+    graft_under(wrapper, Path::new(plain.get_program()), &objects(workshop), target)
+}
+
 fn assert_failed(output: &std::process::Output, reason: &str) {
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{error}");
@@ -252,9 +258,7 @@ fn no_room_for_the_result() {
     let libc = copy_of(&workshop, MUSL, "musl");
     // Half a megabyte, and an error instead of a signal beyond it.
     let limited = ["sh", "-c", "trap '' XFSZ; ulimit -f 1000; exec \"$@\"", "sh"];
-    let plain = loam_process();
-    let command = Path::new(plain.get_program());
-    let output = graft_under(&limited, command, &objects(&workshop), &libc);
+    let output = graft_here(&workshop, &limited, &libc);
     assert_failed(&output, "libc.a: file too large");
     assert!(std::fs::read(&libc).unwrap() == std::fs::read(MUSL).unwrap());
     assert_eq!(std::fs::read_dir(libc.parent().unwrap()).unwrap().count(), 1);
@@ -291,7 +295,7 @@ fn an_interrupted_run() {
         "sh",
         &["-c", &format!("tar -C {} -c sdk | xz -0 > {}", text(&workshop.path("")), text(&packed))],
     );
-    let output = graft_under(&workshop, &["timeout", "--signal=INT", "1"], &packed);
+    let output = graft_here(&workshop, &["timeout", "--signal=INT", "1"], &packed);
     let error = String::from_utf8_lossy(&output.stderr);
     // timeout(1) ends with a status of its own.
     assert_eq!(output.status.code(), Some(124), "{error}");
