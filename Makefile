@@ -44,7 +44,7 @@ run: export LOAM_LIBRARY := $(CURDIR)/$(BUILD)/lib/libloam.so
 run: $(BUILD)/cmake/CMakeCache.txt ## Prove that CMD='program arguments' gets loam's malloc, and run it
 	@$(if $(CMD),,$(error say what to run: make run CMD='program arguments'))
 	@missing=$$(scripts/missing-rust.sh) || \
-	  { echo "make: it takes the loam command, which cannot be built: $$missing" >&2; exit 1; }
+	  { echo "make: the loam command cannot be built: $$missing" >&2; exit 1; }
 	@echo "make: building the library" >&2
 	@$(CMAKE) --build $(BUILD)/cmake --target loam_shared --parallel $(JOBS) $(if $(QUIET),> /dev/null)
 	@$(if $(findstring $(RUN_FOLDER),$(RUNNER)),echo "make: building the command" >&2; \

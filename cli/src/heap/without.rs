@@ -302,7 +302,8 @@ mod tests {
     #[test]
     fn words_are_quoted_for_a_shell_in_one_line() {
         for (word, expected) in [
-            (&b"--port=80"[..], "--port=80"),
+            (&b"--port"[..], "--port"),
+            (b"--port=80", "'--port=80'"),
             (b"geh heim", "'geh heim'"),
             (b"", "''"),
             ("lo\u{e4}m".as_bytes(), "'lo\u{e4}m'"),
