@@ -40,7 +40,7 @@ cli: ## Build the loam command only
 # takes minutes. Where the whole command is built already, that one.
 RUN_FOLDER := $(BUILD)/run
 RUNNER     := $(if $(wildcard $(BUILD)/bin/loam),$(BUILD)/bin/loam,$(RUN_FOLDER)/tests/loam)
-run: export LOAM_LIBRARY := $(CURDIR)/$(BUILD)/lib/libloam.so
+run: export LOAM_LIBRARY := $(abspath $(BUILD))/lib/libloam.so
 run: $(BUILD)/cmake/CMakeCache.txt ## Prove that CMD='program arguments' gets loam's malloc, and run it
 	@$(if $(CMD),,$(error say what to run: make run CMD='program arguments'))
 	@missing=$$(scripts/missing-rust.sh) || \
