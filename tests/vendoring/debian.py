@@ -44,11 +44,12 @@ class Debian(VendoringTest):
         for name in ("status", "available"):
             self.write(f"root/var/lib/dpkg/{name}", "")
         # The empty root has neither its dependencies, the C library's and GCC's packages, nor a
-        # shell for the script that calls ldconfig.
-        # Files are root's: who is not is so in a namespace of their own.
+        # shell for the script that calls ldconfig. Files are root's: who is not is so in a namespace
+        # of their own, and has a PATH like root's.
         as_root = () if os.geteuid() == 0 else ("unshare", "--user", "--map-root-user")
-        result = run(*as_root, "dpkg", "--root=" + root, "--force-depends", "--force-script-chrootless",
-                     "-i", package)
+        result = run(*as_root, "dpkg", "--root=" + root, "--force-depends",
+                     "--force-script-chrootless", "-i", package,
+                     environment={"PATH": os.environ["PATH"] + ":/usr/sbin:/sbin"})
         self.assertEqual(result.returncode, 0, result.stderr)
         status = self.succeed("dpkg-query", "--admindir=" + root + "/var/lib/dpkg", "-W", "-f",
                               "${Status}", "loam")
