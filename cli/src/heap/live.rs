@@ -86,6 +86,8 @@ fn unwritable(pid: i32) -> String {
 fn refused(pid: i32, cause: ProcError) -> anyhow::Error {
     match cause {
         ProcError::NotFound(_) => anyhow!("there is no process {pid}"),
+        // Of one that has ended and is not waited for, a user is told that it is not permitted.
+        ProcError::PermissionDenied(_) if has_ended(pid) => anyhow!("there is no process {pid}"),
         ProcError::PermissionDenied(_) => anyhow!("{}", unreadable(pid, ways_to_trace())),
         ProcError::Io(cause, _) if cause.kind() == std::io::ErrorKind::PermissionDenied => {
             anyhow!("{}", unreadable(pid, ways_to_trace()))
@@ -95,6 +97,11 @@ fn refused(pid: i32, cause: ProcError) -> anyhow::Error {
         }
         other => anyhow!(other).context(unreadable(pid, "")),
     }
+}
+
+fn has_ended(pid: i32) -> bool {
+    let statistics = Folder::new(pid).and_then(|folder| folder.stat());
+    statistics.is_ok_and(|statistics| matches!(statistics.state, 'Z' | 'X'))
 }
 
 fn mapping(map: &MemoryMap) -> Mapping {
