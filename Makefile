@@ -6,6 +6,9 @@ GENERATOR := $(if $(shell command -v ninja 2>/dev/null),Ninja,Unix Makefiles)
 JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
 CONFIG  ?= RelWithDebInfo
 
+# On a terminal the tools show how far they are; elsewhere that would be lines.
+QUIET   := $(shell [ -t 2 ] || echo --quiet)
+
 # Where other build systems and tests expect them.
 OBJECTS := $(BUILD)/lib/graft
 
@@ -19,24 +22,36 @@ lib: $(BUILD)/cmake/CMakeCache.txt ## Build the allocator only
 	$(CMAKE) --build $(BUILD)/cmake --parallel $(JOBS)
 
 objects: ## Build build/lib/graft/loam-ARCH.o for each processor that a compiler is installed for
-	scripts/objects.sh $(abspath $(OBJECTS)) $(abspath $(BUILD)/objects)
+	scripts/objects.sh "$(abspath $(OBJECTS))" "$(abspath $(BUILD)/objects)"
 
 $(BUILD)/cmake/CMakeCache.txt: CMakeLists.txt
 	$(CMAKE) -S . -B $(BUILD)/cmake -G "$(GENERATOR)" -DCMAKE_BUILD_TYPE=$(CONFIG) \
-	  -DLOAM_OPTIMIZE=$(if $(filter Debug,$(CONFIG)),OFF,ON)
+	  -DLOAM_OPTIMIZE=$(if $(filter Debug,$(CONFIG)),OFF,ON) $(if $(QUIET),> /dev/null)
 	@touch $@
 
 cli: ## Build the loam command only
 	@missing=$$(scripts/missing-rust.sh) || \
 	  { echo "make: the loam command cannot be built: $$missing" >&2; exit 1; }
-	cargo build --release --locked --quiet
+	cargo build --release --locked $(QUIET)
 	mkdir -p $(BUILD)/bin
 	install -m 755 target/release/loam $(BUILD)/bin/loam
 
-run: lib cli ## Prove that CMD='program arguments' gets loam's malloc, and run it
-	$(if $(CMD),,$(error say what to run: make run CMD='program arguments'))
-	$(BUILD)/bin/loam verify --preloaded -- $(CMD)
-	$(BUILD)/bin/loam run --stats -- $(CMD)
+# The library to preload, and of the command the verbs that prove and run: with all of it a first build
+# takes minutes. Where the whole command is built already, that one.
+RUN_FOLDER := $(BUILD)/run
+RUNNER     := $(if $(wildcard $(BUILD)/bin/loam),$(BUILD)/bin/loam,$(RUN_FOLDER)/tests/loam)
+run: export LOAM_LIBRARY := $(abspath $(BUILD))/lib/libloam.so
+run: $(BUILD)/cmake/CMakeCache.txt ## Prove that CMD='program arguments' gets loam's malloc, and run it
+	@$(if $(CMD),,$(error say what to run: make run CMD='program arguments'))
+	@missing=$$(scripts/missing-rust.sh) || \
+	  { echo "make: the loam command cannot be built: $$missing" >&2; exit 1; }
+	@echo "make: building the library" >&2
+	@$(CMAKE) --build $(BUILD)/cmake --target loam_shared --parallel $(JOBS) $(if $(QUIET),> /dev/null)
+	@$(if $(findstring $(RUN_FOLDER),$(RUNNER)),echo "make: building the command" >&2; \
+	  cargo build --profile tests --no-default-features --locked $(QUIET) --target-dir $(RUN_FOLDER), \
+	  $(MAKE) --no-print-directory cli)
+	$(RUNNER) verify --preloaded -- $(CMD)
+	$(RUNNER) run --stats -- $(CMD)
 
 test: ## Install what the tests need and run all of them; TIMES=1: say what each folder costs
 	TIMES=$(TIMES) tests/run-all.sh
@@ -52,7 +67,7 @@ bench-limits: ## Check the limits that `loam bench` compares with: measured, so 
 
 programs: ## Build the benchmark programs into build/bench
 	$(CMAKE) -S bench/programs -B $(BUILD)/bench-cmake -G "$(GENERATOR)" \
-	  -DLOAM_BENCH_OUTPUT=$(CURDIR)/$(BUILD)/bench > /dev/null
+	  -DLOAM_BENCH_OUTPUT="$(CURDIR)/$(BUILD)/bench" > /dev/null
 	$(CMAKE) --build $(BUILD)/bench-cmake --parallel $(JOBS)
 	cargo build --release --locked --quiet --package dictionary-rust
 	install -m 755 target/release/dictionary-rust $(BUILD)/bench/dictionary-rust
@@ -99,7 +114,7 @@ deb: cli objects ## Write a Debian package into build/packages
 	  -DLOAM_OPTIMIZE=$(if $(filter Debug,$(CONFIG)),OFF,ON) -DCMAKE_INSTALL_PREFIX=/usr
 	$(CMAKE) --build $(BUILD)/deb/cmake --parallel $(JOBS)
 	rm -rf $(BUILD)/deb/root
-	DESTDIR=$(abspath $(BUILD))/deb/root $(CMAKE) --install $(BUILD)/deb/cmake > /dev/null
+	DESTDIR="$(abspath $(BUILD))/deb/root" $(CMAKE) --install $(BUILD)/deb/cmake > /dev/null
 	scripts/deb.py $(BUILD)/deb/root $(BUILD)/packages
 
 demo-lld: all ## Link lld with loam and with others, compare what they make and how long they take

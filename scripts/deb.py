@@ -4,7 +4,8 @@
     scripts/deb.py ROOT OUTPUT [ARCHITECTURE]
 
 ROOT is arranged as Debian's policy wants it; OUTPUT gets loam_VERSION_ARCHITECTURE.deb. The times
-in it are SOURCE_DATE_EPOCH's, where that is set, so that the same files give the same package.
+in it are SOURCE_DATE_EPOCH's, where that is set, so that the same files give the same package. Its
+maintainer is DEBFULLNAME and DEBEMAIL of the environment, or else the author of the newest commit.
 """
 import email.utils
 import glob
@@ -20,7 +21,6 @@ import time
 import dist
 from dist import Failure
 
-MAINTAINER = "loam contributors <loam@example.org>"
 CONTROL = """Package: loam
 Version: {version}
 Section: libdevel
@@ -87,6 +87,17 @@ def needed_libraries(command):
     return "NEEDED" in output_of("readelf", "--dynamic", "--wide", command)
 
 
+def maintainer():
+    name, address = (os.environ.get(variable) for variable in ("DEBFULLNAME", "DEBEMAIL"))
+    if name and address:
+        return f"{name} <{address}>"
+    try:
+        return output_of("git", "log", "-1", "--format=%an <%ae>", cwd=dist.ROOT).strip()
+    except Failure as failure:
+        raise Failure("the package has no maintainer: set DEBFULLNAME and DEBEMAIL in the environment; "
+                      f"there is no commit whose author it could be ({failure})") from failure
+
+
 def arrange(root):
     """Files that Debian wants in other forms than other systems."""
     share = os.path.join(root, "usr/share")
@@ -101,7 +112,7 @@ def arrange(root):
     put(docs + "/changelog.gz", packed(dist.read("CHANGELOG.md")))
     date = email.utils.formatdate(moment())
     put(docs + "/changelog.Debian.gz", packed(CHANGELOG.format(
-        version=dist.version(), maintainer=MAINTAINER, date=date.replace("-0000", "+0000"))))
+        version=dist.version(), maintainer=maintainer(), date=date.replace("-0000", "+0000"))))
     for page in glob.glob(share + "/man/man1/*.1"):
         with open(page, encoding="utf-8") as file:
             put(page + ".gz", packed(file.read()))
@@ -159,7 +170,7 @@ def write_control(root, architecture):
     put(root + "/DEBIAN/md5sums", "".join(sums).encode())
     put(root + "/DEBIAN/triggers", b"activate-noawait ldconfig\n")
     put(root + "/DEBIAN/control", CONTROL.format(
-        version=dist.version(), architecture=architecture, maintainer=MAINTAINER,
+        version=dist.version(), architecture=architecture, maintainer=maintainer(),
         installed_kib=(total + 1023) // 1024, depends=dependencies(root)).encode())
 
 

@@ -1,7 +1,7 @@
 //! `loam graft` of what it cannot graft: one line, status 2, and everything is as it was.
 
 use crate::common::libc::{MUSL, copy_of, graft, objects, run, text};
-use crate::common::{Workshop, fixture, loam_process};
+use crate::common::{Public, Workshop, fixture, loam_process};
 use predicates::prelude::*;
 use predicates::str::{contains, ends_with, starts_with};
 use std::io::Read;
@@ -198,17 +198,27 @@ fn a_symbolic_link() {
     assert_refused(&workshop, &link, "link.a is a symbolic link to libc.a: name that instead");
 }
 
-/// `loam graft TARGET` under a command that takes something from it.
-fn graft_under(workshop: &Workshop, wrapper: &[&str], target: &Path) -> std::process::Output {
-    let plain = loam_process();
+/// `COMMAND graft TARGET` under another command, which takes something from it.
+fn graft_under(
+    wrapper: &[&str],
+    command: &Path,
+    objects: &Path,
+    target: &Path,
+) -> std::process::Output {
     Command::new(wrapper[0])
         .args(&wrapper[1..])
-        .arg(plain.get_program())
+        .arg(command)
         .arg("graft")
         .arg(target)
-        .env("LOAM_OBJECTS", objects(workshop))
+        .env("LOAM_OBJECTS", objects)
         .output()
         .unwrap()
+}
+
+/// The same with the command and the objects as they are.
+fn graft_here(workshop: &Workshop, wrapper: &[&str], target: &Path) -> std::process::Output {
+    let plain = loam_process();
+    graft_under(wrapper, Path::new(plain.get_program()), &objects(workshop), target)
 }
 
 fn assert_failed(output: &std::process::Output, reason: &str) {
@@ -221,19 +231,25 @@ fn assert_failed(output: &std::process::Output, reason: &str) {
 #[test]
 fn a_read_only_target() {
     let workshop = Workshop::new();
-    let libc = copy_of(&workshop, MUSL, "musl");
-    let folder = libc.parent().unwrap();
+    let public = Public::new();
+    let folder = public.path("musl");
+    let libc = folder.join("libc.a");
+    let object = public.path("loam-x86_64.o");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::copy(MUSL, &libc).unwrap();
+    std::fs::copy(objects(&workshop).join("loam-x86_64.o"), &object).unwrap();
+    std::fs::set_permissions(&object, PermissionsExt::from_mode(0o644)).unwrap();
     std::fs::set_permissions(&libc, PermissionsExt::from_mode(0o444)).unwrap();
-    std::fs::set_permissions(folder, PermissionsExt::from_mode(0o555)).unwrap();
-    std::fs::set_permissions(workshop.path(""), PermissionsExt::from_mode(0o755)).unwrap();
+    std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o555)).unwrap();
     // Root may write everywhere: then as nobody.
     let is_root = run("id", &["-u"]) == "0\n";
     let nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
-    let output = graft_under(&workshop, if is_root { &nobody } else { &["env"] }, &libc);
+    let wrapper = if is_root { &nobody[..] } else { &["env"] };
+    let output = graft_under(wrapper, &public.command(), &public.path(""), &libc);
     assert_failed(&output, "cannot write to ");
-    std::fs::set_permissions(folder, PermissionsExt::from_mode(0o755)).unwrap();
+    std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o755)).unwrap();
     assert!(std::fs::read(&libc).unwrap() == std::fs::read(MUSL).unwrap());
-    assert_eq!(std::fs::read_dir(folder).unwrap().count(), 1);
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
 }
 
 #[test]
@@ -242,7 +258,7 @@ fn no_room_for_the_result() {
     let libc = copy_of(&workshop, MUSL, "musl");
     // Half a megabyte, and an error instead of a signal beyond it.
     let limited = ["sh", "-c", "trap '' XFSZ; ulimit -f 1000; exec \"$@\"", "sh"];
-    let output = graft_under(&workshop, &limited, &libc);
+    let output = graft_here(&workshop, &limited, &libc);
     assert_failed(&output, "libc.a: file too large");
     assert!(std::fs::read(&libc).unwrap() == std::fs::read(MUSL).unwrap());
     assert_eq!(std::fs::read_dir(libc.parent().unwrap()).unwrap().count(), 1);
@@ -279,7 +295,7 @@ fn an_interrupted_run() {
         "sh",
         &["-c", &format!("tar -C {} -c sdk | xz -0 > {}", text(&workshop.path("")), text(&packed))],
     );
-    let output = graft_under(&workshop, &["timeout", "--signal=INT", "1"], &packed);
+    let output = graft_here(&workshop, &["timeout", "--signal=INT", "1"], &packed);
     let error = String::from_utf8_lossy(&output.stderr);
     // timeout(1) ends with a status of its own.
     assert_eq!(output.status.code(), Some(124), "{error}");

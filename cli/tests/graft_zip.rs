@@ -143,7 +143,8 @@ fn objects_that_are_missing_are_named_before_anything_is_done() {
     loam().args(arguments).assert().code(2).stderr(named.and(contains("note").not()));
     // On a terminal, where somebody would wait in vain.
     let command = loam_process();
-    let command = [command.get_program().to_str().unwrap(), &arguments.join(" ")].join(" ");
+    let words = [&[command.get_program().to_str().unwrap()], &arguments[..]].concat();
+    let command = shlex::try_join(words).unwrap();
     let said = std::process::Command::new("script").args(["-qec", &command, "/dev/null"]).output();
     let said = String::from_utf8_lossy(&said.unwrap().stdout).into_owned();
     let lines: Vec<&str> = said.lines().collect();

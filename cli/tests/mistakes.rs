@@ -119,7 +119,7 @@ fn loam_under_its_own_names_alone_is_told_from_loam() {
 /// Runs the command where /proc is empty, if this system lets a user have that.
 fn without_proc(words: &str) -> Option<std::process::Output> {
     let command = assert_cmd::cargo::cargo_bin!("loam");
-    let script = format!("mount -t tmpfs none /proc && exec {} {words}", command.display());
+    let script = format!("mount -t tmpfs none /proc && exec '{}' {words}", command.display());
     let unshared = |script: &str| {
         std::process::Command::new("unshare")
             .args(["--user", "--map-root-user", "--mount", "sh", "-c", script])

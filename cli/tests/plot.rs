@@ -72,7 +72,7 @@ fn with_a_profile_the_line_that_pins_is_the_answer() {
     let workshop = Workshop::new();
     let mut command = Command::new(places());
     // Nothing goes back by itself.
-    let options = "purge_delay_ms=0,profile=on,profile_bytes=1024";
+    let options = "purge_delay_ms=never,profile=on,profile_bytes=1024";
     let command = command.arg("pin").env("LOAM_OPTIONS", options).stdout(Stdio::piped());
     let mut process = Background(command.spawn().expect("a process"));
     let output = process.0.stdout.take().expect("its output");

@@ -1,7 +1,7 @@
 //! `loam record`: what a program takes and frees is in the file, in an order that can be, whatever
 //! becomes of the program.
 
-use crate::common::{Workshop, fixture, loam};
+use crate::common::{Workshop, fixture, folder, loam};
 use predicates::prelude::PredicateBooleanExt;
 use predicates::str::{contains, is_match};
 use serde_json::Value;
@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 fn program() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("records");
+        let path = folder().join("records");
         let mut compiler = std::process::Command::new("c++");
         compiler.args(["-O1", "-std=c++17", "-pthread", "-fno-builtin", "-fno-omit-frame-pointer"]);
         compiler.arg(fixture("records.cc")).arg("-o").arg(&path);

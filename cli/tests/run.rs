@@ -104,7 +104,7 @@ fn sigpipe_is_handed_on_as_it_was() {
     let assert = loam().args(["run", "--", "sh", "-c", kill]).assert();
     assert_eq!(assert.get_output().status.signal(), Some(13));
     let command = assert_cmd::cargo::cargo_bin!("loam");
-    let ignoring = format!("trap '' PIPE; {} run -- sh -c '{kill}'", command.display());
+    let ignoring = format!("trap '' PIPE; '{}' run -- sh -c '{kill}'", command.display());
     assert_cmd::Command::new("sh")
         .args(["-c", &ignoring])
         .env("LOAM_LIBRARY", library())

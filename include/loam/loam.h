@@ -65,7 +65,8 @@ extern const char *loam_options;
  * 1024 are enough for any. `set`, unless NULL, is the new value as such a text; docs/tuning.md says
  * which options take one at any time, and from when on it counts. Returns 0; ENOENT if there is no
  * such option; EPERM if it is read at start only and `set` is given; ERANGE if `get` has no room;
- * EINVAL if `set` is no value of it. On failure nothing changes. Prints and allocates nothing. */
+ * EINVAL if `set` is no value of it. On failure nothing changes. Prints and allocates nothing. The
+ * word `never` is the value of a time that does not come; the number 0 is taken for it. */
 int loam_control(const char *name, char *get, size_t get_size, const char *set) LOAM_NOEXCEPT;
 
 /* ---- C11 and POSIX -------------------------------------------------------------------------- */

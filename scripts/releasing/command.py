@@ -1,6 +1,7 @@
 """The static command for one processor: Rust for musl, linked by Zig, with libloam.so inside. For
 tests also one of glibc, which takes a sixth of the time."""
 import os
+import shlex
 import shutil
 import sys
 
@@ -35,13 +36,13 @@ def zig():
     """Zig's command, as a shell takes it."""
     if shutil.which("zig"):
         return "zig"
-    command = f"env PYTHONPATH={PYTHON_PACKAGES} {sys.executable} -m ziglang"
+    command = ["env", f"PYTHONPATH={PYTHON_PACKAGES}", sys.executable, "-m", "ziglang"]
     try:
-        output_of(*command.split(), "version")
+        output_of(*command, "version")
     except Failure as failure:
         raise Failure("no Zig to link the command with: pip install --target build/python "
                       "ziglang==0.15.2") from failure
-    return command
+    return shlex.join(command)
 
 
 def wrapper(path, arguments):
@@ -132,6 +133,7 @@ def compile_for_musl(processor, build, carried, is_soon):
                   **({"RUSTC_BOOTSTRAP": "1"} if arguments else {}), **carried,
                   "CC_" + name: compiler, "AR_" + name: archiver,
                   f"CARGO_TARGET_{name.upper()}_LINKER": compiler,
-                  f"CARGO_TARGET_{name.upper()}_RUSTFLAGS": " ".join(flags),
+                  # Encoded, since paths may have blanks; and for the target alone, as one is named.
+                  "CARGO_ENCODED_RUSTFLAGS": "\x1f".join(flags),
               }, what=f"the command for {processor.name}")
     return f"{folder}/{target}/{profile}/loam"

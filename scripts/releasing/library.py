@@ -1,10 +1,11 @@
 """The allocator for one processor, and loam's objects for all, by CMake."""
 import os
+import shlex
 
 from dist import ROOT, Failure
 from releasing.process import output_of
 
-FLAGS = f"-DNDEBUG -ffile-prefix-map={ROOT}=."
+FLAGS = "-DNDEBUG " + shlex.quote(f"-ffile-prefix-map={ROOT}=.")
 
 
 def configure(processor, build, prefix, library_folder, *others):

@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import shlex
 import time
 import uuid
 
@@ -42,7 +43,7 @@ def toolchain(processor):
     version = output_of(rustc, "--version").split()[1]
     yield {"type": "library", "bom-ref": "rust-std", "name": "rust-std", "version": version,
            "licenses": [{"expression": "MIT OR Apache-2.0"}]}
-    version = output_of(*zig().split(), "version").strip()
+    version = output_of(*shlex.split(zig()), "version").strip()
     yield {"type": "library", "bom-ref": "zig-libc", "version": version,
            "name": "musl, libunwind and compiler-rt of Zig",
            "licenses": [{"expression": "MIT AND Apache-2.0 WITH LLVM-exception"}]}

@@ -14,7 +14,7 @@ struct option {
   const char *name;
   const char *unit;    /* of a number, or what a text is; NULL for a choice */
   const char *choices; /* "first|second|third", the index being the value, or LM_OPTION_WORD of it
-                          for words that a number may be instead; NULL for others */
+                          for words that a number may be instead; NEVER; NULL for others */
   uint64_t minimum, maximum; /* of a text: of its length */
   size_t default_value;
   _Atomic(size_t) *value; /* NULL for a text */
@@ -23,12 +23,17 @@ struct option {
   const char *help;
 };
 
+/* The word for 0, of a time after which something is done: as a number it would read as at once. */
+static const char NEVER[] = "never";
+
 #define CHOICE(name, choices, first, when) \
   NULL, choices, 0, 0, first, &lm_options.name, NULL, when
 #define NUMBER(name, unit, minimum, maximum, first, when) \
   unit, NULL, minimum, maximum, first, &lm_options.name, NULL, when
 #define NUMBER_OR(name, unit, words, minimum, maximum, first, when) \
   unit, words, minimum, maximum, first, &lm_options.name, NULL, when
+#define NUMBER_OR_NEVER(name, unit, maximum, first, when) \
+  unit, NEVER, 1, maximum, first, &lm_options.name, NULL, when
 #define WORDS(name, what) \
   what, NULL, 1, sizeof lm_options.name - 1, 0, NULL, lm_options.name, AT_START
 
@@ -45,8 +50,8 @@ static const struct option option_table[] = {
      "a file that they are added to instead; %p is the process's number (Linux)"},
     {"stats_signal", NUMBER(stats_signal, "signal", 0, 64, 0, AT_START),
      "they are also printed when this signal comes; 0: none does that (Linux)"},
-    {"purge_delay_ms", NUMBER(purge_delay_ms, "milliseconds", 0, 3600000, 500, ANY_TIME),
-     "how long empty memory is kept before it goes back to the system; 0: it never does"},
+    {"purge_delay_ms", NUMBER_OR_NEVER(purge_delay_ms, "milliseconds", 3600000, 500, ANY_TIME),
+     "how long empty memory is kept before it goes back to the system; 1: hardly at all"},
     {"cache_bytes", NUMBER_OR(cache_bytes, "bytes", "unlimited|auto", 0, LM_BYTES_MOST,
                               LM_CACHE_AUTO, ANY_TIME),
      "how much free pages pools keep, and how much mappings of huge blocks that were freed"},
@@ -71,8 +76,8 @@ static const struct option option_table[] = {
      "whether memory has transparent huge pages (Linux)"},
     {"page_size", CHOICE(page_size, "system|2M|1G", LM_PAGE_SIZE_SYSTEM, AT_START),
      "which pages memory has: those of 2 MiB or 1 GiB must have been set aside (Linux)"},
-    {"guard_ms", NUMBER(guard_ms, "milliseconds", 0, 3600000, 0, AT_START),
-     "how often a small block of a thread stands between pages without access; 0: none (Linux)"},
+    {"guard_ms", NUMBER_OR_NEVER(guard_ms, "milliseconds", 3600000, 0, AT_START),
+     "how often a small block of a thread stands between pages without access (Linux)"},
     {"profile", CHOICE(profile, "off|on", LM_PROFILE_OFF, AT_START),
      "take a heap profile, and write it at exit (Linux)"},
     {"profile_bytes", NUMBER(profile_bytes, "bytes", 16, 268435456, 524288, ANY_TIME),
@@ -96,10 +101,27 @@ struct lm_options lm_options = {
 
 /* ---- Printing ---- */
 
+/* As short as it can be without being rounded. */
+static void print_size(struct lm_text *text, uint64_t bytes) {
+  static const char *const names[] = {" bytes", " KiB", " MiB", " GiB", " TiB"};
+  size_t index = 0;
+  for (; bytes != 0 && bytes % 1024 == 0 && index + 1 < sizeof names / sizeof names[0]; index++)
+    bytes /= 1024;
+  lm_text_number(text, bytes);
+  lm_text_string(text, names[index]);
+}
+
 static void print_range(struct lm_text *text, const struct option *option) {
   if (option->choices != NULL) lm_text_string(text, option->choices);
   if (option->unit == NULL) return;
   if (option->choices != NULL) lm_text_string(text, " or ");
+  if (lm_string_equal(option->unit, lm_string_length(option->unit), "bytes")) {
+    print_size(text, option->minimum);
+    lm_text_string(text, " to ");
+    print_size(text, option->maximum);
+    lm_text_string(text, ", in bytes");
+    return;
+  }
   lm_text_number(text, option->minimum);
   lm_text_string(text, " to ");
   lm_text_number(text, option->maximum);
@@ -109,6 +131,10 @@ static void print_range(struct lm_text *text, const struct option *option) {
 
 static void print_value(struct lm_text *text, const struct option *option, size_t value) {
   if (option->text != NULL) return;
+  if (option->choices == NEVER && value == 0) {
+    lm_text_string(text, NEVER);
+    return;
+  }
   if (option->unit != NULL && value <= option->maximum) {
     lm_text_number(text, value);
     return;
@@ -147,9 +173,8 @@ static void print_what(struct lm_text *text, const char *what, size_t length) {
 
 uint32_t lm_options_complaint_count;
 
-void lm_options_complain(const struct lm_options_source *source, const char *before,
-                         const char *what, size_t length, const char *after) {
-  lm_options_complaint_count++;
+static void print_about(const struct lm_options_source *source, const char *before,
+                        const char *what, size_t length, const char *after) {
   LM_TEXT(text, 512);
   lm_text_string(&text, "loam: ");
   print_what(&text, source->name, lm_string_length(source->name));
@@ -165,6 +190,12 @@ void lm_options_complain(const struct lm_options_source *source, const char *bef
   lm_text_string(&text, after);
   lm_text_string(&text, "\n");
   lm_os_write(2, text.bytes, text.length);
+}
+
+void lm_options_complain(const struct lm_options_source *source, const char *before,
+                         const char *what, size_t length, const char *after) {
+  lm_options_complaint_count++;
+  print_about(source, before, what, length, after);
 }
 
 /* ---- Reading a value ---- */
@@ -194,13 +225,21 @@ static void use_default(const struct option *option) {
   else lm_store_relaxed(option->value, option->default_value);
 }
 
+/* The number that reads as at once. */
+static bool is_never_as_0(const struct option *option, const char *string, size_t length) {
+  return option->choices == NEVER && lm_string_equal(string, length, "0");
+}
+
 /* Sets the option, or leaves it as it is. */
 static bool parse_value(const struct option *option, const char *string, size_t length) {
   uint64_t value;
   if (option->text != NULL) return parse_text(option, string, length);
   bool good = option->unit != NULL && lm_parse_number(string, length, &value) &&
               value >= option->minimum && value <= option->maximum;
-  if (!good && option->choices != NULL) {
+  if (!good && option->choices == NEVER) {
+    good = is_never_as_0(option, string, length) || lm_string_equal(string, length, NEVER);
+    value = 0;
+  } else if (!good && option->choices != NULL) {
     good = parse_choice(option->choices, string, length, &value);
     if (option->unit != NULL) value = LM_OPTION_WORD((size_t)value);
   }
@@ -218,7 +257,12 @@ static const struct option *find_option(const char *name, size_t length) {
 
 static void set_option(const struct lm_options_source *source, const struct option *option,
                        const char *string, size_t length) {
-  if (parse_value(option, string, length)) return;
+  if (parse_value(option, string, length)) {
+    if (is_never_as_0(option, string, length)) /* taken, and so no complaint */
+      print_about(source, "0 for ", option->name, lm_string_length(option->name),
+                  " is taken for never: write never, or 1 for nearly at once");
+    return;
+  }
   LM_TEXT(after, 256);
   lm_text_string(&after, " for ");
   lm_text_string(&after, option->name);

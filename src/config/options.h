@@ -42,7 +42,7 @@ struct lm_options {
   _Atomic(size_t) stats_fd;
   char stats_file[LM_PATH_BYTES]; /* empty: none */
   _Atomic(size_t) stats_signal;   /* 0: none */
-  _Atomic(size_t) purge_delay_ms;
+  _Atomic(size_t) purge_delay_ms; /* 0: never */
   _Atomic(size_t) cache_bytes;      /* or LM_CACHE_AUTO */
   _Atomic(size_t) heap_cache_bytes;
   _Atomic(size_t) holes;      /* enum lm_holes_option */

@@ -68,7 +68,7 @@ static void read_file(void) {
     lm_options_complain(&source, "", path, lm_string_length(path), after.bytes);
   else if (length > LM_OPTIONS_FILE_BYTES)
     lm_options_complain(&source, "", path, lm_string_length(path),
-                        " is longer than 16384 bytes: not read");
+                        " is longer than 16 KiB: not read");
   else read_lines(path, text, length);
 }
 

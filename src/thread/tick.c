@@ -30,7 +30,7 @@ static _Atomic(bool) underway;
 /* Of the process that has looked last; 0: none has. The same. */
 static _Atomic(uint32_t) copy_number;
 
-/* With purge_delay_ms=0 no page goes back by the clock, but lists of depots go home. */
+/* With purge_delay_ms=never no page goes back by the clock, but lists of depots go home. */
 #define UNPURGED_TICK_MS 128
 #define PRESSED_TICK_MS 8
 uint64_t lm_tick_interval_ms(void) {

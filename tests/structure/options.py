@@ -7,7 +7,8 @@ import subprocess
 import sys
 
 PRINTED = re.compile(r"  (\w+)=(\S*)  \((.+), (at start|any time)\)  .")
-RANGE = re.compile(r"(?:(?P<words>[\w|]+) or )?(?P<range>\d+ to \d+) (?:bytes of a )?(?P<unit>.+)")
+RANGE = re.compile(r"(?:(?P<words>[a-z|]+) or )?(?P<range>\d+(?: bytes)? to \d+(?: [KMGT]iB)?)(?:,| bytes of a)?"
+                   r"(?: in)? (?P<unit>.+)")
 
 
 def printed_by(library):

@@ -46,7 +46,7 @@ static void the_tables_defaults_are_the_initial_values(void) {
 }
 
 static void several_entries_are_taken_and_empty_ones_skipped(void) {
-  read_and_collect(",stats=json,,purge_delay_ms=0,foreign=ignore,huge_pages=always,");
+  read_and_collect(",stats=json,,purge_delay_ms=never,foreign=ignore,huge_pages=always,");
   check_printed("");
   CHECK_EQ(lm_options.stats, LM_STATS_JSON);
   CHECK_EQ(lm_options.purge_delay_ms, 0);
@@ -78,9 +78,25 @@ static void an_unknown_option_is_complained_about(void) {
 
 static void a_value_out_of_range_gives_the_default(void) {
   read_and_collect("purge_delay_ms=3600001");
-  check_printed("loam: LOAM_OPTIONS: bad value '3600001' for purge_delay_ms: expected 0 to 3600000 "
-                "milliseconds; 500 is used\n");
+  check_printed("loam: LOAM_OPTIONS: bad value '3600001' for purge_delay_ms: expected never or 1 to "
+                "3600000 milliseconds; 500 is used\n");
   CHECK_EQ(lm_options.purge_delay_ms, 500);
+}
+
+static void a_time_that_never_comes_is_a_word_and_0_says_what_it_means(void) {
+  char value[32];
+  lm_options_complaint_count = 0;
+  read_and_collect("purge_delay_ms=0,guard_ms=never");
+  check_printed("loam: LOAM_OPTIONS: 0 for 'purge_delay_ms' is taken for never: write never, or 1 for "
+                "nearly at once\n");
+  CHECK_EQ(lm_options_complaint_count, 0);
+  CHECK_EQ(lm_options.purge_delay_ms, 0);
+  CHECK_EQ(lm_options_control("purge_delay_ms", value, sizeof value, "1"), 0);
+  CHECK_EQ(strcmp(value, "never"), 0);
+  CHECK_EQ(lm_options_control("purge_delay_ms", value, sizeof value, "never"), 0);
+  CHECK_EQ(strcmp(value, "1"), 0);
+  CHECK_EQ(lm_options_control("purge_delay_ms", NULL, 0, "0"), 0);
+  CHECK_EQ(lm_options.purge_delay_ms, 0);
 }
 
 static void a_number_may_be_a_word_instead(void) {
@@ -95,8 +111,8 @@ static void a_number_may_be_a_word_instead(void) {
   CHECK_EQ(strcmp(value, "12345"), 0);
   CHECK_EQ(lm_options.cache_bytes, LM_CACHE_AUTO);
   read_and_collect("heap_cache_bytes=few,cache_bytes=18446744073709551615");
-  CHECK(strstr(printed, "'few' for heap_cache_bytes: expected unlimited|auto or 0 to ") != NULL);
-  CHECK(strstr(printed, " bytes; auto is used\n") != NULL);
+  CHECK(strstr(printed, "'few' for heap_cache_bytes: expected unlimited|auto or 0 bytes to ") != NULL);
+  CHECK(strstr(printed, ", in bytes; auto is used\n") != NULL);
 }
 
 static void a_choice_must_match_whole(void) {
@@ -236,9 +252,9 @@ static void a_file_is_read_up_to_a_limit_or_not_at_all(void) {
   CHECK_EQ(lm_options.stats_fd, 50);
   lm_options.stats_fd = 2;
   read_file_and_collect(text, LM_OPTIONS_FILE_BYTES + 1, "");
-  CHECK(strstr(printed, "is longer than 16384 bytes: not read\n") != NULL);
+  CHECK(strstr(printed, "is longer than 16 KiB: not read\n") != NULL);
   read_and_collect("options_file=/dev/zero");
-  CHECK(strstr(printed, "is longer than 16384 bytes: not read\n") != NULL);
+  CHECK(strstr(printed, "is longer than 16 KiB: not read\n") != NULL);
   CHECK_EQ(lm_options.stats_fd, 2);
 }
 
@@ -300,6 +316,7 @@ int main(void) {
   RUN(a_text_is_taken_as_it_is_and_no_longer_than_there_is_room);
   RUN(an_unknown_option_is_complained_about);
   RUN(a_value_out_of_range_gives_the_default);
+  RUN(a_time_that_never_comes_is_a_word_and_0_says_what_it_means);
   RUN(a_number_may_be_a_word_instead);
   RUN(a_choice_must_match_whole);
   RUN(an_entry_without_a_value_is_complained_about);

@@ -24,7 +24,19 @@ class Debian(VendoringTest):
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         packages = glob.glob(os.path.join(build, "packages", "*.deb"))
         self.assertEqual(len(packages), 1, packages)
+        self.check_control(packages[0])
         self.check_installation(packages[0])
+
+    def check_control(self, package):
+        def field(name):
+            return self.succeed("dpkg-deb", "--field", package, name).strip()
+        self.assertRegex(field("Maintainer"), r"^[^<>]+ <[^<>@]+@[^<>@]+>$")
+        self.assertNotIn("@example.", field("Maintainer"))
+        command = self.succeed("readelf", "--dynamic", os.path.join(ROOT, "build", "bin", "loam"))
+        if "libc.so.6" in command:
+            self.assertRegex(field("Depends"), r"\blibc6 \(>= 2\.\d+\)")
+        else:
+            self.assertEqual(field("Depends"), "")
 
     def check_installation(self, package):
         root = self.path("root")
@@ -32,9 +44,12 @@ class Debian(VendoringTest):
         for name in ("status", "available"):
             self.write(f"root/var/lib/dpkg/{name}", "")
         # The empty root has neither its dependencies, the C library's and GCC's packages, nor a
-        # shell for the script that calls ldconfig.
-        result = run("dpkg", "--root=" + root, "--force-depends", "--force-script-chrootless",
-                     "-i", package)
+        # shell for the script that calls ldconfig. Files are root's: who is not is so in a namespace
+        # of their own, and has a PATH like root's.
+        as_root = () if os.geteuid() == 0 else ("unshare", "--user", "--map-root-user")
+        result = run(*as_root, "dpkg", "--root=" + root, "--force-depends",
+                     "--force-script-chrootless", "-i", package,
+                     environment={"PATH": os.environ["PATH"] + ":/usr/sbin:/sbin"})
         self.assertEqual(result.returncode, 0, result.stderr)
         status = self.succeed("dpkg-query", "--admindir=" + root + "/var/lib/dpkg", "-W", "-f",
                               "${Status}", "loam")

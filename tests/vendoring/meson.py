@@ -11,6 +11,12 @@ PROJECT = """project('consumer', 'c')
 executable('api', 'program.c', dependencies: dependency('loam'))
 executable('override', 'program.c', dependencies: dependency('loam-override'))
 """
+VERIFYING = """project('consumer', 'c')
+loam = dependency('loam-override')
+program = executable('program', 'program.c', dependencies: {dependencies})
+custom_target('program-on-loam', input: program, output: 'program.on-loam', build_by_default: true,
+  command: [find_program('loam-verify'), '@INPUT@', '@OUTPUT@'])
+"""
 # A compiler that runs, whatever it is said to build for.
 CROSS = """[binaries]
 c = 'gcc'
@@ -51,6 +57,32 @@ class Meson(VendoringTest):
         self.assertNotIn("warning", result.stdout)
         self.assertRegex(self.succeed(self.path("build", "api")), "malloc other$")
         self.assertRegex(self.succeed(self.path("build", "override")), "malloc loam$")
+
+    def verifying(self, dependencies, command):
+        """The build's output and status, of a program with these dependencies."""
+        self.write("meson.build", VERIFYING.format(dependencies=dependencies))
+        result = self.configure("-Dloam:optimize=false")
+        self.assertEqual(result.returncode, 0, result.stdout)
+        result = run("meson", "compile", "-C", self.path("build"),
+                     environment={"LOAM_COMMAND": command})
+        stamp = self.path("build", "program.on-loam")
+        self.assertEqual(os.path.exists(stamp), result.returncode == 0, result.stdout)
+        shutil.rmtree(self.path("build"))
+        return result
+
+    def test_a_build_fails_unless_the_program_is_on_loam(self):
+        loam = os.path.join(ROOT, "build", "bin", "loam")
+        self.assertTrue(os.path.exists(loam), "build/bin/loam is not there: make cli")
+        result = self.verifying("loam", loam)
+        self.assertEqual(result.returncode, 0, result.stdout)
+        result = self.verifying("dependency('loam')", loam)
+        self.assertNotEqual(result.returncode, 0)
+        self.assertRegex(result.stdout + result.stderr,
+                         "/program: (the link has left loam out|not all of it)")
+        result = self.verifying("loam", "/nowhere/loam")
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn("cannot be verified: /nowhere/loam: No such file or directory",
+                      result.stdout + result.stderr)
 
     def test_sanitizers_are_refused(self):
         for argument in ("-Db_sanitize=address,undefined", "-Dc_args=-fsanitize=address"):

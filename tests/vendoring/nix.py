@@ -21,7 +21,7 @@ let
     licenses = { mit = "MIT"; asl20 = "Apache-2.0"; };
     platforms.linux = [ "linux" ];
   };
-in import ROOT/integrations/nix {
+in import (/. + "ROOT/integrations/nix") {
   inherit lib;
   pkgs = { };
   cmake = "cmake";

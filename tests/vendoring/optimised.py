@@ -14,13 +14,14 @@ from support.cmake import AS_SUBDIRECTORY, HEAD
 
 # What vcpkg's scripts do with a port: configure its debug form, then its release form.
 VCPKG = """
-set(CURRENT_PACKAGES_DIR {folder}/packages)
-set(CMAKE_CURRENT_LIST_DIR {root}/integrations/vcpkg/loam)
+set(CURRENT_PACKAGES_DIR "{folder}/packages")
+set(CMAKE_CURRENT_LIST_DIR "{root}/integrations/vcpkg/loam")
 function(vcpkg_cmake_configure)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" SOURCE_PATH OPTIONS)
   foreach(type Debug Release)
-    execute_process(COMMAND ${{CMAKE_COMMAND}} -S ${{arg_SOURCE_PATH}} -B {folder}/build/${{type}}
-      -G Ninja -DCMAKE_BUILD_TYPE=${{type}} ${{arg_OPTIONS}} ${{VCPKG_CMAKE_CONFIGURE_OPTIONS}}
+    execute_process(
+      COMMAND ${{CMAKE_COMMAND}} -S "${{arg_SOURCE_PATH}}" -B "{folder}/build/${{type}}" -G Ninja
+      -DCMAKE_BUILD_TYPE=${{type}} ${{arg_OPTIONS}} ${{VCPKG_CMAKE_CONFIGURE_OPTIONS}}
       OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
   endforeach()
 endfunction()
@@ -28,7 +29,7 @@ foreach(name vcpkg_cmake_install vcpkg_cmake_config_fixup vcpkg_fixup_pkgconfig
              vcpkg_install_copyright)
   cmake_language(EVAL CODE "function(${{name}})\\nendfunction()")
 endforeach()
-include({root}/integrations/vcpkg/loam/portfile.cmake)
+include("{root}/integrations/vcpkg/loam/portfile.cmake")
 """
 
 

@@ -243,9 +243,9 @@ pub struct ProfArguments {
     pub top: usize,
 
     /// How far apart samples are on average, in bytes: 16 looks at almost every block
-    /// [default: 524288, with --leaks 512]
+    /// [default: 524288 (512 KiB), with --leaks 512]
     #[arg(long, value_name = "BYTES", conflicts_with = "file")]
-    #[arg(value_parser = clap::value_parser!(u64).range(16..=268435456))]
+    #[arg(value_parser = sample_bytes)]
     pub every: Option<u64>,
 
     /// What has changed since an earlier profile of the same program
@@ -370,4 +370,10 @@ impl ProfArguments {
         }
         Ok((figure.unwrap_or(ProfFigure::Live), rows.unwrap_or(ProfRows::Line)))
     }
+}
+
+/// As the option profile_bytes has it.
+fn sample_bytes(text: &str) -> Result<u64, String> {
+    let bytes = text.parse().ok().filter(|bytes| (16..=256 << 20).contains(bytes));
+    bytes.ok_or_else(|| "a number of bytes, from 16 bytes to 256 MiB (268435456)".into())
 }

@@ -6,9 +6,9 @@ use crate::bench::judge::comparison::Comparison;
 use crate::bench::judge::merge::merge;
 use crate::bench::judge::results::{Results, SCHEMA};
 use crate::bench::show::agreement;
+use crate::bench::show::documents;
 use crate::bench::show::export::{self, export};
 use crate::bench::show::form::Form;
-use crate::bench::show::markdown;
 use crate::bench::show::table::Style;
 use crate::replace;
 use anyhow::{Context, Result, bail};
@@ -62,7 +62,7 @@ pub fn report(request: &Request) -> Result<()> {
         export(&request.export, &Comparison::new(results, baseline)?)?;
     }
     match request.docs {
-        Some(root) => markdown::update_checkout(&all, root),
+        Some(root) => documents::update_checkout(&all, root),
         None => Ok(()),
     }
 }

@@ -245,7 +245,8 @@ fn write_examples() {
         std::fs::write(folder.join(format!("{name}.html")), page).expect("a page");
     }
     std::fs::create_dir_all(folder.join("docs")).expect("a folder");
-    let markers = "# loam\n\n<!-- bench:begin -->\n<!-- bench:end -->\n";
+    let markers = "# loam\n\n<!-- figures:begin -->\n<!-- figures:end -->\n\n\
+                   <!-- bench:begin -->\n<!-- bench:end -->\n";
     std::fs::write(folder.join("README.md"), markers).expect("a file");
-    crate::bench::show::markdown::update_checkout(&[suite(1)], &folder).expect("documents");
+    crate::bench::show::documents::update_checkout(&[suite(1)], &folder).expect("documents");
 }

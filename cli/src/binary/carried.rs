@@ -6,13 +6,14 @@ use crate::failure::in_one_line;
 use anyhow::{Context, Result, anyhow, bail};
 use nix::sys::statvfs::{FsFlags, statvfs};
 use nix::unistd::geteuid;
+use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 struct Carried {
-    bytes: &'static [u8],
+    bytes: Cow<'static, [u8]>,
     name: &'static str,
     /// Behind the version and what tells it from others of its name.
     end: &'static str,
@@ -21,19 +22,19 @@ struct Carried {
 
 /// Empty in a command that has its library beside it (build.rs).
 const LIBRARY: Carried = Carried {
-    bytes: include_bytes!(concat!(env!("OUT_DIR"), "/libloam.so")),
+    bytes: Cow::Borrowed(include_bytes!(concat!(env!("OUT_DIR"), "/libloam.so"))),
     name: "libloam",
     end: ".so",
     mode: 0o644,
 };
 const RECORDER: Carried = Carried {
-    bytes: include_bytes!(concat!(env!("OUT_DIR"), "/recorder.so")),
+    bytes: Cow::Borrowed(include_bytes!(concat!(env!("OUT_DIR"), "/recorder.so"))),
     name: "loam-recorder",
     end: ".so",
     mode: 0o644,
 };
 const REPLAYER: Carried = Carried {
-    bytes: include_bytes!(concat!(env!("OUT_DIR"), "/replayer")),
+    bytes: Cow::Borrowed(include_bytes!(concat!(env!("OUT_DIR"), "/replayer"))),
     name: "loam-replayer",
     end: "",
     mode: 0o755,
@@ -48,19 +49,27 @@ pub fn library() -> Result<Option<PathBuf>> {
         return Ok(None);
     }
     let instead = "; name one with --library PATH or LOAM_LIBRARY";
-    file(&LIBRARY).map_err(|refusals| anyhow!("{refusals}{instead}")).map(Some)
+    carried_file(&LIBRARY).map_err(|refusals| anyhow!("{refusals}{instead}")).map(Some)
+}
+
+/// A copy of a library whose own path LD_PRELOAD cannot hold.
+pub fn copied(path: &Path) -> Result<PathBuf> {
+    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let copy = Carried { bytes: Cow::Owned(bytes), ..LIBRARY };
+    file(&copy).map_err(|refusals| anyhow!("cannot copy it: {refusals}"))
 }
 
 /// What is preloaded into a program that is recorded.
 pub fn recorder() -> Result<PathBuf> {
-    file(&RECORDER).map_err(|refusals| anyhow!(refusals))
+    carried_file(&RECORDER).map_err(|refusals| anyhow!(refusals))
 }
 
 /// The program that does what a recording says.
 pub fn replayer() -> Result<PathBuf> {
-    file(&REPLAYER).map_err(|refusals| anyhow!(refusals))
+    carried_file(&REPLAYER).map_err(|refusals| anyhow!(refusals))
 }
 
+/// Or why it is in none of the folders.
 fn file(carried: &Carried) -> std::result::Result<PathBuf, String> {
     let mut refusals = Vec::new();
     for folder in folders() {
@@ -69,9 +78,15 @@ fn file(carried: &Carried) -> std::result::Result<PathBuf, String> {
             Err(cause) => refusals.push(in_one_line(&cause)),
         }
     }
+    Err(refusals.join("; "))
+}
+
+fn carried_file(carried: &Carried) -> std::result::Result<PathBuf, String> {
     let (name, end) = (carried.name, carried.end);
-    let refusals = refusals.join("; ");
-    Err(format!("cannot write out the {name}{end} that this command carries: {refusals}"))
+    let shown = |refusals| {
+        format!("cannot write out the {name}{end} that this command carries: {refusals}")
+    };
+    file(carried).map_err(shown)
 }
 
 pub fn can_be_preloaded(path: &Path) -> bool {
@@ -107,7 +122,7 @@ fn written(carried: &Carried, folder: &Path) -> Result<PathBuf> {
         bail!("{shown}: nothing there can be executed (mounted noexec)");
     }
     let path = folder.join(name_of(carried));
-    let is_there = std::fs::read(&path).is_ok_and(|there| there == carried.bytes);
+    let is_there = std::fs::read(&path).is_ok_and(|there| there == *carried.bytes);
     if !is_there {
         replace(&path, carried, folder)
             .with_context(|| format!("cannot write {}", path.display()))?;
@@ -141,7 +156,7 @@ fn name_of(carried: &Carried) -> String {
 /// In one step, so that no program meets half a library.
 fn replace(path: &Path, carried: &Carried, folder: &Path) -> Result<()> {
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(carried.bytes)?;
+    file.write_all(&carried.bytes)?;
     file.as_file().set_permissions(std::fs::Permissions::from_mode(carried.mode))?;
     file.persist(path)?;
     Ok(())
@@ -152,6 +167,7 @@ mod tests {
     use super::*;
 
     fn written(bytes: &'static [u8], folder: &Path) -> Result<PathBuf> {
+        let bytes = Cow::Borrowed(bytes);
         super::written(&Carried { bytes, name: "libloam", end: ".so", mode: 0o644 }, folder)
     }
 

@@ -43,13 +43,15 @@ impl Library {
         if !image.is_loam() {
             bail!("{shown} is not loam's library: it does not define loam_version");
         }
-        if !carried::can_be_preloaded(&path) {
-            bail!(
-                "cannot preload {}: LD_PRELOAD cannot hold a path with a space or colon; \
-                 copy the library elsewhere and name it with --library",
-                path.display()
-            );
-        }
+        let path = match carried::can_be_preloaded(&path) {
+            true => path,
+            false => carried::copied(&path).with_context(|| {
+                let shown = path.display();
+                format!(
+                    "cannot preload {shown}: LD_PRELOAD cannot hold a path with a space or colon"
+                )
+            })?,
+        };
         Ok(Library { path, image })
     }
 }

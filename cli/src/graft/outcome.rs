@@ -2,6 +2,7 @@
 
 use crate::binary::arch::Arch;
 use crate::graft::advice::Advice;
+use crate::numbers;
 use anyhow::{Result, bail};
 use serde::Serialize;
 use std::fmt::{Display, Write};
@@ -150,7 +151,9 @@ impl ArchiveOutcome {
         members(out, "split", &self.split)?;
         let kib = self.object_bytes.div_ceil(1024);
         writeln!(out, "  add      loam.o: {} symbols, {kib} KiB", self.object_symbols)?;
-        writeln!(out, "  size     {} bytes, before {}", self.bytes_after, self.bytes_before)?;
+        let [after, before] =
+            [self.bytes_after, self.bytes_before].map(|bytes| numbers::bytes(bytes as u64));
+        writeln!(out, "  size     {after}, before {before}")?;
         match &self.original {
             Some(original) => writeln!(out, "  original {original}"),
             None => Ok(()),

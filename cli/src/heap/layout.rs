@@ -2,6 +2,7 @@
 
 use crate::heap::image::Image;
 use crate::heap::source::{Name, Source};
+use crate::heap::without;
 use anyhow::{Context, Result, anyhow, bail};
 use std::collections::HashMap;
 
@@ -57,10 +58,7 @@ impl Layout {
         let index = found.iter().position(is_in_use);
         match index.or_else(|| (!found.is_empty()).then_some(0)) {
             Some(index) => Ok(found.swap_remove(index)),
-            None => bail!(
-                "{} has no loam in it, or one without the note that 'loam explain' reads",
-                source.process().title
-            ),
+            None => bail!("{}", without::told(source)),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::heap::source::{Mapping, Name, Process, Source, Thread};
 use crate::naming;
+use crate::process::modules::ways_to_trace;
 use anyhow::{Context, Result, anyhow};
 use procfs::ProcError;
 use procfs::process::{MMPermissions, MMapPath, MemoryMap, Process as Folder};
@@ -85,36 +86,28 @@ fn unreadable(pid: i32, why: &str) -> String {
 }
 
 fn unwritable(pid: i32) -> String {
-    format!("cannot write to the memory of process {pid}{}", ways())
-}
-
-/// What is to be done about a refusal; who is root is not told to be.
-fn ways() -> &'static str {
-    ways_of(nix::unistd::geteuid().is_root())
-}
-
-fn ways_of(is_root: bool) -> &'static str {
-    if is_root {
-        ": the kernel does not let root either: it takes CAP_SYS_PTRACE (in a container \
-         --cap-add=SYS_PTRACE)"
-    } else {
-        ": the kernel does not let you; do it as root, or as the process's own user where \
-         kernel.yama.ptrace_scope is 0 (in a container with --cap-add=SYS_PTRACE)"
-    }
+    format!("cannot write to the memory of process {pid}{}", ways_to_trace())
 }
 
 fn refused(pid: i32, cause: ProcError) -> anyhow::Error {
     match cause {
         ProcError::NotFound(_) => anyhow!("there is no process {pid}"),
-        ProcError::PermissionDenied(_) => anyhow!("{}", unreadable(pid, ways())),
+        // Of one that has ended and is not waited for, a user is told that it is not permitted.
+        ProcError::PermissionDenied(_) if has_ended(pid) => anyhow!("there is no process {pid}"),
+        ProcError::PermissionDenied(_) => anyhow!("{}", unreadable(pid, ways_to_trace())),
         ProcError::Io(cause, _) if cause.kind() == std::io::ErrorKind::PermissionDenied => {
-            anyhow!("{}", unreadable(pid, ways()))
+            anyhow!("{}", unreadable(pid, ways_to_trace()))
         }
         ProcError::Io(cause, _) if cause.raw_os_error() == Some(nix::libc::ESRCH) => {
             anyhow!("process {pid} has ended meanwhile")
         }
         other => anyhow!(other).context(unreadable(pid, "")),
     }
+}
+
+fn has_ended(pid: i32) -> bool {
+    let statistics = Folder::new(pid).and_then(|folder| folder.stat());
+    statistics.is_ok_and(|statistics| matches!(statistics.state, 'Z' | 'X'))
 }
 
 fn mapping(map: &MemoryMap) -> Mapping {
@@ -193,12 +186,6 @@ mod tests {
     use super::*;
     use std::io::Write;
     use std::process::{Command, Stdio};
-
-    #[test]
-    fn root_is_not_told_to_be_root() {
-        assert!(!ways_of(true).contains("as root") && ways_of(true).contains("CAP_SYS_PTRACE"));
-        assert!(ways_of(false).contains("do it as root"));
-    }
 
     #[test]
     fn memory_that_is_gone_is_told_from_memory_that_cannot_be_read() {

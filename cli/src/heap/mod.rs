@@ -14,3 +14,4 @@ mod residency; // which pages are in memory
 pub mod samples; // what a profile has of them
 pub mod source; // memory to be read
 pub mod walk; // all regions, page by page
+mod without; // a process that is not on loam

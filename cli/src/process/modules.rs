@@ -193,10 +193,7 @@ fn not_readable(pid: i32, cause: ProcError) -> anyhow::Error {
             "cannot look into a process, as /proc is not mounted: mount it by 'mount -t proc proc \
              /proc'; or let loam say itself that it serves a program, by 'loam run --stats'"
         ),
-        ProcError::PermissionDenied(_) => anyhow!(
-            "not permitted to read process {pid}: {}",
-            way_to_read(nix::unistd::geteuid().is_root())
-        ),
+        ProcError::PermissionDenied(_) => anyhow!("cannot read process {pid}{}", ways_to_trace()),
         ProcError::NotFound(_) if Path::new("/proc").join(pid.to_string()).exists() => {
             anyhow!("process {pid} has no program: a kernel thread, or it has ended")
         }
@@ -209,23 +206,19 @@ fn not_readable(pid: i32, cause: ProcError) -> anyhow::Error {
     }
 }
 
-/// Who is root is not told to be.
-fn way_to_read(is_root: bool) -> String {
-    match is_root {
-        true => "it takes CAP_SYS_PTRACE, which root lacks here (in a container \
-                 --cap-add=SYS_PTRACE)"
-            .to_owned(),
-        false => format!("run as its user, or as root with CAP_SYS_PTRACE{}", ptrace_restriction()),
-    }
+/// What is to be done where the kernel refuses to let a process be read.
+pub fn ways_to_trace() -> &'static str {
+    ways_to_trace_for(nix::unistd::geteuid().is_root())
 }
 
-/// Yama may keep a user from their own processes.
-fn ptrace_restriction() -> &'static str {
-    match std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope") {
-        Ok(scope) if scope.trim() != "0" => {
-            " (kernel.yama.ptrace_scope restricts this to root here)"
-        }
-        _ => "",
+/// Who is root is not told to be.
+fn ways_to_trace_for(is_root: bool) -> &'static str {
+    if is_root {
+        ": the kernel does not let root either: it takes CAP_SYS_PTRACE (in a container \
+         --cap-add=SYS_PTRACE)"
+    } else {
+        ": the kernel does not let you; do it as root, or as the process's own user where \
+         kernel.yama.ptrace_scope is 0 (in a container with --cap-add=SYS_PTRACE)"
     }
 }
 
@@ -309,7 +302,7 @@ mod tests {
 
     #[test]
     fn root_is_not_told_to_be_root() {
-        assert!(!way_to_read(true).contains("as root"));
-        assert!(way_to_read(false).contains("as root with CAP_SYS_PTRACE"));
+        assert!(!ways_to_trace_for(true).contains("as root"));
+        assert!(ways_to_trace_for(false).contains("do it as root"));
     }
 }

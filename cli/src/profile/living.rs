@@ -18,11 +18,12 @@ use std::sync::Arc;
 
 pub fn read(source: &dyn Source) -> Result<Profile> {
     let Some(profile) = find(source)? else {
-        bail!(
-            "{} has no profile: have one taken with 'loam prof --start PID', or start it with \
-             LOAM_OPTIONS=profile=on",
-            source.process().title
-        );
+        let process = source.process();
+        let ways = match process.is_live {
+            true => "have one taken with 'loam prof --start PID', or start it with",
+            false => "the process had none taken; start it with",
+        };
+        bail!("{} has no profile: {ways} LOAM_OPTIONS=profile=on", process.title);
     };
     Ok(profile)
 }

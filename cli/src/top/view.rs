@@ -185,7 +185,7 @@ fn draw_rows(frame: &mut Frame, title: &str, lines: &[Line], area: Rect) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::top::limit::Limit;
+    use crate::process::group::Limit;
     use crate::top::sample::Row;
     use crate::top::synthetic::{history, sample};
     use ratatui::Terminal;

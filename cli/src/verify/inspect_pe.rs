@@ -39,7 +39,7 @@ pub fn report(path: &Path) -> Result<Option<Report>> {
                 format!(
                     "program for Windows: it holds loam{}, and nothing is imported past it; {} \
                      beside it",
-                    version.as_deref().unwrap_or_default(),
+                    version.as_ref().map_or_else(String::new, |version| format!(" {version}")),
                     count(modules.len() - 1, "library", "libraries")
                 )
             },

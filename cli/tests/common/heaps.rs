@@ -123,7 +123,7 @@ impl Running {
     pub fn of(linked: Linked, what: &str) -> Running {
         // Nothing goes back by itself.
         let mut command = Command::new(program(linked));
-        Running::start(command.arg(what).env("LOAM_OPTIONS", "purge_delay_ms=0"))
+        Running::start(command.arg(what).env("LOAM_OPTIONS", "purge_delay_ms=never"))
     }
 
     pub fn abort(&mut self) {

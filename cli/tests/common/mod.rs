@@ -23,6 +23,17 @@ pub fn checkout(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
 }
 
+/// For what tests make: of the checkout, unless its path is one that LD_PRELOAD cannot hold.
+pub fn folder() -> PathBuf {
+    let own = env!("CARGO_TARGET_TMPDIR");
+    if !own.contains([' ', ':', '\t', '\n']) {
+        return own.into();
+    }
+    let mine = std::env::temp_dir().join(format!("loam-cli-tests-{}", nix::unistd::geteuid()));
+    std::fs::create_dir_all(&mine).expect("a folder");
+    mine
+}
+
 /// A folder for one test's programs.
 pub struct Workshop {
     folder: TempDir,
@@ -30,7 +41,7 @@ pub struct Workshop {
 
 impl Workshop {
     pub fn new() -> Workshop {
-        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+        let folder = tempfile::tempdir_in(folder()).expect("a folder");
         Workshop { folder }
     }
 
@@ -82,7 +93,7 @@ pub fn built_once(name: &str, sources: &[PathBuf], build: impl FnOnce(&Path)) ->
     let files = sources.iter().flat_map(walkdir::WalkDir::new);
     let times = files.map(|file| file.unwrap().metadata().unwrap().modified().unwrap());
     let newest = times.max().expect("sources").duration_since(UNIX_EPOCH).unwrap();
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(newest.as_nanos().to_string());
+    let folder = folder().join(newest.as_nanos().to_string());
     std::fs::create_dir_all(&folder).expect("a folder");
     let path = folder.join(name);
     if !path.exists() {
@@ -144,6 +155,31 @@ pub fn loam_process() -> std::process::Command {
     let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin!("loam"));
     command.env("LOAM_LIBRARY", library()).env_remove("LOAM_OPTIONS").env_remove("LD_PRELOAD");
     command
+}
+
+/// A folder that every user may enter, as the checkout need not be, with a copy of the command: for
+/// who becomes somebody else.
+pub struct Public {
+    folder: TempDir,
+}
+
+impl Public {
+    pub fn new() -> Public {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).expect("a mode");
+        let public = Public { folder };
+        std::fs::copy(assert_cmd::cargo::cargo_bin!("loam"), public.command()).expect("a copy");
+        public
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub fn command(&self) -> PathBuf {
+        self.path("loam")
+    }
 }
 
 /// A process of a test, killed at its end.

@@ -13,7 +13,7 @@ project(consumer LANGUAGES C)
 """
 # What is tested is how loam is built in, not how fast it is.
 COMPILED_SOON = ("-DLOAM_OPTIMIZE=OFF", "-DCMAKE_BUILD_TYPE=Debug")
-AS_SUBDIRECTORY = f"add_subdirectory({ROOT} loam)\n"
+AS_SUBDIRECTORY = f'add_subdirectory("{ROOT}" loam)\n'
 # Arguments that choose or concern the compiler.
 OF_COMPILER = ("-DCMAKE_TOOLCHAIN_FILE", "-DCMAKE_SYSTEM", "-DCMAKE_C_COMPILER",
                "-DCMAKE_CXX_COMPILER", "-DCMAKE_TRY_COMPILE")

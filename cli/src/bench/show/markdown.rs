@@ -1,125 +1,25 @@
-//! The figures in the repository's documents: the README's block, docs/benchmarks.md and its
-//! plots. All of it is made from results; nothing of it is written by hand.
+//! The page of all figures, docs/benchmarks.md, and what README's tables share with it.
 
-use crate::bench::judge::baseline::baseline_of;
 use crate::bench::judge::comparison::{
     Aspect, AspectTotal, ComparedMetric, ComparedRow, Comparison, Verdict,
 };
-use crate::bench::judge::results::{Better, Results, Row};
-use crate::bench::show::form::Form;
-use crate::bench::show::{dots, means, notes, wording};
+use crate::bench::judge::results::{Better, Row};
+use crate::bench::show::{notes, wording};
 use crate::numbers;
-use crate::replace;
-use anyhow::{Context, Result, bail};
 use std::fmt::Write;
-use std::path::Path;
 
-const BEGIN: &str = "<!-- bench:begin -->";
-const END: &str = "<!-- bench:end -->";
-const NOTICE: &str = "<!-- Made by `loam bench report --update-docs`; do not edit. -->";
-const TIME_PLOT: &str = "time.svg";
-const MEMORY_PLOT: &str = "memory.svg";
-const MEANS_PLOT: &str = "means.svg";
+pub const NOTICE: &str = "<!-- Made by `loam bench report --update-docs`; do not edit. -->";
+pub const TIME_PLOT: &str = "time.svg";
+pub const MEMORY_PLOT: &str = "memory.svg";
 
 /// Those that the README has room for; all others are in docs/benchmarks.md.
 const MAIN_PEERS: [&str; 8] =
     ["glibc", "mimalloc", "snmalloc", "rpmalloc", "jemalloc", "tcmalloc", "gperftools", "tbb"];
 
-/// The rows that the README shows: real programs, and what stays of a peak. All others are in
-/// docs/benchmarks.md.
-const MAIN_ROWS: [&str; 13] = [
-    "thinlto",
-    "clang",
-    "mariadb",
-    "redis",
-    "python",
-    "lua",
-    "perl",
-    "sqlite",
-    "phases",
-    "probe-threads-ended",
-    "probe-idle",
-    "probe-orphans-freed",
-    "probe-holes",
-];
-
 /// Of a line in the page of all figures.
 const COLUMNS_MAX: usize = 120;
 
-/// The documents of a checkout.
-pub fn update_checkout(results: &[Results], root: &Path) -> Result<()> {
-    let docs = root.join("docs");
-    update(results, &root.join("README.md"), &docs.join("benchmarks.md"), &docs.join("benchmarks"))
-}
-
-/// Replaces the README's block, the page of all figures and the plots in their folder. The first
-/// results are what the README shows. Nothing is replaced unless all could be made.
-pub fn update(results: &[Results], readme: &Path, page: &Path, plots: &Path) -> Result<()> {
-    let Some(first) = results.first() else { bail!("no results to show") };
-    let name = || readme.display().to_string();
-    let old = std::fs::read_to_string(readme)
-        .with_context(|| format!("cannot read {}", readme.display()))?;
-    let comparisons = results
-        .iter()
-        .map(|results| Comparison::new(results, baseline_of(results, None)))
-        .collect::<Result<Vec<_>>>()?;
-    let Some(main) = comparisons.first() else { bail!("no results to show") };
-    if main.rows.is_empty() {
-        bail!("the results of {} hold no row to show", first.started);
-    }
-    let links = Links {
-        page: relative(readme, page),
-        plots_from_readme: relative(readme, plots),
-        plots_from_page: relative(page, plots),
-    };
-    let readme_text = with_block(&old, &block(main, &links)).with_context(name)?;
-    let page_text = wrapped(&whole_page(&comparisons, &links));
-    let names = main_peers(main);
-    let mut pictures = vec![(MEANS_PLOT, dots::standalone(&means::show(main, &names)?))];
-    for (aspect, file) in [(Aspect::Time, TIME_PLOT), (Aspect::Memory, MEMORY_PLOT)] {
-        let picture = dots::Dots { aspect, names: &names }.show(main)?;
-        pictures.push((file, dots::standalone(&picture)));
-    }
-    std::fs::create_dir_all(plots)
-        .with_context(|| format!("cannot make folder {}", plots.display()))?;
-    for (file, svg) in pictures {
-        replace::file(&plots.join(file), &svg)?;
-    }
-    replace::file(page, &page_text)?;
-    replace::file(readme, &readme_text)
-}
-
-/// How the documents name each other.
-struct Links {
-    page: String,
-    plots_from_readme: String,
-    plots_from_page: String,
-}
-
-/// A path as a link in a file: relative where it lies below the file's folder.
-fn relative(from: &Path, to: &Path) -> String {
-    let folder = from.parent().unwrap_or(Path::new(""));
-    let path = to.strip_prefix(folder).unwrap_or(to);
-    path.to_string_lossy().replace(' ', "%20")
-}
-
-/// The text with what stands between the markers replaced.
-fn with_block(old: &str, block: &str) -> Result<String> {
-    let [begin, end] = [BEGIN, END].map(|marker| {
-        let mut lines = old.match_indices(marker).map(|(at, _)| at);
-        (lines.next(), lines.next())
-    });
-    let (begin, end) = match (begin, end) {
-        ((Some(begin), None), (Some(end), None)) if begin < end => (begin, end),
-        ((None, _), _) => bail!("the line {BEGIN} is missing"),
-        (_, (None, _)) => bail!("the line {END} is missing"),
-        _ => bail!("{BEGIN} and {END} must stand there once each, in this order"),
-    };
-    let head = &old[..begin + BEGIN.len()];
-    Ok(format!("{head}\n{block}{}", &old[end..]))
-}
-
-fn main_peers<'a>(comparison: &'a Comparison) -> Vec<&'a str> {
+pub fn main_peers<'a>(comparison: &'a Comparison) -> Vec<&'a str> {
     let peers = || {
         let names = comparison.allocators.iter().map(|row| row.name.as_str());
         names.filter(|name| *name != comparison.baseline)
@@ -129,50 +29,19 @@ fn main_peers<'a>(comparison: &'a Comparison) -> Vec<&'a str> {
     if main.is_empty() { peers().collect() } else { main }
 }
 
-fn block(comparison: &Comparison, links: &Links) -> String {
-    let mut out = String::new();
-    let names = main_peers(comparison);
-    let baseline = cell(comparison.baseline);
-    // Writing to a String cannot fail.
-    let _ = writeln!(out, "{NOTICE}\n");
-    let page = &links.page;
-    let plots = &links.plots_from_readme;
-    let _ = writeln!(
-        out,
-        "![Time and memory of all rows, NAME / {baseline}, geometric means]({plots}/{MEANS_PLOT})\n"
-    );
-    let _ = writeln!(
-        out,
-        "Time and memory of each, divided by {baseline}'s: above 1 {baseline} is better, **bold** \
-         where the other is better, in rows beyond chance and 2 %. `~` no difference seen, `=` the \
-         same within 2 %, `?` too few runs to tell, `!` failed. The means are of all rows, these and \
-         those in [{page}]({page}).\n"
-    );
-    for aspect in [Aspect::Time, Aspect::Memory] {
-        let _ = ratio_table(&mut out, comparison, aspect, &names, &|row| {
-            MAIN_ROWS.contains(&row.row.name.as_str())
-        });
-    }
-    let _ = writeln!(out, "{}", how_measured(comparison));
-    out
-}
-
-/// One sentence or two: when, where, of what, by which command.
-fn how_measured(comparison: &Comparison) -> String {
+/// One sentence or two: how often, when, where, of what.
+pub fn how_measured(comparison: &Comparison) -> String {
     let results = comparison.results;
     let machine = &results.machine;
-    let rounds = comparison.rows.iter().map(|row| rounds(row.row));
-    let (least, most) =
-        rounds.fold((usize::MAX, 0), |(least, most), one| (least.min(one), most.max(one)));
-    let rounds = if least >= most { most.to_string() } else { format!("{least} to {most}") };
     let huge_pages = machine.huge_pages.as_deref().unwrap_or("unknown");
     let commit = results.commit.as_deref().unwrap_or("unknown");
     let taken = machine.taken_by_others.map_or(String::new(), |share| {
         format!(" Others took {} of the processors' time.", numbers::percent(share))
     });
     format!(
-        "Medians of {rounds} runs each, in random order within rounds, on {}: {} with {} \
-         processors and {}, {}, {}, {}, huge pages {}, commit {}; measured by {}.{taken}",
+        "{}, in random order within rounds, on {}: {} with {} processors and {}, {}, {}, {}, huge \
+         pages {}, commit {}.{taken}",
+        how_often(comparison),
         cell(results.started.get(..10).unwrap_or(&results.started)),
         cell(&machine.processor),
         machine.processor_count,
@@ -182,30 +51,41 @@ fn how_measured(comparison: &Comparison) -> String {
         cell(&machine.libc),
         cell(huge_pages),
         cell(commit),
-        wording::measured_by(results)
-            .iter()
-            .map(|command| code(command))
-            .collect::<Vec<_>>()
-            .join(", "),
     )
 }
 
-fn rounds(row: &Row) -> usize {
+/// One run has no median.
+fn how_often(comparison: &Comparison) -> String {
+    let medians = comparison.rows.iter().map(|row| rounds(row.row)).filter(|count| *count > 1);
+    let (least, most) =
+        medians.fold((usize::MAX, 0), |(least, most), one| (least.min(one), most.max(one)));
+    let medians = match most {
+        0 => "One run each".into(),
+        _ if least == most => format!("Medians of {most} runs each"),
+        _ => format!("Medians of {least} to {most} runs each"),
+    };
+    let single = comparison.rows.iter().filter(|row| most != 0 && rounds(row.row) == 1);
+    let single: Vec<String> = single.map(|row| cell(&row.row.name)).collect();
+    match single.is_empty() {
+        true => medians,
+        false => format!("{medians} (of {} one run)", single.join(", ")),
+    }
+}
+
+pub fn rounds(row: &Row) -> usize {
     row.cells.iter().flat_map(|cell| &cell.runs).map(|run| run.round + 1).max().unwrap_or(0)
 }
 
-/// Rows by allocators: the ratios of one aspect, and their means.
-fn ratio_table(
+/// Rows by allocators: the ratios of one aspect, and the means of these rows.
+pub fn ratio_table(
     out: &mut String,
     comparison: &Comparison,
     aspect: Aspect,
     names: &[&str],
-    is_shown: &dyn Fn(&ComparedRow) -> bool,
 ) -> std::fmt::Result {
     let shown: Vec<(&ComparedRow, &ComparedMetric)> = comparison
         .rows
         .iter()
-        .filter(|row| is_shown(row))
         .flat_map(|row| row.judged().map(move |compared| (row, compared)))
         .filter(|(_, compared)| compared.metric.aspect() == aspect)
         .collect();
@@ -223,7 +103,8 @@ fn ratio_table(
             .map(|summary| numbers::figure(summary.median, &compared.metric.unit));
         let ratios: String =
             names.iter().map(|name| format!(" {} |", ratio_cell(compared, name))).collect();
-        let label = cell(&wording::row_label(row, compared));
+        let times = if rounds(row.row) == 1 { ", one run" } else { "" };
+        let label = cell(&wording::row_label(row, compared)) + times;
         writeln!(out, "| {label} | {} |{ratios}", figure.as_deref().unwrap_or("!"))?;
     }
     let mean = |name: &&str| {
@@ -232,7 +113,7 @@ fn ratio_table(
         format!(" {} |", mean.map_or_else(|| "-".into(), mean_cell))
     };
     let means: String = names.iter().map(mean).collect();
-    writeln!(out, "| geometric mean | |{means}\n")
+    writeln!(out, "| geometric mean of these rows | |{means}\n")
 }
 
 fn aspect_total<'t>(
@@ -264,7 +145,8 @@ fn escaped_mark(mark: &str) -> &str {
     if mark == "~" { "\\~" } else { mark }
 }
 
-fn whole_page(comparisons: &[Comparison], links: &Links) -> String {
+/// `plots`: how the page names the folder of pictures.
+pub fn page(comparisons: &[Comparison], plots: &str) -> String {
     let mut out = format!("# Benchmarks\n\n{NOTICE}\n\n");
     for (at, comparison) in comparisons.iter().enumerate() {
         if comparisons.len() > 1 {
@@ -273,9 +155,9 @@ fn whole_page(comparisons: &[Comparison], links: &Links) -> String {
             let _ = writeln!(out, "# {}. {command}, {started}\n", at + 1);
         }
         // Writing to a String cannot fail.
-        let _ = page_of(&mut out, comparison, links, at == 0);
+        let _ = page_of(&mut out, comparison, (at == 0).then_some(plots));
     }
-    out
+    wrapped(&out)
 }
 
 /// Sentences in lines that an editor shows whole; tables, headings and pictures as they are.
@@ -308,27 +190,23 @@ fn wrapped(text: &str) -> String {
     out
 }
 
-fn page_of(
-    out: &mut String,
-    comparison: &Comparison,
-    links: &Links,
-    has_plots: bool,
-) -> std::fmt::Result {
-    writeln!(out, "{}\n", how_measured(comparison))?;
+fn page_of(out: &mut String, comparison: &Comparison, plots: Option<&str>) -> std::fmt::Result {
+    let commands = wording::measured_by(comparison.results);
+    let commands: Vec<String> = commands.iter().map(|command| code(command)).collect();
+    writeln!(out, "{} Measured by {}.\n", how_measured(comparison), commands.join(", "))?;
     how_to_read(out, comparison)?;
     let peers = comparison.others();
     writeln!(out, "## All rows together\n")?;
     totals(out, comparison)?;
     for (aspect, file) in [(Aspect::Time, TIME_PLOT), (Aspect::Memory, MEMORY_PLOT)] {
         writeln!(out, "### {}\n", aspect.name())?;
-        if has_plots {
-            let plots = &links.plots_from_page;
+        if let Some(plots) = plots {
             let title = format!("{} of each row", aspect.name());
             writeln!(out, "![{title}]({plots}/{file})\n")?;
         }
-        ratio_table(out, comparison, aspect, &peers, &|_| true)?;
+        ratio_table(out, comparison, aspect, &peers)?;
     }
-    ratio_table(out, comparison, Aspect::Other, &peers, &|_| true)?;
+    ratio_table(out, comparison, Aspect::Other, &peers)?;
     writeln!(out, "## Each row\n")?;
     let mut group = None;
     for row in &comparison.results.rows {
@@ -503,5 +381,25 @@ fn code_cell(text: &str) -> String {
 }
 
 #[cfg(test)]
-#[path = "markdown_tests.rs"]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences_of_the_page_are_wrapped_and_tables_are_not() {
+        let word = "word ".repeat(40);
+        let text = wrapped(&format!("{word}\n- {word}\n| {word}|\n"));
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 5, "{text}");
+        assert!(lines[..4].iter().all(|line| line.len() <= 120), "{text}");
+        assert!(lines[3].starts_with("  word"), "{text}");
+        assert_eq!(lines[4], format!("| {word}|"));
+    }
+
+    #[test]
+    fn text_is_only_text_and_code_only_code() {
+        assert_eq!(cell("a|b_c"), "a\\|b\\_c");
+        assert_eq!(code("a`b"), "``a`b``");
+        assert_eq!(code("a | b"), "`a | b`");
+        assert_eq!(code_cell("a | b"), "`a \\| b`");
+    }
+}

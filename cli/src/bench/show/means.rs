@@ -18,8 +18,8 @@ const TEXT: Look = Look::new(13, Paint::Ink);
 const SMALL: Look = Look::new(11, Paint::Faint);
 const ASPECTS: [(&str, Paint); 2] = [("time", Paint::Series(0)), ("memory", Paint::Series(1))];
 
-/// The bars of `names`, above 1 where the baseline is better.
-pub fn show(comparison: &Comparison, names: &[&str]) -> Result<String> {
+/// The bars of `names` over what `rows` names, above 1 where the baseline is better.
+pub fn show(comparison: &Comparison, names: &[&str], rows: &str) -> Result<String> {
     let baseline = comparison.baseline;
     let totals: Vec<&Total> = names
         .iter()
@@ -30,7 +30,7 @@ pub fn show(comparison: &Comparison, names: &[&str]) -> Result<String> {
     let picture = Picture {
         width: WIDTH,
         height: bottom + 24,
-        title: format!("Time and memory of all rows, NAME / {baseline}, geometric means"),
+        title: format!("Time and memory of {rows}, NAME / {baseline}, geometric means"),
         description: format!("More than 1: {baseline} is better. {}.", told.join("; ")),
     };
     let highest = totals.iter().flat_map(|total| means(total)).flatten().fold(1.0, f64::max);
@@ -98,7 +98,7 @@ mod tests {
         let results = synthetic::suite(1);
         let comparison = Comparison::new(&results, "loam").expect("a comparison");
         let names: Vec<&str> = comparison.totals.iter().map(|total| total.allocator).collect();
-        let svg = show(&comparison, &names).expect("a picture");
+        let svg = show(&comparison, &names, "all rows").expect("a picture");
         for name in names.iter().filter(|name| !name.contains('<')) {
             assert!(svg.contains(&shortened(name, 14)), "{name} in\n{svg}");
         }
