@@ -43,7 +43,7 @@ struct lm_profile_sample {
   bool large; /* counted by lm_profile_large_count */
 };
 
-/* A sample that the program has freed: its place is told what of it is still in memory. */
+/* A sample that the program has freed: by these one sees what is still in memory of it. */
 struct lm_profile_freed {
   struct lm_profile_site *site;
   void *block;  /* or its shadow, if it had one */
@@ -59,7 +59,7 @@ struct lm_profile_totals {
   uint64_t peak_round; /* so often there were more than ever before */
   uint64_t lost_count;          /* samples: there was no memory for them, or too many */
   uint64_t freed_count;         /* ever put into lm_profile_freed */
-  _Atomic(size_t) record_bytes; /* of own memory that the profile has; added to by any thread */
+  _Atomic(size_t) record_bytes; /* of own memory that the profile has; any thread adds to it */
 };
 extern struct lm_profile_totals lm_profile_totals;
 extern _Atomic(struct lm_profile_site *) lm_profile_sites; /* by next_made */

@@ -198,8 +198,8 @@ pub struct TopArguments {
 /// Runs PROGRAM with loam's malloc preloaded, which looks at samples of what it takes, and prints at
 /// its end the places that hold most. Or reads the profile of a process that runs, of a core file,
 /// or a FILE that a program has written itself, with the option profile=on. Of a process and a core
-/// it also says which places have freed what is still in memory, and which pin pages that are nine
-/// tenths empty. What is estimated from samples is right on average; how far it may be off is
+/// it also says which places have freed what is still in memory, and what pages each pins. What is
+/// estimated from samples is right on average; how far it may be off is
 /// printed, too.
 #[derive(Debug, Args)]
 #[command(after_help = PROF_EXAMPLES)]
@@ -305,7 +305,7 @@ pub enum ProfBy {
     /// What it has freed that is in memory and in no use; of a process or a core
     #[value(alias = "retained")]
     Freed,
-    /// What its blocks keep of the pages that they are on, by what is free beside them; of a process or a core
+    /// What its blocks keep of their pages, by what is free beside them; of a process or a core
     Pinned,
     /// A place is a line of the program's source
     Line,

@@ -1,6 +1,7 @@
 //! The heaps of another process, or of one that has left a core: found, read and added up from
 //! outside. Nothing runs in it, and nothing of it is stopped.
 
+mod blocks; // what the blocks of a span are
 pub mod chosen; // the process or file that was asked for
 mod core; // a core file
 mod core_notes; // what it says beside the memory
@@ -12,6 +13,7 @@ pub mod live; // a process that runs
 pub mod pinned; // what blocks keep of the pages that they are on
 mod residency; // which pages are in memory
 pub mod samples; // what a profile has of them
+mod shape; // how structures are laid out
 pub mod source; // memory to be read
 pub mod walk; // all regions, page by page
 mod without; // a process that is not on loam

@@ -1,11 +1,13 @@
 //! All regions of a process, page by page, and what else is loam's.
 
+use crate::heap::blocks::{State, divided, mark_holes, on_page};
 use crate::heap::figures::{
     Blocks, Class, Content, Figures, Heap, Keeper, Kind, Larger, Page, Range, Resident,
 };
 use crate::heap::layout::Layout;
 use crate::heap::lists::{Lists, Place};
 use crate::heap::residency::Pages;
+use crate::heap::shape::Shape;
 use crate::heap::source::{Process, Source};
 use anyhow::{Result, ensure};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -38,71 +40,6 @@ fn find_regions(source: &dyn Source, layout: &Layout) -> Result<Vec<u64>> {
     Ok(bits.map(|place| place << shift).collect())
 }
 
-/// Numbers of the layout that are asked for often.
-struct Shape {
-    pointer: usize,
-    slice_bytes: u64,
-    middle_max_bytes: u64,
-    none: u64,
-    /// The entry is of a block in a list.
-    cached: u64,
-    /// The entry is of a block behind a guard.
-    guarded: u64,
-    /// Ends the list of a span's free blocks.
-    no_block: u64,
-    region_bytes: u64,
-    first_slice: u64,
-    used_pages: u64,
-    dirty_pages: u64,
-    spans: u64,
-    block_pages: u64,
-    span: Span,
-    span_size: u64,
-}
-
-struct Span {
-    free_list: u64,
-    extended_count: u64,
-    state: u64,
-    central: u64,
-    class_index: u64,
-    slice_count: u64,
-    dirty_pages: u64,
-    hole_pages: u64,
-}
-
-impl Shape {
-    fn of(layout: &Layout) -> Result<Shape> {
-        let number = |name| layout.number(name);
-        Ok(Shape {
-            pointer: number("pointer.size")? as usize,
-            slice_bytes: 1 << number("slice.shift")?,
-            middle_max_bytes: number("middle.max_bytes")?,
-            none: number("span.none")?,
-            cached: number("block.cached")?,
-            guarded: number("block.guarded")?,
-            no_block: number("block.none")?,
-            region_bytes: number("region.bytes")?,
-            first_slice: number("region.first_slice")?,
-            used_pages: number("region.used_pages")?,
-            dirty_pages: number("region.dirty_pages")?,
-            spans: number("region.spans")?,
-            block_pages: number("region.block_pages")?,
-            span: Span {
-                free_list: number("span.free_list")?,
-                extended_count: number("span.extended_count")?,
-                state: number("span.state")?,
-                central: number("span.central")?,
-                class_index: number("span.class_index")?,
-                slice_count: number("span.slice_count")?,
-                dirty_pages: number("span.dirty_pages")?,
-                hole_pages: number("span.hole_pages")?,
-            },
-            span_size: number("span.size")?,
-        })
-    }
-}
-
 struct Walker<'source> {
     source: &'source dyn Source,
     layout: &'source Layout,
@@ -121,14 +58,6 @@ struct Region {
     start: u64,
     header: Pages,
     resident: Vec<bool>,
-}
-
-/// Where each block of a span is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    Live,
-    Free,
-    Listed(Place),
 }
 
 impl<'source> Walker<'source> {
@@ -546,50 +475,6 @@ impl<'source> Walker<'source> {
     }
 }
 
-/// The blocks of a span that are on a page, and how much of each is.
-fn on_page(
-    states: &[State],
-    page: &std::ops::Range<u64>,
-    block_bytes: u64,
-) -> impl Iterator<Item = (State, u64)> {
-    let (first, last) = (page.start / block_bytes, (page.end - 1) / block_bytes);
-    let (start, end) = (page.start, page.end);
-    (first..=last).filter_map(move |index| {
-        let block = index * block_bytes..(index + 1) * block_bytes;
-        let bytes = block.end.min(end) - block.start.max(start);
-        Some((*states.get(index as usize)?, bytes))
-    })
-}
-
-/// What the bytes of a page of a span are, and in whose heap. Live blocks keep all of it; without any,
-/// blocks in lists do, each its part by length; else nobody.
-fn divided(
-    page_bytes: u64,
-    live: u64,
-    heap: Option<usize>,
-    listed: &[(Place, u64)],
-) -> Vec<(Kind, Option<usize>, u64)> {
-    let listed_bytes: u64 = listed.iter().map(|(_, bytes)| bytes).sum();
-    if live == 0 && listed.is_empty() {
-        return vec![(Kind::Idle, heap, page_bytes)];
-    }
-    if live != 0 {
-        let beside = listed.iter().map(|(place, bytes)| (Kind::Beside, Some(place.heap()), *bytes));
-        let rest = page_bytes - live - listed_bytes;
-        return [(Kind::Live, heap, live), (Kind::Beside, heap, rest)]
-            .into_iter()
-            .chain(beside)
-            .collect();
-    }
-    let (mut left, mut left_listed) = (page_bytes, listed_bytes);
-    let part = |(place, bytes): &(Place, u64)| {
-        let part = left * bytes / left_listed;
-        (left, left_listed) = (left - part, left_listed - bytes);
-        (place.kind(), Some(place.heap()), part)
-    };
-    listed.iter().map(part).collect()
-}
-
 fn heap(keeper: Keeper, process: &Process) -> Heap {
     let of_thread = |id| process.threads.iter().find(|thread| thread.id == id);
     let thread = if let Keeper::Cache(id) = keeper { of_thread(id) } else { None };
@@ -610,17 +495,4 @@ fn classes(source: &dyn Source, layout: &Layout) -> Result<Vec<Class>> {
         Ok(Class { block_bytes: block_bytes.into(), ..Class::default() })
     };
     (0..layout.number("class.count")?).map(class).collect()
-}
-
-/// Free blocks that reach onto pages that have been given back are on no list.
-fn mark_holes(states: &mut [State], holes: u64, block_bytes: u64, page_bytes: u64) {
-    for page in (0..64).filter(|page| holes >> page & 1 == 1) {
-        let first = page * page_bytes / block_bytes;
-        let last = ((page + 1) * page_bytes - 1) / block_bytes;
-        for index in first..=last {
-            if let Some(state) = states.get_mut(index as usize) {
-                *state = State::Free;
-            }
-        }
-    }
 }
