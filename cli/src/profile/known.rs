@@ -37,13 +37,8 @@ pub fn line_at(word: u64, lines: &Lines) -> Option<Place> {
     if word & MARK == 0 {
         return None;
     }
-    let known = lines.get(&(word & !(MARK | ENTRY)));
-    let unknown = || {
-        let function = "[unknown: a line of Python]".to_owned();
-        Arc::new(Known { language: Language::Python, function, line: None, function_line: 0 })
-    };
-    let known = Some(known.cloned().unwrap_or_else(unknown));
-    Some(Place { module: None, address: word & ENTRY, known })
+    let known = lines.get(&(word & !(MARK | ENTRY)))?.clone();
+    Some(Place { module: None, address: word & ENTRY, known: Some(known) })
 }
 
 impl Known {
@@ -153,6 +148,11 @@ mod tests {
         let inner = line_at(MARK | 7, &lines).unwrap();
         assert!(entry.is_entry() && !inner.is_entry());
         assert_eq!(line_at(7, &lines), None);
+        assert_eq!(
+            line_at(MARK | 8, &lines),
+            None,
+            "a stack that makes no sense may have any word"
+        );
         let mut numbered = Numbered::default();
         assert_eq!(numbered.word(&entry), Some(MARK | ENTRY | 1));
         assert_eq!(numbered.word(&inner), Some(MARK | 1));
