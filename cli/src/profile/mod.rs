@@ -2,9 +2,10 @@
 
 mod debug_link; // what was stripped off a file, by the file's own word
 mod interpreter; // lines of its program in the place of what evaluates them
-pub mod known; // places that have their names with them
+pub mod known; // names that no file tells
 pub mod living; // of a process that runs, or a core
 mod perf_map; // names of code that is made while a program runs
+pub mod place; // in code of a file, or with names of their own
 pub mod stacks; // with names, and by lines of the program
 pub mod symbols; // names for addresses
 pub mod written; // as the library writes them
