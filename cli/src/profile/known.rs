@@ -69,11 +69,11 @@ mod tests {
 
     #[test]
     fn names_with_blanks_are_told_apart_by_length() {
-        let known = Known::parse("12 3 8 größe a /tmp/a b.py", Language::Python).unwrap();
+        let known = Known::parse("12 3 9 größe a /tmp/a b.py", Language::Python).unwrap();
         assert_eq!(known, Known::python("größe a".as_bytes(), b"/tmp/a b.py", 12, 3));
         assert_eq!(Known::parse("12 3 99 f a.py", Language::Python), None);
         assert_eq!(
-            Known::parse("12 3 4 größe a.py", Language::Python),
+            Known::parse("12 3 3 größe a.py", Language::Python),
             None,
             "in the middle of a character"
         );
