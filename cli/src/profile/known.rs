@@ -1,9 +1,5 @@
-//! Places that have their names with them, since no file tells them: lines of an interpreter's
-//! program, and code that was made while the program ran.
-
-use crate::profile::written::Place;
-use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+//! Names that no file tells: of lines of an interpreter's program, and of code that was made while
+//! the program ran.
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Language {
@@ -21,29 +17,6 @@ pub struct Known {
     pub line: Option<(String, u32)>,
     /// The line that the function begins with, or 0.
     pub function_line: u32,
-}
-
-/// Of an interpreter's program, as the library marks them among addresses (src/profile/python.h).
-const MARK: u64 = 1 << 63;
-const ENTRY: u64 = 1 << 62;
-
-/// The lines of Python that a profile has, by number.
-pub type Lines = HashMap<u64, Arc<Known>>;
-/// What was made while the program ran and has a name, by the addresses that stacks have of it.
-pub type Codes = HashMap<u64, Arc<Known>>;
-
-/// `None` if it is an address.
-pub fn line_at(word: u64, lines: &Lines) -> Option<Place> {
-    if word & MARK == 0 {
-        return None;
-    }
-    let known = lines.get(&(word & !(MARK | ENTRY)));
-    let unknown = || {
-        let function = "[unknown: a line of Python]".to_owned();
-        Arc::new(Known { language: Language::Python, function, line: None, function_line: 0 })
-    };
-    let known = Some(known.cloned().unwrap_or_else(unknown));
-    Some(Place { module: None, address: word & ENTRY, known })
 }
 
 impl Known {
@@ -84,45 +57,6 @@ impl Known {
     }
 }
 
-impl Place {
-    /// Of Python: the evaluator was called for it.
-    pub fn is_entry(&self) -> bool {
-        self.is_python() && self.address & ENTRY != 0
-    }
-
-    pub fn is_python(&self) -> bool {
-        self.known.as_ref().is_some_and(|known| known.language == Language::Python)
-    }
-}
-
-/// What is known is written once, when it is met.
-#[derive(Default)]
-pub struct Numbered {
-    numbers: HashMap<Arc<Known>, u64>,
-    codes: HashSet<u64>,
-    /// The records.
-    pub text: String,
-}
-
-impl Numbered {
-    /// What stands for the place among addresses, if it has a name with it.
-    pub fn word(&mut self, place: &Place) -> Option<u64> {
-        let known = place.known.as_ref()?;
-        if !place.is_python() {
-            if self.codes.insert(place.address) {
-                self.text += &format!("code {:#x} {}\n", place.address, known.write());
-            }
-            return Some(place.address);
-        }
-        let next = self.numbers.len() as u64 + 1;
-        let number = *self.numbers.entry(known.clone()).or_insert(next);
-        if number == next {
-            self.text += &format!("line {number} {}\n", known.write());
-        }
-        Some(MARK | (place.address & ENTRY) | number)
-    }
-}
-
 /// What would end a line of a file, or move a terminal's cursor, is left out.
 fn text(bytes: &[u8]) -> String {
     let shown = |one: char| if one.is_control() { '?' } else { one };
@@ -135,27 +69,13 @@ mod tests {
 
     #[test]
     fn names_with_blanks_are_told_apart_by_length() {
-        let known = Known::parse("12 3 8 größe a /tmp/a b.py", Language::Python).unwrap();
+        let known = Known::parse("12 3 9 größe a /tmp/a b.py", Language::Python).unwrap();
         assert_eq!(known, Known::python("größe a".as_bytes(), b"/tmp/a b.py", 12, 3));
         assert_eq!(Known::parse("12 3 99 f a.py", Language::Python), None);
         assert_eq!(
-            Known::parse("12 3 4 größe a.py", Language::Python),
+            Known::parse("12 3 3 größe a.py", Language::Python),
             None,
             "in the middle of a character"
         );
-    }
-
-    #[test]
-    fn a_line_is_written_as_it_was_read() {
-        let known = Arc::new(Known::parse("12 3 5 f g h a.py", Language::Python).unwrap());
-        let lines = Lines::from([(7, known.clone())]);
-        let entry = line_at(MARK | ENTRY | 7, &lines).unwrap();
-        let inner = line_at(MARK | 7, &lines).unwrap();
-        assert!(entry.is_entry() && !inner.is_entry());
-        assert_eq!(line_at(7, &lines), None);
-        let mut numbered = Numbered::default();
-        assert_eq!(numbered.word(&entry), Some(MARK | ENTRY | 1));
-        assert_eq!(numbered.word(&inner), Some(MARK | 1));
-        assert_eq!(numbered.text, "line 1 12 3 5 f g h a.py\n");
     }
 }

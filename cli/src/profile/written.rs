@@ -1,13 +1,16 @@
 //! A profile as the library writes it; docs/profile.md has the format.
 
 use crate::naming;
-use crate::profile::known::{self, Codes, Known, Language, Lines, Numbered};
+use crate::profile::known::{Known, Language};
 use crate::profile::perf_map::PerfMap;
+use crate::profile::place::{Codes, Lines, Numbered, line_at};
 use anyhow::{Context, Result, bail};
 use std::collections::HashMap;
 use std::ops::{AddAssign, Sub};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+pub use crate::profile::place::{Module, Place};
 
 /// What samples stand for. Of a difference it may be less than nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -87,28 +90,6 @@ impl Sub for Sums {
             beside: self.beside - other.beside,
         }
     }
-}
-
-/// Code of a file, in memory.
-#[derive(Debug, PartialEq, Eq, Hash)]
-pub struct Module {
-    pub start: u64,
-    pub end: u64,
-    /// Addresses in memory less those in the file.
-    pub bias: u64,
-    /// In hexadecimal; empty: it has none.
-    pub build_id: String,
-    pub path: PathBuf,
-}
-
-/// Where a function will go on, in the file that it is in, so that it is the same in every process.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Place {
-    pub module: Option<Arc<Module>>,
-    /// In the file, or in memory if it is in none.
-    pub address: u64,
-    /// What no file tells.
-    pub known: Option<Arc<Known>>,
 }
 
 #[derive(Debug, Clone)]
@@ -297,7 +278,7 @@ impl Profile {
     }
 
     pub fn place(&self, address: u64) -> Place {
-        if let Some(line) = known::line_at(address, &self.lines) {
+        if let Some(line) = line_at(address, &self.lines) {
             return line;
         }
         let holds = |module: &&Arc<Module>| (module.start..module.end).contains(&address);
