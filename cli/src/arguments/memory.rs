@@ -224,8 +224,8 @@ pub struct ProfArguments {
     #[arg(long, conflicts_with_all = ["start", "stop"])]
     pub leaks: bool,
 
-    /// What the places are ordered by, and files show [default: live]; and what a place is, if not a
-    /// line: as --by taken, or --by peak,function
+    /// What the places are ordered by, and files show [default: live, or the peak if most of that was
+    /// freed by the end]; and what a place is, if not a line: as --by taken, or --by peak,function
     #[arg(long, value_name = "FIGURE|PLACE", value_enum, value_delimiter = ',')]
     pub by: Vec<ProfBy>,
 
@@ -356,7 +356,7 @@ pub enum ProfRows {
 
 impl ProfArguments {
     /// What --by says of the figure and of the places; of each kind one at most.
-    pub fn chosen(&self) -> Result<(ProfFigure, ProfRows), String> {
+    pub fn chosen(&self) -> Result<(Option<ProfFigure>, ProfRows), String> {
         fn one<T>(given: Vec<T>, what: &str) -> Result<Option<T>, String> {
             match given.len() {
                 0 | 1 => Ok(given.into_iter().next()),
@@ -368,7 +368,8 @@ impl ProfArguments {
         if self.leaks && figure.is_some_and(|figure| figure != ProfFigure::Live) {
             return Err("--by: --leaks shows what is live".to_owned());
         }
-        Ok((figure.unwrap_or(ProfFigure::Live), rows.unwrap_or(ProfRows::Line)))
+        let figure = figure.or(self.leaks.then_some(ProfFigure::Live));
+        Ok((figure, rows.unwrap_or(ProfRows::Line)))
     }
 }
 

@@ -9,7 +9,7 @@ mod program; // a program that is run for it
 mod speedscope; // as speedscope.app reads them
 mod text; // as text
 
-use crate::arguments::ProfArguments;
+use crate::arguments::{ProfArguments, ProfFigure};
 use crate::failure::{Failure, USAGE};
 use crate::heap::chosen;
 use crate::process::supervise;
@@ -76,6 +76,16 @@ fn is_core(path: &Path) -> bool {
     read.is_ok() && first == *b"\x7fELF"
 }
 
+/// What is live; but of a program that has given most back by its end, as interpreters do, what it
+/// had at its peak.
+fn default_figure(profile: &Profile) -> ProfFigure {
+    let (live, peak) = (profile.total.live.bytes, profile.total.peak.bytes);
+    match profile.held.is_none() && live >= 0 && live < peak / 2 {
+        true => ProfFigure::Peak,
+        false => ProfFigure::Live,
+    }
+}
+
 /// The text; other formats go into their files.
 fn show(profile: Profile, arguments: &ProfArguments) -> Result<String, Failure> {
     let mut files: Vec<(&Path, Vec<u8>)> = Vec::new();
@@ -86,7 +96,11 @@ fn show(profile: Profile, arguments: &ProfArguments) -> Result<String, Failure> 
         Some(earlier) => profile.since(&Profile::read(earlier)?),
         None => profile,
     };
-    let (by, kind) = arguments.chosen().map_err(|text| Failure::new(USAGE, text))?;
+    let (figure, kind) = arguments.chosen().map_err(|text| Failure::new(USAGE, text))?;
+    let by = match &arguments.since {
+        Some(_) => figure.unwrap_or(ProfFigure::Live),
+        None => figure.unwrap_or_else(|| default_figure(&profile)),
+    };
     if !stacks::figures(&profile).contains(&by) {
         let text = format!(
             "--by {}: pages are known of a process that runs and of a core, not of a file or a \
@@ -103,6 +117,7 @@ fn show(profile: Profile, arguments: &ProfArguments) -> Result<String, Failure> 
         leaks: arguments.leaks,
         difference: arguments.since.is_some(),
         tree: arguments.tree,
+        not_live: figure.is_none() && by != ProfFigure::Live,
     };
     let grouping = Grouping { by, rows: kind, frames: arguments.frames.into() };
     let found = rows(&stacks, grouping);

@@ -17,6 +17,8 @@ pub struct View {
     pub difference: bool,
     /// All callers, or the nearest ones.
     pub tree: bool,
+    /// Nobody has asked for the figure, which is not what is live.
+    pub not_live: bool,
 }
 
 /// Before the names of places.
@@ -69,7 +71,14 @@ fn write_head(out: &mut String, profile: &Profile, view: &View) -> Result {
         (true, _) => writeln!(out, "{live} live, {taken} taken since the earlier profile"),
         (_, true) => writeln!(out, "{live} in {} blocks were never freed", total.live.count),
         _ => writeln!(out, "{live} live, {peak} at the peak, {taken} taken in all"),
+    }?;
+    if view.not_live {
+        writeln!(
+            out,
+            "Most is freed at the end, so these are the places of the peak; --leaks: of the rest."
+        )?;
     }
+    Ok(())
 }
 
 fn size(sum: Sum) -> String {
