@@ -16,7 +16,6 @@ mod explain; // verb: say where a process's memory is
 mod failure; // errors with an exit status
 #[cfg(feature = "every-verb")]
 mod graft; // verb: put loam into C libraries for static linking
-#[cfg(feature = "every-verb")]
 mod heap; // the heaps of another process, from outside
 mod man; // verb: man pages
 mod naming; // what processes are called
