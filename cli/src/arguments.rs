@@ -4,11 +4,13 @@ mod complaint; // what was mistyped, in one line
 mod library; // what verbs share that run programs on loam
 mod measuring; // verbs that compare allocators
 mod memory; // verbs that say where memory is
+mod profile; // the verb that says who has taken it
 mod recording; // verbs that make recordings, and that read them
 
 pub use library::{LIBRARY_VARIABLE, LibraryArguments};
 pub use measuring::*;
 pub use memory::*;
+pub use profile::*;
 pub use recording::*;
 
 use crate::binary::arch::Arch;
@@ -79,6 +81,7 @@ pub enum Verb {
     Run(RunArguments),
     Verify(VerifyArguments),
     Explain(ExplainArguments),
+    Doctor(DoctorArguments),
     Plot(PlotArguments),
     Stats(StatsArguments),
     Top(TopArguments),

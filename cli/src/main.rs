@@ -12,6 +12,8 @@ mod bench; // verbs: compare allocators, on programs and on recordings
 mod binary; // what files of programs and libraries say
 mod completions; // verb: shell completions
 #[cfg(feature = "every-verb")]
+mod doctor; // verb: what holds most of a process's memory, and what to do about it
+#[cfg(feature = "every-verb")]
 mod explain; // verb: say where a process's memory is
 mod failure; // errors with an exit status
 #[cfg(feature = "every-verb")]
@@ -75,6 +77,7 @@ fn main() -> ExitCode {
 fn others(verb: Verb) -> Result<ExitCode, Failure> {
     match verb {
         Verb::Explain(arguments) => explain::explain(&arguments),
+        Verb::Doctor(arguments) => doctor::doctor(&arguments),
         Verb::Plot(arguments) => plot::plot(&arguments),
         Verb::Stats(arguments) => stats::stats(&arguments),
         Verb::Top(arguments) => top::top(&arguments),

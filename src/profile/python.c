@@ -42,8 +42,8 @@ static bool has_texts(const struct lm_python_line *line, const struct python_pla
          memcmp(line->texts + line->function_bytes, place->file, place->file_bytes) == 0;
 }
 
-static struct lm_python_line *make_line(struct lm_python_line **bucket,
-                                        const struct python_place *place) {
+static struct lm_python_line *make_python_line(struct lm_python_line **bucket,
+                                               const struct python_place *place) {
   struct lm_python_line *line = NULL;
   size_t bytes = sizeof *line + place->function_bytes + place->file_bytes;
   if (line_count < LM_PYTHON_LINES_MAX) line = lm_meta_take(bytes);
@@ -67,13 +67,13 @@ static uint64_t mix_text(uint64_t mixed, const char *text, size_t bytes) {
   return mixed;
 }
 
-static struct lm_python_line *find_line(const struct python_place *place) {
+static struct lm_python_line *find_python_line(const struct python_place *place) {
   uint64_t mixed = mix_text(place->line, place->function, place->function_bytes);
   mixed = mix_text(mixed, place->file, place->file_bytes);
   struct lm_python_line **bucket = &lines_by_text[lm_hash(mixed, LINE_BUCKET_BITS)];
   for (struct lm_python_line *line = *bucket; line != NULL; line = line->next)
     if (line->line == place->line && has_texts(line, place)) return line;
-  return make_line(bucket, place);
+  return make_python_line(bucket, place);
 }
 
 static struct python_instruction *instruction_of(const struct python_place *place) {
@@ -102,7 +102,7 @@ struct python_frame {
   bool entry;
 };
 
-static uintptr_t word_at(const uint8_t *bytes, size_t offset) {
+static uintptr_t python_word_at(const uint8_t *bytes, size_t offset) {
   uintptr_t word;
   memcpy(&word, bytes + offset, sizeof word);
   return word;
@@ -126,7 +126,7 @@ static bool innermost_frame(const struct lm_python_reader *reader, uintptr_t thr
 /* A place that is an index has four bytes. */
 static uintptr_t place_in(const struct lm_python_layout *layout, const uint8_t *frame) {
   int32_t index;
-  if (layout->code_start != LM_PYTHON_NO_FIELD) return word_at(frame, layout->frame_place);
+  if (layout->code_start != LM_PYTHON_NO_FIELD) return python_word_at(frame, layout->frame_place);
   memcpy(&index, frame + layout->frame_place, sizeof index);
   return (uintptr_t)(intptr_t)index;
 }
@@ -152,13 +152,13 @@ static bool collect_frames(const struct lm_python_reader *reader, uintptr_t fram
   for (size_t i = 0; frame != 0 && i < 2 * LM_PYTHON_DEPTH && *count < LM_PYTHON_DEPTH; i++) {
     const uint8_t *bytes = lm_python_view(reader, frame, buffer, layout->frame_bytes);
     if (frame % sizeof(uintptr_t) != 0 || bytes == NULL) return false;
-    frame = word_at(bytes, layout->frame_back);
+    frame = python_word_at(bytes, layout->frame_back);
     if (is_evaluators_own(layout, bytes)) {
       if (*count != 0) frames[*count - 1].entry = true;
       continue;
     }
     bool entry = frame == 0 || is_entry(layout, bytes);
-    frames[(*count)++] = (struct python_frame){word_at(bytes, layout->frame_code),
+    frames[(*count)++] = (struct python_frame){python_word_at(bytes, layout->frame_code),
                                                place_in(layout, bytes), entry};
   }
   return true;
@@ -170,15 +170,15 @@ static bool read_place(const struct lm_python_reader *reader, const struct pytho
   uint8_t buffer[CODE_MAX_BYTES];
   const uint8_t *bytes = lm_python_view(reader, frame->code, buffer, layout->code_bytes);
   if (frame->code % sizeof(uintptr_t) != 0 || bytes == NULL ||
-      word_at(bytes, sizeof(uintptr_t)) != reader->python->code_type)
+      python_word_at(bytes, sizeof(uintptr_t)) != reader->python->code_type)
     return false;
   place->code = frame->code;
-  place->table = word_at(bytes, layout->code_table);
+  place->table = python_word_at(bytes, layout->code_table);
   memcpy(&place->function_line, bytes + layout->code_first_line, sizeof place->function_line);
   place->offset = layout->code_start == LM_PYTHON_NO_FIELD
                       ? (int64_t)frame->place * layout->place_unit
                       : (int64_t)(frame->place - frame->code - layout->code_start);
-  uintptr_t name = word_at(bytes, layout->code_name), file = word_at(bytes, layout->code_file);
+  uintptr_t name = python_word_at(bytes, layout->code_name), file = python_word_at(bytes, layout->code_file);
   place->function = lm_python_view_text(reader, name, place->function_buffer,
                                         sizeof place->function_buffer, &place->function_bytes);
   place->file = lm_python_view_text(reader, file, place->file_buffer, sizeof place->file_buffer,
@@ -196,7 +196,7 @@ static bool line_of_frame(const struct lm_python_reader *reader, const struct py
   if (LM_LIKELY(*line != NULL)) return true;
   if (!lm_python_find_line(reader, place.table, place.offset, place.function_line, &place.line))
     return false;
-  *line = find_line(&place);
+  *line = find_python_line(&place);
   *instruction_of(&place) =
       (struct python_instruction){place.code, place.table, place.offset, *line};
   return true;

@@ -111,7 +111,7 @@ static bool has_more(const struct table *table) {
   return !table->bad && (table->at < table->count || table->next < table->end);
 }
 
-static uint8_t take_byte(struct table *table) {
+static uint8_t take_table_byte(struct table *table) {
   if (table->at == table->count) {
     size_t count = lm_min(sizeof table->buffer, table->end - table->next);
     table->bytes = lm_python_view(table->reader, table->next, table->buffer, count);
@@ -126,8 +126,8 @@ static uint8_t take_byte(struct table *table) {
 
 static int64_t line_by_pairs(struct table *table, int64_t offset, int64_t line) {
   for (int64_t at = 0; has_more(table);) {
-    at += take_byte(table);
-    int8_t lines = (int8_t)take_byte(table);
+    at += take_table_byte(table);
+    int8_t lines = (int8_t)take_table_byte(table);
     if (at > offset) break;
     line += lines;
   }
@@ -136,8 +136,8 @@ static int64_t line_by_pairs(struct table *table, int64_t offset, int64_t line) 
 
 static int64_t line_by_ranges(struct table *table, int64_t offset, int64_t line) {
   for (int64_t end = 0; end <= offset && has_more(table);) {
-    end += take_byte(table);
-    int8_t lines = (int8_t)take_byte(table);
+    end += take_table_byte(table);
+    int8_t lines = (int8_t)take_table_byte(table);
     if (lines != INT8_MIN) line += lines; /* else these instructions are of no line */
   }
   return line;
@@ -148,7 +148,7 @@ static int64_t take_signed_lines(struct table *table) {
   uint64_t value = 0;
   uint8_t byte = 0x40;
   for (unsigned shift = 0; (byte & 0x40) != 0 && shift < 36; shift += 6) {
-    byte = take_byte(table);
+    byte = take_table_byte(table);
     value |= (uint64_t)(byte & 0x3f) << shift;
   }
   return (value & 1) != 0 ? -(int64_t)(value >> 1) : (int64_t)(value >> 1);
@@ -159,14 +159,14 @@ enum { LOCATION_LINE_0 = 10, LOCATION_LINE_2 = 12, LOCATION_LINE_ONLY = 13, LOCA
 /* An entry begins with a byte whose highest bit is set. */
 static int64_t line_by_locations(struct table *table, int64_t offset, int64_t line) {
   int64_t end = 0;
-  uint8_t byte = take_byte(table);
+  uint8_t byte = take_table_byte(table);
   while (!table->bad) {
     unsigned kind = byte >> 3 & 15;
     end += 2 * ((byte & 7) + 1);
     if (kind >= LOCATION_LINE_0 && kind <= LOCATION_LINE_2) line += kind - LOCATION_LINE_0;
     if (kind == LOCATION_LINE_ONLY || kind == LOCATION_LONG) line += take_signed_lines(table);
     if (end > offset || !has_more(table)) break;
-    do byte = take_byte(table);
+    do byte = take_table_byte(table);
     while ((byte & 0x80) == 0 && has_more(table));
   }
   return line;

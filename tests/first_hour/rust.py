@@ -4,7 +4,7 @@ crate of the command compiles in from the C file that it carries."""
 import os
 import shutil
 
-from support import ROOT, expect, expect_on_loam, released, run, walk, write
+from support import ROOT, expect, expect_on_loam, line_of, released, run, walk, write
 
 MANIFEST = """[package]
 name = "{name}"
@@ -16,7 +16,11 @@ edition = "2024"
 """
 PROGRAM = """#[global_allocator]
 static GLOBAL: loam_malloc::Loam = loam_malloc::Loam;
+fn keep(size: usize) {
+    Box::leak(vec![7_u8; size].into_boxed_slice()); // leak
+}
 fn main() {
+    (0..1000).for_each(|_| keep(1000));
     println!("{}", vec![7; 1000].len());
 }
 """
@@ -63,6 +67,10 @@ def main(release, folder):
     expect(said == "1000\n", said)
     said = run(command, "verify", folder + "/target/debug/first")
     expect("all of it is loam's" in said, said)
+    said = run(command, "prof", "--leaks", "--", folder + "/target/debug/first")
+    rows = [row for row in said.splitlines() if "%" in row]
+    leak = f"first::keep  src/main.rs:{line_of(PROGRAM, '// leak')}"
+    expect(rows and rows[0].endswith(leak), said)
 
     published = crate(release, "loam", folder)
     place = project(folder, "carrier", CARRIER, kind="build-dependencies", dependency='cc = "1"')

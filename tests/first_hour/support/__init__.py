@@ -40,6 +40,49 @@ def run(*command, folder=None, environment=None, path="/usr/bin:/bin:/usr/sbin:/
     return result.stdout
 
 
+class Service:
+    """A process in the background, from the line with which it says that it is ready to its end."""
+
+    def __init__(self, *command, folder, environment=None, path="/usr/bin:/bin"):
+        clean = {"PATH": path, "HOME": folder, "LANG": "C.UTF-8", **(environment or {})}
+        self.process = subprocess.Popen(command, cwd=folder, env=clean, stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.says("ready")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate()
+
+    def says(self, expected):
+        line = self.process.stdout.readline()
+        expect(line == expected + "\n", f"said {line!r}: {expected!r} was to come")
+
+    @property
+    def pid(self):
+        return str(self.process.pid)
+
+    def end(self, number):
+        """What it says on standard error once the signal has ended it."""
+        self.process.send_signal(number)
+        return self.process.communicate(timeout=60)[1]
+
+
+def installed(release, folder):
+    """The command, unpacked from the tarball."""
+    run("tar", "-xf", released(release, "loam-*-ARCH-linux.tar.gz"), folder=folder)
+    return released(folder, "loam-*-ARCH-linux") + "/bin/loam"
+
+
+def line_of(text, comment):
+    """The number of the line that ends with the comment."""
+    found = [at for at, line in enumerate(text.splitlines(), 1) if line.endswith(comment)]
+    expect(len(found) == 1, f"{len(found)} lines with {comment}")
+    return found[0]
+
+
 def write(path, text):
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)

@@ -1,0 +1,77 @@
+//! `loam doctor`: what holds most of a process's memory, and what to do about it.
+
+mod findings; // the things that hold most
+mod settings; // what the process was started with
+mod text; // as text
+
+use crate::account::sums::Account;
+use crate::arguments::DoctorArguments;
+use crate::failure::Failure;
+use crate::heap::chosen;
+use crate::heap::walk::walk;
+use crate::process::group::Group;
+use crate::profile::living;
+use anyhow::Context;
+use findings::Finding;
+use serde::Serialize;
+use settings::Settings;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// What is found of a process, or a core.
+#[derive(Serialize)]
+struct Report {
+    schema: u32,
+    pid: Option<u64>,
+    name: String,
+    #[serde(skip)]
+    title: String,
+    resident_bytes: u64,
+    peak_resident_bytes: Option<u64>,
+    /// Of the control group, if that has a limit of memory.
+    group_used_bytes: Option<u64>,
+    group_limit_bytes: Option<u64>,
+    /// A profile is known, which names places.
+    has_profile: bool,
+    settings: Settings,
+    /// What holds most first; three at most.
+    findings: Vec<Finding>,
+    /// The largest part of what is left, where there is no finding.
+    live_bytes: u64,
+}
+
+/// More than these nobody does at once.
+const SHOWN: usize = 3;
+
+pub fn doctor(arguments: &DoctorArguments) -> Result<ExitCode, Failure> {
+    let source = chosen::open(&arguments.target)?;
+    let figures = walk(source.as_ref())?;
+    let process = source.process();
+    let account = Account::of(process, &figures);
+    let profile = living::find(source.as_ref())?;
+    let settings = Settings::of(process);
+    let number = process.pid.filter(|_| process.is_live).and_then(|pid| i32::try_from(pid).ok());
+    let limit = number.and_then(Group::of).and_then(|group| group.limit());
+    let mut findings = findings::all(&account, &figures, profile.as_ref(), &settings);
+    findings.truncate(SHOWN);
+    let report = Report {
+        schema: 1,
+        pid: account.pid,
+        name: account.name.clone(),
+        title: account.title.clone(),
+        resident_bytes: account.resident_bytes,
+        peak_resident_bytes: account.peak_bytes,
+        group_used_bytes: limit.map(|limit| limit.used_bytes),
+        group_limit_bytes: limit.map(|limit| limit.limit_bytes),
+        has_profile: profile.is_some(),
+        settings,
+        findings,
+        live_bytes: figures.live().bytes,
+    };
+    let output = match arguments.json {
+        true => serde_json::to_string_pretty(&report).context("cannot write JSON")? + "\n",
+        false => text::render(&report),
+    };
+    std::io::stdout().write_all(output.as_bytes()).context("cannot write to standard output")?;
+    Ok(ExitCode::SUCCESS)
+}
