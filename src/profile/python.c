@@ -178,7 +178,8 @@ static bool read_place(const struct lm_python_reader *reader, const struct pytho
   place->offset = layout->code_start == LM_PYTHON_NO_FIELD
                       ? (int64_t)frame->place * layout->place_unit
                       : (int64_t)(frame->place - frame->code - layout->code_start);
-  uintptr_t name = python_word_at(bytes, layout->code_name), file = python_word_at(bytes, layout->code_file);
+  uintptr_t name = python_word_at(bytes, layout->code_name);
+  uintptr_t file = python_word_at(bytes, layout->code_file);
   place->function = lm_python_view_text(reader, name, place->function_buffer,
                                         sizeof place->function_buffer, &place->function_bytes);
   place->file = lm_python_view_text(reader, file, place->file_buffer, sizeof place->file_buffer,
