@@ -5,6 +5,7 @@ mod common;
 
 mod bench;
 mod bench_suite;
+mod doctor;
 mod documents;
 mod explain;
 mod explain_change;

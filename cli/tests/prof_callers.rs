@@ -27,8 +27,12 @@ fn line(comment: &str) -> u64 {
 }
 
 fn compile(allocator: &Path, flags: &[&str], path: &Path) {
+    compile_other("wrappers.c", allocator, flags, path);
+}
+
+fn compile_other(source: &str, allocator: &Path, flags: &[&str], path: &Path) {
     let mut compiler = std::process::Command::new("cc");
-    compiler.args(["-O1", "-fno-builtin"]).args(flags).arg(fixture("wrappers.c"));
+    compiler.args(["-O1", "-fno-builtin"]).args(flags).arg(fixture(source));
     compiler.arg(allocator).arg("-o").arg(path);
     let output = compiler.output().expect("a compiler");
     assert!(output.status.success(), "{compiler:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -198,10 +202,22 @@ fn nothing_of_loams_is_in_a_stack_whatever_way_it_came_in() {
             "checked",
             "keep",
         ];
-        for function in functions(&path).into_keys() {
-            let is_the_systems = function.starts_with('_') || function.contains("+0x");
-            assert!(is_the_systems || known.contains(&function.as_str()), "{name}: {function}");
-        }
+        check_functions(name, &path, |function| known.contains(&function));
+        let path = workshop.path(name).with_extension("entry-points");
+        compile_other("entry_points.c", &allocator(name, "cc", of_loam), of_program, &path);
+        let is_programs =
+            |name: &str| name.ends_with("_call") || ["main", "aligned"].contains(&name);
+        check_functions(name, &path, is_programs);
+    }
+}
+
+/// The C library's and its loader's may be there, too.
+fn check_functions(way: &str, path: &Path, is_programs: impl Fn(&str) -> bool) {
+    let found = functions(path);
+    assert!(found.keys().any(|function| is_programs(function)), "{way}: {found:?}");
+    for function in found.into_keys() {
+        let is_the_systems = function.starts_with('_') || function.contains("+0x");
+        assert!(is_the_systems || is_programs(&function), "{way}: {function}");
     }
 }
 

@@ -1,6 +1,7 @@
 //! `loam doctor`: what holds most of a process's memory, and what to do about it.
 
 mod findings; // the things that hold most
+mod report; // what is found
 mod settings; // what the process was started with
 mod text; // as text
 
@@ -12,33 +13,10 @@ use crate::heap::walk::walk;
 use crate::process::group::Group;
 use crate::profile::living;
 use anyhow::Context;
-use findings::Finding;
-use serde::Serialize;
+use report::Report;
 use settings::Settings;
 use std::io::Write;
 use std::process::ExitCode;
-
-/// What is found of a process, or a core.
-#[derive(Serialize)]
-struct Report {
-    schema: u32,
-    pid: Option<u64>,
-    name: String,
-    #[serde(skip)]
-    title: String,
-    resident_bytes: u64,
-    peak_resident_bytes: Option<u64>,
-    /// Of the control group, if that has a limit of memory.
-    group_used_bytes: Option<u64>,
-    group_limit_bytes: Option<u64>,
-    /// A profile is known, which names places.
-    has_profile: bool,
-    settings: Settings,
-    /// What holds most first; three at most.
-    findings: Vec<Finding>,
-    /// The largest part of what is left, where there is no finding.
-    live_bytes: u64,
-}
 
 /// More than these nobody does at once.
 const SHOWN: usize = 3;

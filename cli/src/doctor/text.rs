@@ -1,7 +1,7 @@
 //! What was found, as a page of text.
 
-use crate::doctor::Report;
 use crate::doctor::findings::{BYTES_MIN, Finding};
+use crate::doctor::report::Report;
 use crate::numbers;
 use std::fmt::{Result, Write};
 

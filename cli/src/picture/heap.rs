@@ -334,6 +334,7 @@ mod tests {
             live_bytes: 4480,
             live_count: 40,
             age: None,
+            range: None,
         }
     }
 

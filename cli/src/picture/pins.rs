@@ -4,10 +4,11 @@
 use crate::arguments::ProfFigure;
 use crate::numbers;
 use crate::picture::bars::percent;
+use crate::profile::range::Range;
 use crate::profile::rows::{Grouping, rows};
 use crate::profile::stacks;
 use crate::profile::symbols::{Frame, Symbols};
-use crate::profile::written::Profile;
+use crate::profile::written::{Profile, Sum};
 use serde::Serialize;
 
 /// A line of the program, and what its blocks keep.
@@ -25,6 +26,8 @@ pub struct Line {
     pub live_count: u64,
     /// Half of what they keep is by blocks of this age at least, where times are known.
     pub age: Option<String>,
+    /// `12 MiB to 15 MiB free, by 120 samples`, of an estimate.
+    pub range: Option<String>,
 }
 
 /// How a page shows it.
@@ -59,7 +62,9 @@ fn of_what(line: &Line) -> String {
     let (pinned, live) = (bytes(line.pinned_bytes), bytes(line.live_bytes));
     let age = line.age.as_ref();
     let age = age.map_or(String::new(), |age| format!(", half of it for {age} or longer"));
-    format!("of {pinned} that {} blocks with {live} keep{age}", line.live_count)
+    let range = line.range.as_ref();
+    let range = range.map_or(String::new(), |range| format!("; estimated, {range}"));
+    format!("of {pinned} that {} blocks with {live} keep{age}{range}", line.live_count)
 }
 
 pub const LINES_SHOWN: usize = 12;
@@ -91,9 +96,16 @@ pub fn of(profile: &Profile, symbols: &mut Symbols) -> Vec<Line> {
             live_bytes: positive(row.sums.live.bytes),
             live_count: positive(row.sums.live.count),
             age: row.pinned_age_ms().map(|ms| numbers::duration(ms as f64 * 1e-3)),
+            range: range(&row.sums.beside),
         });
     }
     lines
+}
+
+fn range(beside: &Sum) -> Option<String> {
+    let Range { low, high } = Range::of(beside)?;
+    let [low, high] = [low, high].map(|bound| bytes(bound.max(0.0) as u64));
+    Some(format!("{low} to {high} free, by {} samples", beside.samples))
 }
 
 /// What calls `main` is nobody's.

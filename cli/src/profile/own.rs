@@ -21,11 +21,9 @@ pub fn count<'stack>(frames: impl Iterator<Item = (&'stack Frame, bool)>) -> usi
     let is_own = |(frame, is_in_library): &(&Frame, bool)| {
         *is_in_library || frame.language == Language::Native && is_entry_point(&frame.function)
     };
-    match frames.iter().rposition(is_own) {
-        Some(last) => last + 1,
-        // What is called last may go on in place of what programs call: then there is no name.
-        None => frames.iter().take_while(|(frame, _)| is_of_sources(frame)).count(),
-    }
+    let known = frames.iter().rposition(is_own).map_or(0, |last| last + 1);
+    // What is called last may go on in place of what programs call: then that has no frame.
+    known + frames[known..].iter().take_while(|(frame, _)| is_static(frame)).count()
 }
 
 /// `malloc`, `operator new(unsigned long)`, `lm_malloc_slow.part.0`
@@ -59,12 +57,30 @@ fn is_entry_point(function: &str) -> bool {
     PREFIXES.iter().any(|prefix| name.starts_with(prefix)) || NAMES.contains(&plain)
 }
 
-/// In a file where loam takes samples.
-fn is_of_sources(frame: &Frame) -> bool {
+/// In a file where loam takes samples; or, where there are no lines, as static functions on the way
+/// to a sample are called there.
+fn is_static(frame: &Frame) -> bool {
     const FILES: [&str; 4] =
         ["src/api/profile.c", "src/api/allocate.c", "src/api/family.c", "src/os/unwind_linux.c"];
-    let file = frame.line.as_ref().map(|(file, _)| file.as_str());
-    file.is_some_and(|file| FILES.iter().any(|own| file.ends_with(own)))
+    const NAMES: [&str; 13] = [
+        "this_site",
+        "begin_sample",
+        "sample_small",
+        "insert_large",
+        "take_any",
+        "take_elsewhere",
+        "take_elsewhere_unfilled",
+        "take_filled",
+        "take_guarded",
+        "take_by_alignment",
+        "realloc_other",
+        "resize_large",
+        "resize_in_profile",
+    ];
+    match &frame.line {
+        Some((file, _)) => FILES.iter().any(|own| file.ends_with(own)),
+        None => NAMES.contains(&frame.function.as_str()),
+    }
 }
 
 #[cfg(test)]
@@ -87,6 +103,7 @@ mod tests {
     fn static_functions_inside_of_a_known_one_are_loams() {
         assert_eq!(counted(&["this_site", "begin_sample", "lm_take", "malloc", "main"]), 4);
         assert_eq!(counted(&["take_any", "operator new(unsigned long)", "main"]), 2);
+        assert_eq!(counted(&["lm_profile_take", "take_elsewhere", "keep", "main"]), 2);
         assert_eq!(counted(&["keep", "main"]), 0);
     }
 }
