@@ -174,7 +174,13 @@ fn row(frames: Vec<Frame>, mut members: Vec<Member>, by: ProfFigure) -> Row {
     members.sort_by_key(|member| std::cmp::Reverse(order(&member.stack.sums, by)));
     let mut sums = Sums::default();
     members.iter().for_each(|member| sums += member.stack.sums);
-    let is_shown = |frame: &&&Frame| !frame.is_systems && !passing::is_librarys(&frame.function);
+    // Beside a line, functions that have none say little.
+    let has_line = frames[0].line.is_some();
+    let is_shown = |frame: &&&Frame| {
+        !frame.is_systems
+            && !passing::is_librarys(&frame.function)
+            && (frame.line.is_some() || !has_line)
+    };
     let largest = &members[0];
     Row {
         frames,

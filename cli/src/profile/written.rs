@@ -466,9 +466,9 @@ mod tests {
         assert_eq!(read(&written), Ok(()));
         assert_eq!(read(TEXT), Ok(()));
         let error = read(&written.replace(" 5 500 ", " 5 501 ")).unwrap_err();
-        assert!(error.contains("is damaged: line 7 has checksum "), "{error}");
+        assert!(error.contains("is damaged: line 8 has checksum "), "{error}");
         let error = read(&written.replace("\nend ", "\nend x")).unwrap_err();
-        assert!(error.contains("is damaged: line 7: "), "{error}");
+        assert!(error.contains("is damaged: line 8: "), "{error}");
         let error = read(written.trim_end()).unwrap_err();
         assert!(error.contains("is cut off"), "{error}");
     }

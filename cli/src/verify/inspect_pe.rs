@@ -30,7 +30,7 @@ pub fn report(path: &Path) -> Result<Option<Report>> {
     }
     let failure = findings.iter().find(|finding| finding.is_failure);
     let version = program.image.loam_note.as_ref();
-    let version = version.map(|note| format!(" {} ({})", note.version, note.build));
+    let version = version.map(|note| format!("{} ({})", note.version, note.build));
     Ok(Some(Report {
         schema: SCHEMA,
         loam: failure.is_none(),

@@ -91,7 +91,7 @@ mod tests {
             let end = bytes(sums.last_live_bytes[COLUMNS - 1]);
             assert!(fact("live at the peak, as asked for").starts_with(&peak), "{events}");
             assert!(fact("live at the end").starts_with(&end), "{events}");
-            let pages = fact("pages that live blocks are on, at most");
+            let pages = fact("pinned at most: pages that live blocks are on");
             assert_eq!(pages, highest(&raster.most_pinned_bytes));
             let answer = page.split("<p class=\"answer\">").nth(1).unwrap();
             let answer = answer.split("</p>").next().unwrap();
