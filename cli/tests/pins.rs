@@ -2,7 +2,7 @@
 //! counts itself by the addresses of its blocks.
 
 use crate::common::heaps::keeps;
-use crate::common::{Workshop, fixture, loam};
+use crate::common::{Workshop, fixture, json, loam};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -47,12 +47,6 @@ impl Drop for Running {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-fn json(arguments: &[&str]) -> Value {
-    let output = loam().args(arguments).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap()
 }
 
 const SIZES: [u64; 14] = [

@@ -2,7 +2,7 @@
 //! with file and line, the columns are those of `loam explain`, and it works without preparation.
 
 use crate::common::heaps::places;
-use crate::common::{Workshop, fixture, loam};
+use crate::common::{Workshop, fixture, json, loam};
 use flate2::read::GzDecoder;
 use predicates::str::{contains, diff};
 use serde_json::Value;
@@ -61,12 +61,6 @@ impl Drop for Running {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-fn json(arguments: &[&str]) -> Value {
-    let output = loam().args(arguments).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap()
 }
 
 const COLUMNS: [&str; 3] = ["live", "freed", "pinned"];

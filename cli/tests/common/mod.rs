@@ -138,6 +138,13 @@ pub fn standin() -> &'static Path {
     })
 }
 
+/// What the command prints as JSON.
+pub fn json(arguments: &[&str]) -> serde_json::Value {
+    let output = loam().args(arguments).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
 /// The library to preload: the real one where LOAM_LIBRARY names it, else the stand-in.
 pub fn library() -> PathBuf {
     std::env::var_os("LOAM_LIBRARY").map_or_else(|| standin().to_path_buf(), PathBuf::from)
