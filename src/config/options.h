@@ -13,7 +13,7 @@ enum lm_stats_format { LM_STATS_OFF, LM_STATS_TEXT, LM_STATS_JSON };
 enum lm_foreign_policy { LM_FOREIGN_ABORT, LM_FOREIGN_IGNORE };
 enum lm_deepbind_policy { LM_DEEPBIND_DROP, LM_DEEPBIND_KEEP };
 enum lm_invalid_policy { LM_INVALID_IGNORE, LM_INVALID_END };
-enum lm_mismatch_policy { LM_MISMATCH_ABORT, LM_MISMATCH_IGNORE };
+enum lm_mismatch_policy { LM_MISMATCH_ABORT, LM_MISMATCH_IGNORE, LM_MISMATCH_STRICT };
 enum lm_background { LM_BACKGROUND_OFF, LM_BACKGROUND_ON };
 enum lm_system_calls { LM_SYSTEM_CALLS_ALL, LM_SYSTEM_CALLS_MEMORY };
 enum lm_profile { LM_PROFILE_OFF, LM_PROFILE_ON };
