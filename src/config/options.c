@@ -64,6 +64,8 @@ static const struct option option_table[] = {
      "whether a thread of loam's own gives memory back while the program makes no calls"},
     {"system_calls", CHOICE(system_calls, "all|memory", LM_SYSTEM_CALLS_ALL, ANY_TIME),
      "which loam makes once it has started; memory: what a filter for malloc allows (Linux)"},
+    {"libc_calls", CHOICE(libc_calls, "off|on", LM_LIBC_CALLS_OFF, AT_START),
+     "whether memory goes back by munmap and its like of the C library, which others see (Linux)"},
     {"foreign", CHOICE(foreign, "abort|ignore", LM_FOREIGN_ABORT, ANY_TIME),
      "what free does with an address that is nobody's block"},
     {"deepbind", CHOICE(deepbind, "drop|keep", LM_DEEPBIND_DROP, ANY_TIME),
