@@ -49,9 +49,9 @@ int lm_os_uncommit(void *address, size_t size);
  * lm_os.purge_decommits. ENOSYS where the system only says that it does so. */
 int lm_os_purge(void *address, size_t size);
 
-/* From here on calls that take memory away (lm_os_release, lm_os_purge, lm_os_uncommit, lm_os_guard,
- * lm_os_remap) are made by the C library's functions, by their public names. They may be made with
- * locks held. Nothing is done on systems where they always are. */
+/* From here on calls that take memory away (lm_os_release, lm_os_purge, lm_os_uncommit,
+ * lm_os_guard, lm_os_remap) are made by the C library's functions, by their public names, and may
+ * be made with locks held. Nothing is done on systems where they always are. */
 void lm_os_call_library(void);
 
 /* Asks for huge pages in a reservation or mapping, from here on; a hint, which the system need not
@@ -249,7 +249,7 @@ bool lm_os_parent_has_environment(const char *name, const char *value);
 bool lm_os_on_signal(int signal, void (*handler)(int));
 /* Writes all of it. Returns 0 or an errno: then a part of it may have been written. */
 int lm_os_write(int fd, const char *bytes, size_t length);
-/* Ends the process as abort(3) does, even if SIGABRT is caught; its handler is called if `tells`. */
+/* Ends the process as abort(3) does, even if SIGABRT is caught; `tells`: its handler is called. */
 LM_NORETURN void lm_os_abort(bool tells);
 /* Ends the process as _exit(2) does. */
 LM_NORETURN void lm_os_exit(int status);

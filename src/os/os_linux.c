@@ -362,8 +362,10 @@ UNSEEN_BY_SANITIZERS static enum trial try_purge(void) {
   volatile char *pages = map_trial();
   if (pages == NULL) return UNTRIED;
   pages[0] = 1;
-  lm_syscall6(SYS_madvise, (long)pages, (long)lm_os.page_bytes, MADV_DONTNEED, 0, 0, 0);
-  enum trial result = pages[0] == 0 ? WORKS : FAILS;
+  long size = (long)lm_os.page_bytes;
+  bool done = lm_syscall6(SYS_madvise, (long)pages, size, MADV_DONTNEED, 0, 0, 0) == 0;
+  /* Of locked memory (mlockall) it is refused, for as long as that is locked. */
+  enum trial result = !done ? UNTRIED : pages[0] == 0 ? WORKS : FAILS;
   unmap_or_leave((void *)pages, 2 * lm_os.page_bytes);
   return result;
 }

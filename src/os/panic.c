@@ -7,8 +7,8 @@ LM_THREAD_LOCAL bool lm_thread_ends_program = false;
 /* Written by whoever ends the program, read by whoever waits for a lock; pairs with nothing. */
 static _Atomic(bool) somebody_ends;
 
-/* Of the ending thread itself, which nobody else keeps waiting so long; and of others, for which its
- * handler may be waiting. */
+/* Of the ending thread itself, which nobody else keeps waiting so long; and of others, for which
+ * its handler may be waiting. */
 #define OWN_WAIT_MS 1000
 #define OTHERS_WAIT_MS 30000
 
