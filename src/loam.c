@@ -80,6 +80,9 @@
 #include "large/large.c"
 #include "large/owned.c"
 
+#include "profile/chance.h"
+#include "profile/file.h"
+#include "profile/python.h"
 #include "profile/samples.h"
 #if defined(__linux__)
 #include "profile/chance.c"

@@ -294,11 +294,17 @@ static LM_COLD void *leave_long(void *block) {
   return block;
 }
 
+/* Whether the block was made for more than that, which is a mistake but for an object that has room
+ * behind it in its block: it is deleted with the size of its type. */
+static bool is_too_small(size_t size, size_t bytes, bool aligned) {
+  return !aligned && bytes - size > lm_size_slack(bytes) && lm_load_relaxed(&has_left_long) == 0;
+}
+
 void lm_compare_size(const void *address, size_t size, bool aligned, void *caller) {
-  size_t bytes = lm_raw_usable_bytes(address);
-  if (bytes == 0 || (size <= bytes && (aligned || bytes - size <= lm_size_slack(bytes)))) return;
-  if (size <= bytes && lm_load_relaxed(&has_left_long) != 0) return;
-  if (LM_OPTION(mismatch) == LM_MISMATCH_ABORT) lm_misuse_wrong_size(address, size, caller);
+  size_t bytes = lm_raw_usable_bytes(address), policy = LM_OPTION(mismatch);
+  if (bytes == 0 || policy == LM_MISMATCH_IGNORE) return;
+  if (size > bytes || (policy == LM_MISMATCH_STRICT && is_too_small(size, bytes, aligned)))
+    lm_misuse_wrong_size(address, size, caller);
 }
 
 LM_NOINLINE void lm_free_sized_slow(void *address, size_t size, bool aligned, void *caller) {

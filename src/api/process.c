@@ -53,6 +53,7 @@ static void read_options(void) {
   if (lm_os_is_privileged()) return;
   const char *environment = lm_os_environment("LOAM_OPTIONS");
   lm_options_start(embedded_options(), environment);
+  if (LM_OPTION(libc_calls) == LM_LIBC_CALLS_ON) lm_os_call_library();
   lm_statistics_start(environment);
   lm_sampled_start_by_options();
   lm_profile_start_by_options();

@@ -171,7 +171,7 @@ static void fill_around(const struct slot *slot) {
 }
 
 void *lm_sampled_take(size_t size, bool clear) {
-  bool at_end;
+  bool at_end = false;
   size = lm_max(size, 1);
   if (size > lm_classed_max_bytes || lm_load_relaxed(&lm_pools[0].provider) != NULL) return NULL;
   struct slot *slot = next_slot(&at_end);

@@ -4,6 +4,8 @@
 
 #include "os/os.h"
 
+void lm_os_call_library(void) {}
+
 /* Large pages need a privilege (Windows), or are the system's own matter. */
 void lm_os_advise_huge(void *address, size_t size) { (void)address, (void)size; }
 void lm_os_refuse_huge(void *address, size_t size) { (void)address, (void)size; }

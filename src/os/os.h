@@ -49,6 +49,11 @@ int lm_os_uncommit(void *address, size_t size);
  * lm_os.purge_decommits. ENOSYS where the system only says that it does so. */
 int lm_os_purge(void *address, size_t size);
 
+/* From here on calls that take memory away (lm_os_release, lm_os_purge, lm_os_uncommit,
+ * lm_os_guard, lm_os_remap) are made by the C library's functions, by their public names, and may
+ * be made with locks held. Nothing is done on systems where they always are. */
+void lm_os_call_library(void);
+
 /* Asks for huge pages in a reservation or mapping, from here on; a hint, which the system need not
  * take. lm_os_remap and lm_os_move_pages take it along. */
 void lm_os_advise_huge(void *address, size_t size);
@@ -171,8 +176,9 @@ LM_INLINE unsigned lm_os_find_group_cpus(void) { return UINT32_MAX; }
 /* Milliseconds of a clock that never goes back, to within some 10 ms; cheap. */
 uint64_t lm_os_clock_ms(void);
 
-/* Sleeps while `*word == expected`, or wakes for no reason. Pairs with lm_os_wake_one. */
-void lm_os_wait(_Atomic(uint32_t) *word, uint32_t expected);
+/* Sleeps while `*word == expected`, for so long at most, or wakes for no reason. Pairs with
+ * lm_os_wake_one. */
+void lm_os_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t ms);
 void lm_os_wake_one(_Atomic(uint32_t) *word);
 
 /* Starts a thread that takes no signals and ends with the process or when `function` returns. It
@@ -243,7 +249,8 @@ bool lm_os_parent_has_environment(const char *name, const char *value);
 bool lm_os_on_signal(int signal, void (*handler)(int));
 /* Writes all of it. Returns 0 or an errno: then a part of it may have been written. */
 int lm_os_write(int fd, const char *bytes, size_t length);
-LM_NORETURN void lm_os_abort(void);
+/* Ends the process as abort(3) does, even if SIGABRT is caught; `tells`: its handler is called. */
+LM_NORETURN void lm_os_abort(bool tells);
 /* Ends the process as _exit(2) does. */
 LM_NORETURN void lm_os_exit(int status);
 

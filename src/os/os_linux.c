@@ -42,6 +42,36 @@ static long call_or_fault(long n, long a, long b, long c, long d, long e, long f
   return lm_syscall6(n, a, b, c, d, e, f);
 }
 
+/* ---- Calls that take memory away: by the C library's functions if that is asked for, which others
+ * may have replaced to learn of it ---- */
+
+/* Written once at start, read by any thread; pairs with nothing. */
+static _Atomic(bool) calls_library;
+
+void lm_os_call_library(void) { lm_store_relaxed(&calls_library, true); }
+
+/* As lm_syscall6. Only with four arguments: who replaces mremap may not pass on the fifth. */
+static long call_library(long n, long a, long b, long c, long d) {
+  int saved = errno;
+  long result = n == SYS_munmap     ? munmap((void *)a, (size_t)b)
+                : n == SYS_madvise  ? madvise((void *)a, (size_t)b, (int)c)
+                : n == SYS_mprotect ? mprotect((void *)a, (size_t)b, (int)c)
+                                    : (long)mremap((void *)a, (size_t)b, (size_t)c, (int)d);
+  if (result == -1) result = -errno;
+  errno = saved;
+  return result;
+}
+
+static long call_taking(long n, long a, long b, long c, long d) {
+  if (LM_UNLIKELY(lm_load_relaxed(&calls_library))) return call_library(n, a, b, c, d);
+  return lm_syscall6(n, a, b, c, d, 0, 0);
+}
+
+static long call_taking_or_fault(long n, long a, long b, long c, long d) {
+  if (lm_fault_here()) return -ENOMEM;
+  return call_taking(n, a, b, c, d);
+}
+
 /* ---- Start ---- */
 
 #define MINCORE_PAGES 256
@@ -144,12 +174,12 @@ static struct {
 static _Atomic(uint32_t) left_count; /* a hint that there are any: changed with the entries */
 
 static bool unmap(uintptr_t address, size_t size) {
-  return !lm_is_error(lm_syscall6(SYS_munmap, (long)address, (long)size, 0, 0, 0, 0));
+  return !lm_is_error(call_taking(SYS_munmap, (long)address, (long)size, 0, 0));
 }
 
 /* If there is no room for one more, the address space is lost, but not the memory. */
 static void leave_for_later(uintptr_t address, size_t size) {
-  lm_syscall6(SYS_madvise, (long)address, (long)size, MADV_DONTNEED, 0, 0, 0);
+  call_taking(SYS_madvise, (long)address, (long)size, MADV_DONTNEED, 0);
   for (size_t i = 0; i < LEFT_RANGES; i++) {
     uintptr_t expected = LEFT_FREE;
     if (!lm_cas_acquire(&left_ranges[i].address, &expected, LEFT_BUSY)) continue;
@@ -332,8 +362,10 @@ UNSEEN_BY_SANITIZERS static enum trial try_purge(void) {
   volatile char *pages = map_trial();
   if (pages == NULL) return UNTRIED;
   pages[0] = 1;
-  lm_syscall6(SYS_madvise, (long)pages, (long)lm_os.page_bytes, MADV_DONTNEED, 0, 0, 0);
-  enum trial result = pages[0] == 0 ? WORKS : FAILS;
+  long size = (long)lm_os.page_bytes;
+  bool done = lm_syscall6(SYS_madvise, (long)pages, size, MADV_DONTNEED, 0, 0, 0) == 0;
+  /* Of locked memory (mlockall) it is refused, for as long as that is locked. */
+  enum trial result = !done ? UNTRIED : pages[0] == 0 ? WORKS : FAILS;
   unmap_or_leave((void *)pages, 2 * lm_os.page_bytes);
   return result;
 }
@@ -347,12 +379,12 @@ static bool purge_clears(void) {
 }
 
 int lm_os_uncommit(void *address, size_t size) {
-  return (int)-call_or_fault(SYS_mprotect, (long)address, (long)size, PROT_NONE, 0, 0, 0);
+  return (int)-call_taking_or_fault(SYS_mprotect, (long)address, (long)size, PROT_NONE, 0);
 }
 
 int lm_os_purge(void *address, size_t size) {
   if (!purge_clears()) return ENOSYS;
-  long result = call_or_fault(SYS_madvise, (long)address, (long)size, MADV_DONTNEED, 0, 0, 0);
+  long result = call_taking_or_fault(SYS_madvise, (long)address, (long)size, MADV_DONTNEED, 0);
   if (LM_FAKE_OS && lm_os.purge_decommits && result == 0) /* as on other systems */
     lm_syscall6(SYS_mprotect, (long)address, (long)size, PROT_NONE, 0, 0, 0);
   return (int)-result;
@@ -377,7 +409,7 @@ void lm_os_accept_huge(void *address, size_t size) {
 #define ADVICE_UNGUARD 103
 
 int lm_os_guard(void *address, size_t size) {
-  return (int)-lm_syscall6(SYS_madvise, (long)address, (long)size, ADVICE_GUARD, 0, 0, 0);
+  return (int)-call_taking(SYS_madvise, (long)address, (long)size, ADVICE_GUARD, 0);
 }
 
 void lm_os_unguard(void *address, size_t size) {
@@ -391,8 +423,8 @@ int lm_os_map(size_t size, size_t alignment, void **result) {
 }
 
 int lm_os_remap(void *address, size_t size, size_t new_size, void **result) {
-  long moved = call_or_fault(SYS_mremap, (long)address, (long)size, (long)new_size,
-                             MREMAP_MAYMOVE, 0, 0);
+  long moved = call_taking_or_fault(SYS_mremap, (long)address, (long)size, (long)new_size,
+                                  MREMAP_MAYMOVE);
   if (lm_is_error(moved)) return (int)-moved;
   *result = (void *)moved;
   return 0;
@@ -452,6 +484,7 @@ static uint32_t count_maps(uint32_t most) {
 }
 
 static bool may_split_maps(void) {
+  if (lm_load_relaxed(&calls_library)) return false; /* as of call_library */
   uint32_t moves = lm_load_relaxed(&moves_left), copies = lm_load_relaxed(&copies_left);
   if (moves == 0 && copies == 0) {
     moves = (MAPS_MOST - count_maps(MAPS_MOST)) / MAPS_PER_MOVE;
@@ -540,8 +573,9 @@ uint64_t lm_os_clock_ms(void) {
 
 /* ---- Threads ---- */
 
-void lm_os_wait(_Atomic(uint32_t) *word, uint32_t expected) {
-  lm_syscall6(LM_SYS_FUTEX, (long)word, FUTEX_WAIT_PRIVATE, (long)expected, 0, 0, 0);
+void lm_os_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t ms) {
+  lm_futex_time time[2] = {(lm_futex_time)(ms / 1000), (lm_futex_time)(ms % 1000) * 1000000};
+  lm_syscall6(LM_SYS_FUTEX, (long)word, FUTEX_WAIT_PRIVATE, (long)expected, (long)time, 0, 0);
 }
 
 void lm_os_wake_one(_Atomic(uint32_t) *word) {
@@ -596,8 +630,7 @@ bool lm_os_start_thread(void (*function)(void)) {
 
 void lm_os_sleep_ms(uint32_t ms) {
   static _Atomic(uint32_t) never_woken;
-  lm_futex_time time[2] = {(lm_futex_time)(ms / 1000), (lm_futex_time)(ms % 1000) * 1000000};
-  lm_syscall6(LM_SYS_FUTEX, (long)&never_woken, FUTEX_WAIT_PRIVATE, 0, (long)time, 0, 0);
+  lm_os_wait(&never_woken, 0, ms);
 }
 
 static pthread_key_t thread_end_key;

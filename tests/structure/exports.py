@@ -30,8 +30,8 @@ EXPECTED = set(FAMILY + LIBC_NAMES + OPERATORS + PREFIXED + LIMITS + OPENERS)
 # More names of ours, and those that some C libraries have: permitted, not demanded.
 PERMITTED = re.compile(r"loam_\w+|cfree|__posix_memalign|__libc_\w+")
 # What it may ask for: in every glibc and in every musl.
-ASKED = set("""__errno_location clock_gettime environ fwrite getauxval memcmp memcpy memset
-sigaction strcmp strlen""".split())
+ASKED = set("""__errno_location clock_gettime environ fwrite getauxval madvise memcmp memcpy memset
+mprotect mremap munmap sigaction strcmp strlen""".split())
 TLS_BYTES = 512 # of the about 1,600 spare bytes of glibc, for all libraries together
 
 
