@@ -25,6 +25,7 @@
 #include "os/lines_linux.h"
 #include "os/os.h"
 #include "os/syscall_linux.h"
+#include "os/vdso_linux.h"
 
 #if !defined(MREMAP_DONTUNMAP)
 #define MREMAP_DONTUNMAP 4
@@ -114,6 +115,7 @@ static unsigned find_cpu_count(void) {
 }
 
 static void read_seed(void);
+static lm_clock_function *read_clock;
 static bool everybody_has_huge; /* constant after lm_os_start */
 
 void lm_os_start(void) {
@@ -124,6 +126,7 @@ void lm_os_start(void) {
   lm_os.overcommit = find_overcommit();
   lm_os_read_address_space_limit();
   everybody_has_huge = lm_read_setting("/sys/kernel/mm/transparent_hugepage/enabled") == '[';
+  read_clock = lm_vdso_find_clock((uintptr_t)getauxval(AT_SYSINFO_EHDR));
   read_seed();
 }
 
@@ -512,30 +515,32 @@ bool lm_os_would_map(size_t size) {
 
 /* ---- Time ---- */
 
+/* Not by the C library's function, which another library may replace, and allocate in it. */
+static lm_clock_function *read_clock; /* the vDSO's, or NULL: constant after lm_os_start */
+
+static uint64_t ms_of(const struct lm_clock_time *time) {
+  return (uint64_t)time->seconds * 1000 + (uint32_t)time->nanoseconds / 1000000;
+}
+
 uint64_t lm_os_clock_ms(void) {
 #if LM_FAKE_OS
   uint64_t fake_ms = lm_load_relaxed(&lm_fault_clock_ms);
   if (fake_ms != 0) return fake_ms;
 #endif
-#if LM_BITS_64
-  struct timespec now = {0, 0};
-  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-  return (uint64_t)now.tv_sec * 1000 + (uint32_t)now.tv_nsec / 1000000;
-#else
-  /* C libraries disagree on the width of time_t behind this name; the kernel does not. */
-  struct {
-    int64_t seconds, nanoseconds;
-  } now = {0, 0};
+  struct lm_clock_time now = {0, 0};
+  if (read_clock != NULL && read_clock(CLOCK_MONOTONIC_COARSE, &now) == 0) return ms_of(&now);
+#if !LM_BITS_64
   struct {
     long seconds, nanoseconds;
   } old = {0, 0};
-  if (lm_syscall6(SYS_clock_gettime64, CLOCK_MONOTONIC_COARSE, (long)&now, 0, 0, 0, 0) != 0) {
-    lm_syscall6(LM_SYS_CLOCK_GETTIME, CLOCK_MONOTONIC_COARSE, (long)&old, 0, 0, 0, 0);
-    now.seconds = old.seconds;
-    now.nanoseconds = old.nanoseconds;
-  }
-  return (uint64_t)now.seconds * 1000 + (uint32_t)now.nanoseconds / 1000000;
+  if (lm_syscall6(SYS_clock_gettime64, CLOCK_MONOTONIC_COARSE, (long)&now, 0, 0, 0, 0) == 0)
+    return ms_of(&now);
+  lm_syscall6(LM_SYS_CLOCK_GETTIME, CLOCK_MONOTONIC_COARSE, (long)&old, 0, 0, 0, 0);
+  now = (struct lm_clock_time){old.seconds, old.nanoseconds};
+#else
+  lm_syscall6(LM_SYS_CLOCK_GETTIME, CLOCK_MONOTONIC_COARSE, (long)&now, 0, 0, 0, 0);
 #endif
+  return ms_of(&now);
 }
 
 /* ---- Threads ---- */
@@ -574,6 +579,23 @@ bool lm_os_is_single_threaded(void) {
   return lm_read_status(AT_FDCWD, "/proc/self/task", &status) == 0 && status.link_count == 2 + 1;
 }
 
+/* A set as the kernel has it, of 64 signals. */
+#define WORD_SIGNALS (8 * sizeof(unsigned long))
+struct signals {
+  unsigned long words[64 / WORD_SIGNALS];
+};
+#define FIRST_OF_LIBRARY 32
+
+/* All but those that the C library keeps, from the first to SIGRTMIN: by them it has every thread
+ * change its user and group (setuid and its like), and waits until each has. */
+static struct signals all_of_programs(void) {
+  struct signals set;
+  memset(&set, 0xff, sizeof set);
+  for (size_t i = FIRST_OF_LIBRARY - 1; i + 1 < (size_t)SIGRTMIN; i++)
+    set.words[i / WORD_SIGNALS] &= ~(1ul << i % WORD_SIGNALS);
+  return set;
+}
+
 static void *run_thread(void *function) {
   lm_syscall6(SYS_prctl, PR_SET_NAME, (long)"loam", 0, 0, 0, 0);
   ((void (*)(void))(uintptr_t)function)();
@@ -585,11 +607,11 @@ bool lm_os_start_thread(void (*function)(void)) {
   if (pthread_create == NULL || pthread_detach == NULL) return false;
 #endif
   pthread_t thread;
-  unsigned char all[8], before[8]; /* as many as the kernel has signals */
-  __builtin_memset(all, 0xff, sizeof all);
-  lm_syscall6(SYS_rt_sigprocmask, SIG_SETMASK, (long)all, (long)before, sizeof all, 0, 0);
+  struct signals blocked = all_of_programs(), before;
+  long size = sizeof blocked;
+  lm_syscall6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&blocked, (long)&before, size, 0, 0);
   bool started = pthread_create(&thread, NULL, run_thread, (void *)(uintptr_t)function) == 0;
-  lm_syscall6(SYS_rt_sigprocmask, SIG_SETMASK, (long)before, 0, sizeof before, 0, 0);
+  lm_syscall6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, size, 0, 0);
   if (started) pthread_detach(thread);
   return started;
 }
