@@ -139,9 +139,8 @@ LM_EXPORT int loam_set_page_provider(const struct loam_page_provider *provider) 
 static void after_fork_in_child(void) {
   lm_locks_reset_all();
   lm_cache_after_fork(LM_THREAD(lm_this_cache));
-  lm_background_is_due = lm_background_is_wanted();
   /* So that the next call takes a slow path. */
-  if (lm_background_is_due) LM_THREAD(lm_malloc_cache) = &lm_empty_cache;
+  if (lm_background_start_later()) LM_THREAD(lm_malloc_cache) = &lm_empty_cache;
 }
 
 /* ---- Constructor and destructor ---- */
@@ -160,7 +159,7 @@ __attribute__((constructor(101))) static void construct(void) {
   }
   lm_os_stay_loaded();
   lm_os_fork_start(lm_locks_take_all, lm_locks_free_all, after_fork_in_child);
-  lm_background_start();
+  if (lm_background_start_later()) lm_background_start();
 }
 
 /* Free blocks; as many as take some tens of microseconds. */
