@@ -1,6 +1,9 @@
 /* Linux: how a C library tells of forks. Dynamic ones take handlers. Static ones call functions of
  * their own malloc by name, after all handlers and after taking their own locks; what replaces that
  * malloc defines those names. Both at once would take our locks twice. */
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE
+#endif
 #include <pthread.h>
 #include <sys/mman.h>
 

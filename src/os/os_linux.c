@@ -127,7 +127,9 @@ static unsigned find_cpu_count(void) {
 
 static void read_seed(void);
 static lm_clock_function *read_clock;
+#if LM_BITS_64
 static bool move_leaves_zeros(void);
+#endif
 static bool everybody_has_huge; /* constant after lm_os_start */
 
 void lm_os_start(void) {
