@@ -28,6 +28,7 @@
 #include "os/signals_linux.c"
 #include "os/symbols_linux.c"
 #include "os/unwind_linux.c"
+#include "os/vdso_linux.c"
 #endif
 #include "os/misuse.c"
 #include "os/panic.c"

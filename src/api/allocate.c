@@ -89,7 +89,7 @@ static LM_COLD void *take_sampled(struct lm_cache *cache, size_t size, bool clea
 static void *take_elsewhere_unfilled(struct lm_cache *cache, size_t size, bool clear) {
   if (lm_cache_is_empty(LM_THREAD(lm_malloc_cache))) {
     LM_THREAD(lm_malloc_cache) = cache;
-    if (LM_UNLIKELY(lm_background_is_due)) lm_background_start();
+    if (LM_UNLIKELY(lm_background_is_due())) lm_background_start();
     lm_tick_look(cache);
   }
   if (lm_profile_is_on()) return lm_profile_take(cache, size, clear);

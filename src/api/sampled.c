@@ -8,6 +8,7 @@
 #include "os/os.h"
 #include "pages/pool.h"
 #include "sizeclass/sizeclass.h"
+#include "thread/cache.h"
 
 struct lm_lock lm_sampled_lock = LM_LOCK_INIT(LM_RANK_SAMPLED);
 
@@ -66,7 +67,7 @@ bool lm_sampled_holds(const void *address) {
 
 static LM_NOINLINE void note_stack(struct stack *stack) {
   stack->depth = lm_os_unwind(stack->callers, STACK_DEPTH);
-  stack->thread_id = lm_os_thread_id();
+  stack->thread_id = LM_THREAD(lm_this_cache)->thread_id; /* 0 at the thread's end */
 }
 
 static void print_stack(const char *what, const struct stack *stack) {

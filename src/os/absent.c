@@ -29,8 +29,6 @@ int lm_os_move_out(void *from, size_t size, size_t new_size, void **result) {
 }
 bool lm_os_would_map(size_t size) { return size != 0; } /* of what nobody moves */
 
-bool lm_os_is_last_thread(void) { return false; }
-
 void lm_os_thread_begins(void) {}
 void lm_os_notice_copy(void) {}
 bool lm_os_is_bare_copy(void) { return false; }

@@ -1,6 +1,9 @@
 /* Linux: how a C library tells of forks. Dynamic ones take handlers. Static ones call functions of
  * their own malloc by name, after all handlers and after taking their own locks; what replaces that
  * malloc defines those names. Both at once would take our locks twice. */
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE
+#endif
 #include <pthread.h>
 #include <sys/mman.h>
 
@@ -77,10 +80,14 @@ uint32_t lm_os_copy_number(void) {
   return lm_cas_acquire(&page->number, &number, next) ? next : number;
 }
 
-static void call_in_child(void) {
+static void note_intact(void) {
   struct copy_mark *mark = lm_load_acquire(&copy_mark);
-  call(fork_handlers.child);
   if (mark != NULL) lm_store_relaxed(&mark->intact, 1);
+}
+
+static void call_in_child(void) {
+  call(fork_handlers.child);
+  note_intact();
 }
 
 /* That the mark was found cleared, after it is set again. Written and read by any thread of the
@@ -132,7 +139,10 @@ static void handle_in_parent(void) {
   if (takes_list()) _IO_list_unlock();
 }
 static void handle_in_child(void) {
-  if (takes_nothing) return;
+  if (takes_nothing) {
+    note_intact(); /* whoever holds a lock is here, too */
+    return;
+  }
   call_in_child();
   if (takes_list()) _IO_list_resetlock();
 }

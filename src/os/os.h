@@ -157,8 +157,8 @@ struct lm_os_group_memory {
 #define LM_OS_HAS_GROUPS 1
 /* False if no group has a limit, or none can be read. Reads files: some 20 microseconds. */
 bool lm_os_find_group_memory(struct lm_os_group_memory *memory);
-/* Whether any has a limit; reads a third of the files. */
-bool lm_os_has_group_limit(void);
+/* The same of the one that has the least room. */
+bool lm_os_find_group_room(struct lm_os_group_memory *memory);
 /* As many processors as the group's quota is worth, rounded up; UINT32_MAX if it has none. */
 unsigned lm_os_find_group_cpus(void);
 #else
@@ -167,7 +167,9 @@ LM_INLINE bool lm_os_find_group_memory(struct lm_os_group_memory *memory) {
   (void)memory;
   return false;
 }
-LM_INLINE bool lm_os_has_group_limit(void) { return false; }
+LM_INLINE bool lm_os_find_group_room(struct lm_os_group_memory *memory) {
+  return lm_os_find_group_memory(memory);
+}
 LM_INLINE unsigned lm_os_find_group_cpus(void) { return UINT32_MAX; }
 #endif
 
@@ -185,9 +187,6 @@ void lm_os_wake_one(_Atomic(uint32_t) *word);
  * has a name, "loam", where the system shows such. False if it cannot be. May allocate. */
 bool lm_os_start_thread(void (*function)(void));
 void lm_os_sleep_ms(uint32_t ms);
-/* Whether all other threads have ended, also the first one, so that the process waits for this one.
- * False where the system does not say. */
-bool lm_os_is_last_thread(void);
 
 /* Calls `callback(value)` at the calling thread's end, among its thread-local destructors. One
  * callback per process, given to lm_os_thread_end_start at process start. False if there is no
@@ -239,6 +238,7 @@ int lm_os_open_to_write(const char *path);
 int lm_os_read_file(const char *path, char *bytes, size_t capacity, size_t *length);
 void lm_os_close(int fd);
 uint32_t lm_os_process_id(void);
+/* The calling thread's number. No lock is held: it may allocate. */
 uint32_t lm_os_thread_id(void);
 /* What the process is called; empty where the system does not say. */
 void lm_os_process_name(char *name, size_t capacity);
@@ -276,14 +276,15 @@ struct lm_os_mapping {
  * Reads no memory of the process but its own. Slow. */
 bool lm_os_find_mapping(uintptr_t address, struct lm_os_mapping *mapping);
 
-/* Whether a word of 8 bytes can be read there: one system call. */
+/* Whether a word of 8 bytes can be read there: a system call (futex), or two. */
 bool lm_os_is_readable(const void *address);
 
 #if defined(__linux__)
 /* Where in the mapping the memory begins that grows by brk(2): the program's own variables may be
  * before it. Its end if none of it is in there. */
 uintptr_t lm_os_break_start(const struct lm_os_mapping *mapping);
-/* Copies what can be read of so many bytes, from the first on; returns how many. */
+/* Copies what can be read of so many bytes, from the first on; returns how many. Each page is asked
+ * for first: whoever unmaps it in that moment ends the process. */
 size_t lm_os_read_memory(const void *address, void *buffer, size_t size);
 
 /* A module: an ELF file that is loaded. */
@@ -348,8 +349,14 @@ size_t lm_os_walked(const struct lm_walked_stacks *walked, uintptr_t *callers);
 LM_INLINE bool lm_os_walked_all(const struct lm_walked_stacks *walked) {
   return walked->stacks[walked->newest].whole;
 }
-/* How many modules stacks have led into so far: another number means that there is another one. */
+/* The modules that stacks have led into, in the order in which they were met: how many, and where
+ * one is. False: it is too long ago that it was met. */
+struct lm_os_met_module {
+  uintptr_t start;                /* its ELF header */
+  uintptr_t code_start, code_end; /* what is about its code */
+};
 uint32_t lm_os_modules_met(void);
+bool lm_os_met_module(uint32_t index, struct lm_os_met_module *met);
 /* For fork. */
 extern struct lm_lock lm_unwind_lock;
 #endif

@@ -6,6 +6,7 @@
 #include "config/options.h"
 #include "os/os.h"
 #include "os/panic.h"
+#include "pages/huge.h"
 #include "pages/pressure.h"
 #include "pages/purge.h"
 #include "thread/idle.h"
@@ -37,6 +38,16 @@ uint64_t lm_tick_interval_ms(void) {
   size_t delay_ms = LM_OPTION(purge_delay_ms);
   uint64_t ms = delay_ms != 0 ? 1 + delay_ms / 4 : UNPURGED_TICK_MS;
   return lm_pressed(LM_PRESSURE_SOME) ? lm_min((size_t)ms, PRESSED_TICK_MS) : ms;
+}
+
+static struct lm_pressure_held count_held(void) {
+  struct lm_pressure_held held = {0, lm_huge_bytes()};
+  for (unsigned i = 0; i < lm_pool_count; i++) {
+    size_t page_count = lm_load_relaxed(&lm_pools[i].used_page_count);
+    page_count += lm_load_relaxed(&lm_pools[i].dirty_page_count);
+    held.region_bytes += page_count << lm_os.page_shift;
+  }
+  return held;
 }
 
 /* ---- A round ---- */
@@ -186,7 +197,7 @@ static void validate(struct lm_cache *cache, uint64_t now_ms) {
 
 void lm_tick(struct lm_cache *cache) {
   uint64_t now_ms = lm_os_clock_ms(), elapsed_ms = now_ms - cache->clock.seen_ms;
-  bool rises = lm_pressure_tick(now_ms);
+  bool rises = lm_pressure_tick(now_ms, count_held);
   cache->clock.seen_ms = now_ms;
   size_t looks = cache->clock.looks_left + (size_t)lm_min(elapsed_ms, LOOKS_MAX) * LOOKS_PER_MS;
   cache->clock.looks_left = (uint32_t)lm_max(lm_min(looks, LOOKS_MAX), 1);
@@ -216,7 +227,7 @@ void lm_tick_look(struct lm_cache *cache) {
 
 void lm_tick_background(void) {
   uint64_t now_ms = lm_os_clock_ms();
-  lm_pressure_tick(now_ms);
+  lm_pressure_tick(now_ms, count_held);
   while (step(now_ms)) {}
 }
 
