@@ -67,7 +67,8 @@ bool lm_aside_take(size_t alignment, size_t size, void **block) {
   is_inside = true;
   bool has = true;
   if (alignment <= LM_GRANULE_BYTES) *block = bound_malloc(size);
-  else if (bound_posix_memalign != public_posix_memalign) *block = by_posix_memalign(alignment, size);
+  else if (bound_posix_memalign != public_posix_memalign)
+    *block = by_posix_memalign(alignment, size);
   else if (bound_memalign != public_memalign) *block = bound_memalign(alignment, size);
   else if (bound_aligned_alloc != public_aligned_alloc)
     *block = bound_aligned_alloc(alignment, lm_align_up(size, alignment));

@@ -1,7 +1,7 @@
-/* dlsym(3) and dlvsym. Who has a handle of the C library (ctypes, P/Invoke, JNA, LuaJIT's ffi) finds
- * its free and malloc_trim past a preloaded loam, and gives them blocks of loam's. So where the next
- * dlsym finds the C library's, the answer is loam's function of that name. Answers that depend on
- * the caller's module are left as they are. */
+/* dlsym(3) and dlvsym. Who has a handle of the C library (ctypes, P/Invoke, JNA, LuaJIT's ffi)
+ * finds its free and malloc_trim past a preloaded loam, and gives them blocks of loam's. So where
+ * the next dlsym finds the C library's, the answer is loam's function of that name. Answers that
+ * depend on the caller's module are left as they are. */
 #include <dlfcn.h>
 #include <string.h>
 

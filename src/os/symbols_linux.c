@@ -189,5 +189,6 @@ bool lm_os_is_of_libc(const void *address) {
     lm_store_relaxed(&start, libc->start);
     lm_store_release(&end, libc->end);
   }
-  return (uintptr_t)address >= lm_load_relaxed(&start) && (uintptr_t)address < lm_load_relaxed(&end);
+  uintptr_t at = (uintptr_t)address;
+  return at >= lm_load_relaxed(&start) && at < lm_load_relaxed(&end);
 }

@@ -20,7 +20,8 @@ int main() {
     free(reallocarray(malloc(10), (size_t)i, 10));
     free(strdup("text"));
   }
-  printf("%d taken, %d given back\n", *takes - takes_before, *gives - gives_before);
-  CHECK(*takes - takes_before == 500 && *gives - gives_before == 500);
+  int taken = *takes - takes_before, given = *gives - gives_before;
+  printf("%d taken, %d given back\n", taken, given);
+  CHECK(taken == 500 && given == 500);
   return 0;
 }
