@@ -45,6 +45,28 @@ fn the_library_is_preloaded_in_front_of_other_allocators() {
 }
 
 #[test]
+fn programs_of_32_bits_find_their_own_library() {
+    let folders = ["lib/i386-linux-gnu", "lib32"];
+    let is_there =
+        |folder: &&&str| std::path::Path::new("/").join(folder).join("libc.so.6").exists();
+    let Some(other) = folders.iter().find(is_there) else { return };
+    let workshop = Workshop::new();
+    let own = workshop.path("lib/x86_64-linux-gnu");
+    let other = workshop.path(other);
+    std::fs::create_dir_all(&own).unwrap();
+    std::fs::create_dir_all(&other).unwrap();
+    std::fs::copy(library(), own.join("libloam.so")).unwrap();
+    let flags = ["-m32", "-shared", "-fPIC", "-nostdlib"];
+    let small = workshop.compile("marked_allocator.c", &flags);
+    std::fs::rename(small, other.join("libloam.so")).unwrap();
+    let library = own.join("libloam.so");
+    let mut command = loam();
+    command.args(["run", "--library", library.to_str().unwrap()]);
+    let shown = command.args(["--", "sh", "-c", "echo $LD_PRELOAD"]).assert().success();
+    shown.stdout(predicate::str::ends_with("/$LIB/libloam.so\n")).stderr("");
+}
+
+#[test]
 fn options_are_added_behind_those_already_set() {
     let script = ["--", "sh", "-c", "echo $LOAM_OPTIONS"];
     let output = |given: &[&str], present: Option<&str>| {

@@ -10,8 +10,11 @@ use std::path::{Path, PathBuf};
 
 /// Where a library for 64 bit lies, and where one of the same name for 32 bit does: what the loader
 /// of each makes of `$LIB`.
-const LIB_FOLDERS: [(&str, &str); 2] =
-    [("lib/x86_64-linux-gnu", "lib/i386-linux-gnu"), ("lib64", "lib")];
+const LIB_FOLDERS: [(&str, &str); 3] = [
+    ("lib/x86_64-linux-gnu", "lib/i386-linux-gnu"),
+    ("lib/x86_64-linux-gnu", "lib32"),
+    ("lib64", "lib"),
+];
 
 /// The value of LD_PRELOAD with the library behind what is there already, which watches malloc and
 /// passes calls on, but in front of other allocators, which do not: a line names those.
@@ -55,7 +58,8 @@ fn for_both_word_sizes(path: &Path) -> PathBuf {
     let twin = LIB_FOLDERS.iter().find_map(|(own, other)| {
         let root = folder.ancestors().nth(own.split('/').count())?;
         let is_there = folder == root.join(own) && is_of_32_bit(&root.join(other).join(name));
-        (is_there && is_what_the_loader_means(own)).then(|| root.join("$LIB").join(name))
+        let is_meant = is_what_the_loader_means(own) && is_what_the_loader_means(other);
+        (is_there && is_meant).then(|| root.join("$LIB").join(name))
     });
     twin.unwrap_or_else(|| path.to_path_buf())
 }
