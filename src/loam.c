@@ -111,8 +111,10 @@
 #elif !defined(__linux__)
 #include "api/foreign_none.c"
 #else
+#include "api/aside_linux.c"
 #include "api/cxx.c"
 #include "api/dlopen_linux.c"
+#include "api/handles_linux.c"
 #include "api/limits_linux.c"
 #include "api/foreign_glibc.c"
 #endif

@@ -356,6 +356,8 @@ static void *realloc_guarded(void *block, size_t size, void *caller) {
 
 static LM_COLD void *realloc_foreign(void *block, size_t size, void *caller) {
   size_t old_bytes;
+  void *resized;
+  if (lm_foreign_resize(block, size, &resized)) return resized;
   if (!lm_foreign_can_move(block, &old_bytes, caller)) return NULL;
   return lm_foreign_move(block, old_bytes, lm_raw_malloc(size), size, caller);
 }

@@ -418,6 +418,8 @@ size_t lm_checked_usable_bytes(void *block, void *caller) {
 
 static void *resize_foreign(void *block, size_t size, void *caller) {
   size_t old_bytes;
+  void *resized;
+  if (lm_foreign_resize(block, size, &resized)) return resized;
   if (!lm_foreign_can_move(block, &old_bytes, caller)) return NULL;
   return lm_foreign_move(block, old_bytes, lm_checked_malloc(size), size, caller);
 }

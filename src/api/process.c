@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "api/allocate.h"
+#include "api/aside.h"
 #include "api/background.h"
 #include "api/checking.h"
 #include "api/guarded.h"
@@ -152,6 +153,7 @@ __attribute__((constructor(101))) static void construct(void) {
   LM_KEEP(&lm_note); /* or by that */
 #endif
   lm_process_start();
+  lm_is_aside(); /* while there is one thread */
   if (!options_read) {
     bool obey = read_options();
     lm_pool_begin_huge();

@@ -70,6 +70,8 @@ static const struct option option_table[] = {
      "what free does with an address that is nobody's block"},
     {"deepbind", CHOICE(deepbind, "drop|keep", LM_DEEPBIND_DROP, ANY_TIME),
      "what dlopen does with RTLD_DEEPBIND (Linux, preloaded)"},
+    {"libc_handle", CHOICE(libc_handle, "loam|libc", LM_LIBC_HANDLE_LOAM, ANY_TIME),
+     "whose malloc and free dlsym finds by a handle of the C library (Linux, preloaded)"},
     {"mismatch", CHOICE(mismatch, "abort|ignore|strict", LM_MISMATCH_ABORT, ANY_TIME),
      "what delete does with a size, or a block of malloc, that cannot be; strict: nor is small"},
     {"fill", CHOICE(fill, "off|zero|junk", LM_FILL_OFF, AT_START),

@@ -368,6 +368,13 @@ void *lm_os_next_function(const char *name);
  * Slow. */
 void *lm_os_function_seen_by(const void *caller, const char *name);
 
+/* By the tables of modules, in the order in which the loader looks: dlsym is not asked, and a
+ * function under that name that this module defines is passed over. NULL if nobody else has one. */
+void *lm_os_other_definition(const char *name);
+/* Whether the program, or a library that the loader has put in front of this module, has it. */
+bool lm_os_is_defined_in_front(const char *name);
+bool lm_os_is_of_libc(const void *address);
+
 /* The name of a sanitizer whose runtime is in the process and needs malloc for itself, or NULL. */
 const char *lm_os_sanitizer(void);
 /* Whether it is `function` that the program calls as `name`. */

@@ -639,7 +639,8 @@ bool lm_os_start_thread(void (*function)(void)) {
   lm_syscall6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&blocked, (long)&before, size, 0, 0);
   struct beginning beginning = {function, 0};
   bool started = pthread_create(&thread, NULL, run_thread, &beginning) == 0;
-  while (started && lm_load_relaxed(&beginning.is_over) == 0) lm_os_wait(&beginning.is_over, 0, 1000);
+  while (started && lm_load_relaxed(&beginning.is_over) == 0)
+    lm_os_wait(&beginning.is_over, 0, 1000);
   lm_syscall6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, size, 0, 0);
   if (started) pthread_detach(thread);
   return started;

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
+#include "base/atomic.h"
 #include "base/bits.h"
 #include "os/lines_linux.h"
 
@@ -265,6 +266,23 @@ bool lm_os_read_module(uintptr_t start, struct lm_os_module *module) {
 #pragma weak dlclose
 #pragma weak dladdr
 
+typedef void *symbol_finder(void *handle, const char *name);
+
+/* dlsym, and not the one that the shared library defines itself (api/handles_linux.c). */
+static symbol_finder *finder(void) {
+#if LM_SHARED
+  static _Atomic(uintptr_t) known; /* written by any thread, always the same */
+  uintptr_t function = lm_load_relaxed(&known);
+  if (function == 0) {
+    function = (uintptr_t)lm_os_other_definition("dlsym");
+    lm_store_relaxed(&known, function);
+  }
+  return (symbol_finder *)function;
+#else
+  return dlsym;
+#endif
+}
+
 static bool is_ours(void *function) {
   struct lm_os_mapping own, other;
   return !lm_os_find_mapping((uintptr_t)&lm_os_next_function, &own) ||
@@ -273,20 +291,22 @@ static bool is_ours(void *function) {
 }
 
 void *lm_os_next_function(const char *name) {
-  if (dlsym == NULL) return NULL;
-  void *function = dlsym(RTLD_NEXT, name);
+  symbol_finder *find = finder();
+  if (find == NULL) return NULL;
+  void *function = find(RTLD_NEXT, name);
   if (function != NULL) return function;
   /* Nothing is next to a library that was opened with dlopen and needs no other; the program has
    * what we look for. */
-  function = dlsym(RTLD_DEFAULT, name);
+  function = find(RTLD_DEFAULT, name);
   return function != NULL && !is_ours(function) ? function : NULL;
 }
 
 /* A module that is loaded, or NULL. dlopen is looked up, since linkers warn of a program that is
  * static and refers to it. */
 static void *open_loaded(const char *path, int flags) {
-  if (dlsym == NULL) return NULL;
-  void *(*open)(const char *, int) = (void *(*)(const char *, int))dlsym(RTLD_DEFAULT, "dlopen");
+  symbol_finder *find = finder();
+  if (find == NULL) return NULL;
+  void *(*open)(const char *, int) = (void *(*)(const char *, int))find(RTLD_DEFAULT, "dlopen");
   return open != NULL ? open(path, RTLD_LAZY | RTLD_NOLOAD | flags) : NULL;
 }
 
@@ -294,7 +314,7 @@ static void *open_loaded(const char *path, int flags) {
 static void *function_seen_by_module(const char *path, const char *name) {
   void *module = open_loaded(path, 0);
   if (module == NULL) return NULL;
-  void *function = dlsym(module, name);
+  void *function = finder()(module, name);
   dlclose(module);
   return function != NULL && !is_ours(function) ? function : NULL;
 }
@@ -334,7 +354,8 @@ const char *lm_os_sanitizer(void) {
 }
 
 bool lm_os_serves(const char *name, const void *function) {
-  return !LM_SHARED || dlsym == NULL || dlsym(RTLD_DEFAULT, name) == function;
+  symbol_finder *find = LM_SHARED ? finder() : NULL;
+  return find == NULL || find(RTLD_DEFAULT, name) == function;
 }
 
 static bool starts_with(const char *text, const char *start) {

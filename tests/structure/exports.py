@@ -26,7 +26,8 @@ PREFIXED = [f"loam_{name}" for name in FAMILY] + ["loam_version"]
 # Calls after which reserved address space counts.
 LIMITS = "setrlimit setrlimit64 prlimit prlimit64 mlockall".split()
 OPENERS = ["dlopen"] # without RTLD_DEEPBIND
-EXPECTED = set(FAMILY + LIBC_NAMES + OPERATORS + PREFIXED + LIMITS + OPENERS)
+FINDERS = "dlsym dlvsym".split() # the family by a handle of the C library
+EXPECTED = set(FAMILY + LIBC_NAMES + OPERATORS + PREFIXED + LIMITS + OPENERS + FINDERS)
 # More names of ours, and those that some C libraries have: permitted, not demanded.
 PERMITTED = re.compile(r"loam_\w+|cfree|__posix_memalign|__libc_\w+")
 # What it may ask for: in every glibc and in every musl.
