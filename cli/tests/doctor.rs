@@ -2,7 +2,7 @@
 //! where there is nothing to say it says so.
 
 use crate::common::heaps::places;
-use crate::common::{Background, fixture, library, loam};
+use crate::common::{Background, fixture, loam, real_library};
 use predicates::prelude::PredicateBooleanExt;
 use predicates::str::{contains, is_match};
 use serde_json::Value;
@@ -96,7 +96,7 @@ fn where_there_is_nothing_to_say_that_is_said() {
 fn python_is_told_how_its_objects_are_seen() {
     let script = "x = [str(i) for i in range(400000)]; print('done', flush=True); input()";
     let mut command = Command::new("/usr/bin/python3");
-    command.args(["-c", script]).env("LD_PRELOAD", library());
+    command.args(["-c", script]).env("LD_PRELOAD", real_library());
     let process = started(&mut command, &["done"]);
     let advice = is_match(r"start\s+it\s+with\s+PYTHONMALLOC=malloc").unwrap();
     loam().args(["doctor", &process.pid()]).assert().success().stdout(advice);

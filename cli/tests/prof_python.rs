@@ -2,7 +2,7 @@
 //! that are here, and what is no such interpreter is left alone.
 
 use crate::common::{
-    Background, Workshop, built_once, checkout, fixture, loam, own_allocator,
+    Background, Workshop, built_once, checkout, fixture, loam, own_allocator, real_library,
     sources_with_allocator,
 };
 use flate2::read::GzDecoder;
@@ -13,17 +13,6 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
-
-/// To be preloaded.
-fn library() -> PathBuf {
-    built_once("libloam-of-tests.so", &[checkout("src"), checkout("include")], |path| {
-        let mut compiler = Command::new("cc");
-        compiler.args(["-O2", "-w", "-std=gnu11", "-fno-builtin", "-fPIC", "-shared"]);
-        compiler.arg("-I").arg(checkout("include")).arg("-I").arg(checkout("src"));
-        compiler.arg(checkout("src/loam.c")).arg("-o").arg(path);
-        assert!(compiler.status().expect("a compiler").success(), "{compiler:?}");
-    })
-}
 
 /// That of the system, and 3.8 to 3.13 where pyenv has them.
 fn pythons() -> Vec<PathBuf> {
@@ -52,7 +41,7 @@ fn line(comment: &str) -> u64 {
 fn profiled(python: &Path) -> Command {
     let mut command = Command::new(python);
     command.arg(fixture("service.py")).stdin(Stdio::piped());
-    command.env("PYTHONMALLOC", "malloc").env("LD_PRELOAD", library());
+    command.env("PYTHONMALLOC", "malloc").env("LD_PRELOAD", real_library());
     command.env("LOAM_OPTIONS", "profile=on,profile_bytes=16,profile_file=/dev/null");
     command
 }
@@ -112,7 +101,7 @@ fn check(report: &Value, figure: &str) {
 /// Runs it with the command, which reports with these words.
 fn run(python: &Path, program: &Path, words: &[&str]) -> String {
     let mut command = loam();
-    command.args(["prof", "--every", "16", "--by", "peak", "--library"]).arg(library());
+    command.args(["prof", "--every", "16", "--by", "peak", "--library"]).arg(real_library());
     let output = command.args(words).arg("--").arg(python).arg(program).output().expect("output");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{python:?}: {said}");
@@ -241,7 +230,7 @@ fn a_busy_program_goes_on_as_without() {
         let plain = output(&mut Command::new(&python));
         let mut command = Command::new(&python);
         let options = "profile=on,profile_bytes=16,profile_file=/dev/null";
-        command.env("LD_PRELOAD", library()).env("LOAM_OPTIONS", options);
+        command.env("LD_PRELOAD", real_library()).env("LOAM_OPTIONS", options);
         assert_eq!(output(&mut command), plain, "{python:?}");
     }
 }
@@ -331,7 +320,7 @@ fn functions_of_node_are_named_with_their_files() {
     }
     let workshop = Workshop::new();
     let mut command = loam();
-    command.args(["prof", "--every", "4096", "--by", "peak", "--library"]).arg(library());
+    command.args(["prof", "--every", "4096", "--by", "peak", "--library"]).arg(real_library());
     command.args(["--", "node", "--perf-basic-prof", "--interpreted-frames-native-stack"]);
     command.arg(fixture("service.js")).current_dir(workshop.path(""));
     let output = command.output().expect("output");

@@ -138,6 +138,17 @@ pub fn standin() -> &'static Path {
     })
 }
 
+/// The library itself, compiled once: to be preloaded where the stand-in does not do.
+pub fn real_library() -> PathBuf {
+    built_once("libloam-of-tests.so", &[checkout("src"), checkout("include")], |path| {
+        let mut compiler = std::process::Command::new("cc");
+        compiler.args(["-O2", "-w", "-std=gnu11", "-fno-builtin", "-fPIC", "-shared"]);
+        compiler.arg("-I").arg(checkout("include")).arg("-I").arg(checkout("src"));
+        compiler.arg(checkout("src/loam.c")).arg("-o").arg(path);
+        assert!(compiler.status().expect("a compiler").success(), "{compiler:?}");
+    })
+}
+
 /// What the command prints as JSON.
 pub fn json(arguments: &[&str]) -> serde_json::Value {
     let output = loam().args(arguments).output().unwrap();
