@@ -2,7 +2,7 @@
 //! that are here, and what is no such interpreter is left alone.
 
 use crate::common::{
-    Background, Workshop, built_once, checkout, fixture, loam, own_allocator, real_library,
+    Background, Workshop, built_once, fixture, loam, own_allocator, real_library,
     sources_with_allocator,
 };
 use flate2::read::GzDecoder;
