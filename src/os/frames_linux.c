@@ -129,10 +129,18 @@ struct loaded_object {
 extern int find_loaded_object(void *pc, struct loaded_object *object)
     __asm__("_dl_find_object") LM_WEAK;
 
+static const struct module *find_module(uintptr_t pc);
+
+/* In a static program it knows no module before the C library has begun, not even this one. */
+static bool knows_modules(void) {
+  struct loaded_object object;
+  return find_loaded_object != NULL && find_loaded_object((void *)find_module, &object) == 0;
+}
+
 /* Elsewhere by a file of the system's. */
 static bool look_up_module(uintptr_t pc, struct module *module) {
   struct loaded_object object;
-  if (find_loaded_object != NULL) {
+  if (knows_modules()) {
     if (find_loaded_object((void *)pc, &object) != 0) return false;
     uintptr_t start = (uintptr_t)object.map_start;
     *module = (struct module){start, (uintptr_t)object.map_end, start,
