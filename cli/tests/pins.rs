@@ -2,10 +2,10 @@
 //! counts itself by the addresses of its blocks.
 
 use crate::common::heaps::keeps;
-use crate::common::{Workshop, fixture, json, loam};
+use crate::common::{Background, Workshop, fixture, json, loam};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 /// What the program counts itself.
 #[derive(Clone, Copy)]
@@ -18,7 +18,7 @@ struct Truth {
 
 /// Blocks of a size of which each so-many-th stays.
 struct Running {
-    child: Child,
+    child: Background,
     truth: Truth,
 }
 
@@ -34,18 +34,11 @@ impl Running {
         let mut numbers = line.split_whitespace().map(|word| word.parse().expect("a number"));
         let mut next = || numbers.next().expect("four numbers");
         let truth = Truth { count: next(), pinned_bytes: next(), lines: [next(), next()] };
-        Running { child, truth }
+        Running { child: Background(child), truth }
     }
 
     fn pid(&self) -> String {
-        self.child.id().to_string()
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.child.pid()
     }
 }
 

@@ -2,14 +2,14 @@
 //! with file and line, the columns are those of `loam explain`, and it works without preparation.
 
 use crate::common::heaps::places;
-use crate::common::{Workshop, fixture, json, loam};
+use crate::common::{Background, Workshop, fixture, json, loam};
 use flate2::read::GzDecoder;
 use predicates::str::{contains, diff};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 /// The number of the fixture's line with that comment.
@@ -20,7 +20,7 @@ fn line(comment: &str) -> u64 {
 }
 
 struct Running {
-    child: Child,
+    child: Background,
     output: BufReader<ChildStdout>,
 }
 
@@ -33,7 +33,7 @@ impl Running {
         let options = format!("purge_delay_ms=never{options}");
         let mut child = command.env("LOAM_OPTIONS", options).spawn().expect("a process");
         let output = BufReader::new(child.stdout.take().expect("its output"));
-        let mut running = Running { child, output };
+        let mut running = Running { child: Background(child), output };
         running.says("begins");
         running
     }
@@ -52,14 +52,7 @@ impl Running {
     }
 
     fn pid(&self) -> String {
-        self.child.id().to_string()
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.child.pid()
     }
 }
 
@@ -168,7 +161,7 @@ fn a_process_without_any_option_takes_a_profile_from_outside_and_stops() {
     // What was sampled until then stays to be looked at.
     loam().args(["prof", &pid]).assert().success();
     loam().args(order).assert().success().stdout(says(taken));
-    running.child.stdin.take().unwrap().write_all(b"\n").expect("a line");
+    running.child.0.stdin.take().unwrap().write_all(b"\n").expect("a line");
     running.says("done");
     check(&pid, "pinned", "pinned");
     let waits = "it will obey once it allocates, which it does not do just now";
