@@ -19,7 +19,7 @@ static char text[TEXT_MAX + 1];
 static const char *const words[] = {
     "help", "stats", "stats_fd", "stats_file", "stats_signal", "purge_delay_ms", "foreign",
     "deepbind", "mismatch", "huge_pages", "page_size", "cache_bytes", "heap_cache_bytes", "holes",
-    "system_calls", "all", "memory", "unlimited", "auto", "never", "always", "2M", "=", "=", "=", ",", ",", "0", "1", "off", "on", "text",
+    "group_limit", "start", "follow", "unlimited", "auto", "never", "always", "2M", "=", "=", "=", ",", ",", "0", "1", "off", "on", "text",
     "json", "abort", "ignore", "drop", "keep", "2", "64", "65", "3600000", "3600001", "1048576",
     "18446744073709551615", "18446744073709551616", "/tmp/%p", "|", "off|text", "\n", "\n#", " ",
 };

@@ -19,6 +19,8 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
+CONDITION = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b\s*(.*?)\s*$")
+GUARD = re.compile(r"^#ifndef LM_[A-Z0-9_]+_H$")
 PUBLIC_HEADER = "loam/loam.h"
 
 HEADING = """/* loam {version}: a general-purpose memory allocator, all of it in this one C11 file.
@@ -76,25 +78,55 @@ def included_path(name, including):
     raise Failure(f"{including}: includes {name}, which does not exist")
 
 
-def resolved(path, seen):
-    """The lines of a file, with the files that it includes in their places, each once."""
-    seen.add(path)
+class Conditions:
+    """Under which #if a line stands, but for what keeps a header from being included twice."""
+    def __init__(self, outer):
+        self.stack = list(outer)
+        self.outer_depth = len(outer)
+
+    def see(self, line):
+        match = CONDITION.match(line)
+        if match is None:
+            return
+        word, condition = match.groups()
+        if word.startswith("if"):
+            self.stack.append(None if GUARD.match(line) else (word, condition))
+        elif len(self.stack) == self.outer_depth:
+            raise Failure(f"a line #{word} without its #if")
+        else:
+            before = self.stack.pop()
+            if word != "endif":
+                self.stack.append((before, word, condition))
+
+    def now(self):
+        return [condition for condition in self.stack if condition is not None]
+
+
+def resolved(path, outer, seen):
+    """The lines of a file, with the files that it includes in their places, each once. SEEN: under
+    which conditions each stands. Who else includes it must do so under the same ones, or more."""
+    seen[path] = outer
+    conditions = Conditions(outer)
     yield f"/* ---- {path} ---- */"
     for line in read(path).splitlines():
+        conditions.see(line)
         match = INCLUDE.match(line)
         if match is None:
             yield line
         elif match[1] == PUBLIC_HEADER:
             yield '#include "loam.h"'
         else:
-            target = included_path(match[1], path)
+            target, now = included_path(match[1], path), conditions.now()
             if target not in seen:
-                yield from resolved(target, seen)
+                yield from resolved(target, now, seen)
+            elif not all(condition in now for condition in seen[target]):
+                raise Failure(f"{path}: includes {match[1]}, which stands under another condition: "
+                              "include it outside of conditions")
 
 
 def amalgamation():
     licence = "\n".join(f" * {line}".rstrip() for line in read("LICENSE-MIT").strip().splitlines())
-    lines = resolved("src/loam.c", set())
+    lines = resolved("src/loam.c", [], {})
     return HEADING.format(version=version(), licence=licence) + "\n".join(lines) + "\n"
 
 

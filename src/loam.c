@@ -28,6 +28,7 @@
 #include "os/signals_linux.c"
 #include "os/symbols_linux.c"
 #include "os/unwind_linux.c"
+#include "os/vdso_linux.c"
 #endif
 #include "os/misuse.c"
 #include "os/panic.c"
@@ -80,6 +81,9 @@
 #include "large/large.c"
 #include "large/owned.c"
 
+#include "profile/chance.h"
+#include "profile/file.h"
+#include "profile/python.h"
 #include "profile/samples.h"
 #if defined(__linux__)
 #include "profile/chance.c"
@@ -107,8 +111,10 @@
 #elif !defined(__linux__)
 #include "api/foreign_none.c"
 #else
+#include "api/aside_linux.c"
 #include "api/cxx.c"
 #include "api/dlopen_linux.c"
+#include "api/handles_linux.c"
 #include "api/limits_linux.c"
 #include "api/foreign_glibc.c"
 #endif

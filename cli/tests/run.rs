@@ -17,16 +17,53 @@ fn the_exit_status_and_the_output_are_the_programs() {
     loam().args(["run", "--"]).arg(program).assert().code(3).stdout("done\n");
 }
 
+/// What a program that is run gets as LD_PRELOAD beside what is preloaded already.
+fn preloaded_beside(present: &str) -> assert_cmd::assert::Assert {
+    let mut command = loam();
+    command.args(["run", "--", "sh", "-c", "echo $LD_PRELOAD"]).env("LD_PRELOAD", present);
+    command.assert().success()
+}
+
 #[test]
-fn the_library_is_preloaded_before_what_was_preloaded_already() {
-    let present = "libdoes-not-exist.so";
-    let expected = format!("{}:{present}\n", library().canonicalize().unwrap().display());
-    loam()
-        .args(["run", "--", "sh", "-c", "echo $LD_PRELOAD"])
-        .env("LD_PRELOAD", present)
-        .assert()
-        .success()
-        .stdout(expected);
+fn the_library_is_preloaded_behind_what_watches() {
+    let loam = library().canonicalize().unwrap().display().to_string();
+    preloaded_beside("libdoes-not-exist.so").stdout(format!("libdoes-not-exist.so:{loam}\n"));
+}
+
+#[test]
+fn the_library_is_preloaded_in_front_of_other_allocators() {
+    let workshop = Workshop::new();
+    let other = workshop.compile("marked_allocator.c", &["-shared", "-fPIC"]);
+    let loam = library().canonicalize().unwrap().display().to_string();
+    let (other, first) = (other.display(), "libdoes-not-exist.so");
+    preloaded_beside(&format!("{first} {other}"))
+        .stdout(format!("{first}:{loam}:{other}\n"))
+        .stderr(predicate::str::contains(format!(
+            "loam: LD_PRELOAD names {other}, which is mimalloc: loam is put in front of it\n"
+        )));
+    preloaded_beside(&loam).stdout(format!("{loam}:{loam}\n"));
+}
+
+#[test]
+fn programs_of_32_bits_find_their_own_library() {
+    let folders = ["lib/i386-linux-gnu", "lib32"];
+    let is_there =
+        |folder: &&&str| std::path::Path::new("/").join(folder).join("libc.so.6").exists();
+    let Some(other) = folders.iter().find(is_there) else { return };
+    let workshop = Workshop::new();
+    let own = workshop.path("lib/x86_64-linux-gnu");
+    let other = workshop.path(other);
+    std::fs::create_dir_all(&own).unwrap();
+    std::fs::create_dir_all(&other).unwrap();
+    std::fs::copy(library(), own.join("libloam.so")).unwrap();
+    let flags = ["-m32", "-shared", "-fPIC", "-nostdlib"];
+    let small = workshop.compile("marked_allocator.c", &flags);
+    std::fs::rename(small, other.join("libloam.so")).unwrap();
+    let library = own.join("libloam.so");
+    let mut command = loam();
+    command.args(["run", "--library", library.to_str().unwrap()]);
+    let shown = command.args(["--", "sh", "-c", "echo $LD_PRELOAD"]).assert().success();
+    shown.stdout(predicate::str::ends_with("/$LIB/libloam.so\n")).stderr("");
 }
 
 #[test]

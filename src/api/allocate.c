@@ -89,7 +89,7 @@ static LM_COLD void *take_sampled(struct lm_cache *cache, size_t size, bool clea
 static void *take_elsewhere_unfilled(struct lm_cache *cache, size_t size, bool clear) {
   if (lm_cache_is_empty(LM_THREAD(lm_malloc_cache))) {
     LM_THREAD(lm_malloc_cache) = cache;
-    if (LM_UNLIKELY(lm_background_is_due)) lm_background_start();
+    if (LM_UNLIKELY(lm_background_is_due())) lm_background_start();
     lm_tick_look(cache);
   }
   if (lm_profile_is_on()) return lm_profile_take(cache, size, clear);
@@ -294,11 +294,17 @@ static LM_COLD void *leave_long(void *block) {
   return block;
 }
 
+/* Whether the block was made for more than that, which is a mistake but for an object that has room
+ * behind it in its block: it is deleted with the size of its type. */
+static bool is_too_small(size_t size, size_t bytes, bool aligned) {
+  return !aligned && bytes - size > lm_size_slack(bytes) && lm_load_relaxed(&has_left_long) == 0;
+}
+
 void lm_compare_size(const void *address, size_t size, bool aligned, void *caller) {
-  size_t bytes = lm_raw_usable_bytes(address);
-  if (bytes == 0 || (size <= bytes && (aligned || bytes - size <= lm_size_slack(bytes)))) return;
-  if (size <= bytes && lm_load_relaxed(&has_left_long) != 0) return;
-  if (LM_OPTION(mismatch) == LM_MISMATCH_ABORT) lm_misuse_wrong_size(address, size, caller);
+  size_t bytes = lm_raw_usable_bytes(address), policy = LM_OPTION(mismatch);
+  if (bytes == 0 || policy == LM_MISMATCH_IGNORE) return;
+  if (size > bytes || (policy == LM_MISMATCH_STRICT && is_too_small(size, bytes, aligned)))
+    lm_misuse_wrong_size(address, size, caller);
 }
 
 LM_NOINLINE void lm_free_sized_slow(void *address, size_t size, bool aligned, void *caller) {
@@ -350,6 +356,8 @@ static void *realloc_guarded(void *block, size_t size, void *caller) {
 
 static LM_COLD void *realloc_foreign(void *block, size_t size, void *caller) {
   size_t old_bytes;
+  void *resized;
+  if (lm_foreign_resize(block, size, &resized)) return resized;
   if (!lm_foreign_can_move(block, &old_bytes, caller)) return NULL;
   return lm_foreign_move(block, old_bytes, lm_raw_malloc(size), size, caller);
 }

@@ -9,7 +9,8 @@
 void *lm_malloc_slow(size_t size);
 /* `caller` is named if the address is no block. */
 void lm_free_slow(void *block, size_t tag, void *caller);
-/* Ends the program if no block of that size can be at `address`. */
+/* Ends the program if the block at `address` is smaller; with mismatch=strict also if it cannot
+ * have been asked for with so little. */
 void lm_compare_size(const void *address, size_t size, bool aligned, void *caller);
 /* That, and free. */
 void lm_free_sized_slow(void *address, size_t size, bool aligned, void *caller);

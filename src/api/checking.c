@@ -1,7 +1,5 @@
 #include "api/checking.h"
 
-#if LM_CHECKING
-
 #include <errno.h>
 #include <string.h>
 
@@ -15,6 +13,8 @@
 #include "os/misuse.h"
 #include "os/os.h"
 #include "pages/huge.h"
+
+#if LM_CHECKING
 
 /* In front of the program's block stand a pad, as long as its alignment, of which the last bytes
  * say what the block is, and behind the requested bytes END_PATTERN up to the end. */
@@ -371,7 +371,7 @@ static bool may_be_of_a_library(enum lm_block_kind is, enum lm_block_kind wanted
 
 static void check_kind(const void *block, enum lm_block_kind is, enum lm_block_kind wanted,
                        const char *call, void *caller) {
-  if (is == wanted || LM_OPTION(mismatch) != LM_MISMATCH_ABORT) return;
+  if (is == wanted || LM_OPTION(mismatch) == LM_MISMATCH_IGNORE) return;
   if (may_be_of_a_library(is, wanted)) return;
   lm_misuse_mismatch(block, kind_names[is], call, caller);
 }
@@ -401,7 +401,7 @@ void lm_checked_free(void *block, void *caller) {
 void lm_checked_compare_size(const void *block, size_t size, bool aligned, void *caller) {
   (void)aligned;
   if (block == NULL || is_foreign(block) || !is_live(block, false)) return;
-  if (checked_about(block).size != size && LM_OPTION(mismatch) == LM_MISMATCH_ABORT)
+  if (checked_about(block).size != size && LM_OPTION(mismatch) != LM_MISMATCH_IGNORE)
     lm_misuse_wrong_size(block, size, caller);
 }
 
@@ -418,6 +418,8 @@ size_t lm_checked_usable_bytes(void *block, void *caller) {
 
 static void *resize_foreign(void *block, size_t size, void *caller) {
   size_t old_bytes;
+  void *resized;
+  if (lm_foreign_resize(block, size, &resized)) return resized;
   if (!lm_foreign_can_move(block, &old_bytes, caller)) return NULL;
   return lm_foreign_move(block, old_bytes, lm_checked_malloc(size), size, caller);
 }

@@ -3,6 +3,7 @@
  * The functions have the names that the Itanium C++ ABI gives them. What a C++ runtime must add,
  * the new-handler and the throw of std::bad_alloc, is looked for when memory runs out. This file
  * is compiled with -fexceptions, since exceptions pass through it. */
+#include "api/aside.h"
 #include "api/checking.h"
 #include "os/os.h"
 #include "os/panic.h"
@@ -66,11 +67,18 @@ static new_handler current_new_handler(const void *caller) {
   return get != NULL ? get() : NULL;
 }
 
+/* The program's, where loam is aside. */
+static void *take_new(size_t alignment, size_t size, enum lm_block_kind kind) {
+  void *block;
+  if (lm_is_aside() && lm_aside_take(alignment, size, &block)) return block;
+  return lm_checked_new_aligned(alignment, size, kind);
+}
+
 /* A block after all, once a new-handler has made room; else throws. The handler may throw too. */
 static LM_COLD void *new_slow(size_t alignment, size_t size, enum lm_block_kind kind,
                               const void *caller) {
   for (;;) {
-    void *block = lm_checked_new_aligned(alignment, size, kind);
+    void *block = take_new(alignment, size, kind);
     if (block != NULL) return block;
     new_handler handler = current_new_handler(caller);
     if (handler == NULL) throw_bad_alloc(caller);
@@ -119,28 +127,28 @@ static LM_COLD void *program_new_nothrow(const char *name, size_t size, const vo
 /* ---- new ---- */
 
 NAMED(void *, cxx_new, "_Znw" SIZE_CODE, size_t size) {
-  void *block = lm_checked_new(size, LM_KIND_NEW);
+  void *block = lm_is_aside() ? NULL : lm_checked_new(size, LM_KIND_NEW);
   if (LM_LIKELY(block != NULL)) return block;
   return new_slow(LM_GRANULE_BYTES, size, LM_KIND_NEW, LM_CALLER());
 }
 
 NAMED(void *, cxx_new_array, "_Zna" SIZE_CODE, size_t size) {
   if (program_has_operators()) return bound_new(size);
-  void *block = lm_checked_new(size, LM_KIND_NEW_ARRAY);
+  void *block = lm_is_aside() ? NULL : lm_checked_new(size, LM_KIND_NEW_ARRAY);
   if (LM_LIKELY(block != NULL)) return block;
   return new_slow(LM_GRANULE_BYTES, size, LM_KIND_NEW_ARRAY, LM_CALLER());
 }
 
 NAMED(void *, cxx_new_aligned, "_Znw" SIZE_CODE "St11align_val_t", size_t size,
       size_t alignment) {
-  void *block = lm_checked_new_aligned(alignment, size, LM_KIND_NEW);
+  void *block = take_new(alignment, size, LM_KIND_NEW);
   if (LM_LIKELY(block != NULL)) return block;
   return new_slow(alignment, size, LM_KIND_NEW, LM_CALLER());
 }
 
 NAMED(void *, cxx_new_array_aligned, "_Zna" SIZE_CODE "St11align_val_t", size_t size,
       size_t alignment) {
-  void *block = lm_checked_new_aligned(alignment, size, LM_KIND_NEW_ARRAY);
+  void *block = take_new(alignment, size, LM_KIND_NEW_ARRAY);
   if (LM_LIKELY(block != NULL)) return block;
   return new_slow(alignment, size, LM_KIND_NEW_ARRAY, LM_CALLER());
 }
@@ -171,21 +179,21 @@ static LM_COLD void *new_nothrow_slow(size_t alignment, size_t size, enum lm_blo
     new_handler handler = current_new_handler(caller);
     if (handler == NULL) return NULL;
     handler();
-    void *block = lm_checked_new_aligned(alignment, size, kind);
+    void *block = take_new(alignment, size, kind);
     if (block != NULL) return block;
   }
 }
 
 LM_INLINE void *new_nothrow(size_t size, enum lm_block_kind kind, const void *nothrow,
                             const void *caller) {
-  void *block = lm_checked_new(size, kind);
+  void *block = lm_is_aside() ? take_new(LM_GRANULE_BYTES, size, kind) : lm_checked_new(size, kind);
   if (LM_LIKELY(block != NULL)) return block;
   return new_nothrow_slow(LM_GRANULE_BYTES, size, kind, nothrow, caller);
 }
 
 LM_INLINE void *new_aligned_nothrow(size_t size, size_t alignment, enum lm_block_kind kind,
                                     const void *nothrow, const void *caller) {
-  void *block = lm_checked_new_aligned(alignment, size, kind);
+  void *block = take_new(alignment, size, kind);
   if (LM_LIKELY(block != NULL)) return block;
   return new_nothrow_slow(alignment, size, kind, nothrow, caller);
 }
@@ -214,7 +222,7 @@ NAMED(void *, cxx_new_array_aligned_nothrow, "_Zna" SIZE_CODE "St11align_val_tRK
   return new_aligned_nothrow(size, alignment, LM_KIND_NEW_ARRAY, nothrow, LM_CALLER());
 }
 
-/* ---- delete: all forms free ---- */
+/* ---- delete: all forms free. Where loam is aside, a block of the program's is foreign. ---- */
 
 #define DELETE(name, mangled, kind, ...) \
   NAMED(void, name, mangled, void *block, ##__VA_ARGS__) { \

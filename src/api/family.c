@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#include "api/aside.h"
 #include "api/checking.h"
 #include "api/override.h"
 #include "base/bits.h"
@@ -211,6 +212,17 @@ LM_ALIAS(void *, malloc, loam_malloc, size_t)
 LM_ALIAS(void, free, loam_free, void *)
 LM_ALIAS(void *, calloc, loam_calloc, size_t, size_t)
 LM_ALIAS(void *, realloc, loam_realloc, void *, size_t)
+LM_ALIAS(size_t, malloc_usable_size, loam_malloc_usable_size, void *)
+LM_ALIAS(int, malloc_trim, loam_malloc_trim, size_t)
+LM_ALIAS(void, malloc_stats, loam_malloc_stats, void)
+LM_ALIAS(int, malloc_info, loam_malloc_info, int, FILE *)
+LM_ALIAS(int, mallopt, loam_mallopt, int, int)
+LM_ALIAS(struct loam_mallinfo2, mallinfo2, loam_mallinfo2, void)
+LM_ALIAS(struct loam_mallinfo, mallinfo, loam_mallinfo, void)
+
+/* Those that derive from others, under their public names: a shared library has them in
+ * aside_linux.c. */
+#if !LM_STEPS_ASIDE
 LM_ALIAS(void *, reallocarray, loam_reallocarray, void *, size_t, size_t)
 LM_ALIAS(void *, aligned_alloc, loam_aligned_alloc, size_t, size_t)
 LM_ALIAS(int, posix_memalign, loam_posix_memalign, void **, size_t, size_t)
@@ -219,13 +231,14 @@ LM_ALIAS(void, free_aligned_sized, loam_free_aligned_sized, void *, size_t, size
 LM_ALIAS(void *, memalign, loam_memalign, size_t, size_t)
 LM_ALIAS(void *, valloc, loam_valloc, size_t)
 LM_ALIAS(void *, pvalloc, loam_pvalloc, size_t)
-LM_ALIAS(size_t, malloc_usable_size, loam_malloc_usable_size, void *)
-LM_ALIAS(int, malloc_trim, loam_malloc_trim, size_t)
-LM_ALIAS(void, malloc_stats, loam_malloc_stats, void)
-LM_ALIAS(int, malloc_info, loam_malloc_info, int, FILE *)
-LM_ALIAS(int, mallopt, loam_mallopt, int, int)
-LM_ALIAS(struct loam_mallinfo2, mallinfo2, loam_mallinfo2, void)
-LM_ALIAS(struct loam_mallinfo, mallinfo, loam_mallinfo, void)
+#else
+#define LM_OWN(name) __attribute__((alias(#name), visibility("hidden")));
+__typeof__(loam_malloc) lm_own_malloc LM_OWN(loam_malloc)
+__typeof__(loam_free) lm_own_free LM_OWN(loam_free)
+__typeof__(loam_calloc) lm_own_calloc LM_OWN(loam_calloc)
+__typeof__(loam_realloc) lm_own_realloc LM_OWN(loam_realloc)
+__typeof__(loam_malloc_usable_size) lm_own_malloc_usable_size LM_OWN(loam_malloc_usable_size)
+#endif
 
 /* The names that glibc exports for those who wrap malloc. */
 LM_ALIAS(void *, __libc_malloc, loam_malloc, size_t)

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "api/aside.h"
 #include "base/bits.h"
 #include "config/options.h"
 #include "pages/huge.h"
@@ -22,12 +23,15 @@ static void *find_function(void *address, const char *name, const char *call, vo
 }
 
 void lm_foreign_free(void *address, void *caller) {
+  if (lm_is_aside() && lm_aside_free_foreign(address)) return;
   void *function = find_function(address, lm_foreign_free_name, "free", caller);
   if (function != NULL) ((free_function *)function)(address);
 }
 
 size_t lm_foreign_usable_bytes(void *address, void *caller) {
   const char *name = lm_foreign_size_name;
+  size_t bytes;
+  if (lm_is_aside() && lm_aside_size_foreign(address, &bytes)) return bytes;
   void *function = find_function(address, name, name, caller);
   return function != NULL ? ((size_function *)function)(address) : 0;
 }
@@ -36,6 +40,10 @@ bool lm_foreign_can_move(void *address, size_t *bytes, void *caller) {
   void *function = find_function(address, lm_foreign_size_name, "realloc", caller);
   if (function != NULL) *bytes = ((size_function *)function)(address);
   return function != NULL;
+}
+
+bool lm_foreign_resize(void *address, size_t size, void **result) {
+  return lm_is_aside() && lm_aside_realloc_foreign(address, size, result);
 }
 
 void *lm_foreign_move(void *address, size_t bytes, void *copy, size_t size, void *caller) {

@@ -9,7 +9,9 @@
  * module, or with foreign=ignore nothing happens. */
 void lm_foreign_free(void *address, void *caller);
 size_t lm_foreign_usable_bytes(void *address, void *caller);
-/* For realloc: false if nothing happens, else how many bytes the block has; */
+/* For realloc: true if the program's own has done it, where loam is aside (aside.h). */
+bool lm_foreign_resize(void *address, size_t size, void **result);
+/* Else: false if nothing happens, else how many bytes the block has; */
 bool lm_foreign_can_move(void *address, size_t *bytes, void *caller);
 /* and these, or the first `size` of them, in `copy`, which is returned, a new block of loam's, or
  * NULL: then the old one is kept. */

@@ -1,7 +1,5 @@
 #include "api/hardened.h"
 
-#if LM_HARDENED_FREES
-
 #include <string.h>
 
 #include "api/guarded.h"
@@ -10,6 +8,8 @@
 #include "central/span_life.h"
 #include "large/large.h"
 #include "os/misuse.h"
+
+#if LM_HARDENED_FREES
 
 /* Longer blocks are not held back, so that a thread holds 64 KiB at most. */
 #define HELD_MAX_BYTES LM_KIB

@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "api/allocate.h"
+#include "api/aside.h"
 #include "api/background.h"
 #include "api/checking.h"
 #include "api/guarded.h"
@@ -45,15 +46,21 @@ static const char *embedded_options(void) {
 #endif
 }
 
-/* The C library may not have its environment yet at the first malloc; the constructor comes
- * again. */
-static void read_options(void) {
-  if (options_read || !lm_os_has_environment()) return;
+/* The C library may not have its environment yet at the first malloc; the constructor comes again.
+ * Returns whether they have been read by this call. */
+static bool read_options(void) {
+  if (options_read || !lm_os_has_environment()) return false;
   options_read = true;
-  if (lm_os_is_privileged()) return;
-  const char *environment = lm_os_environment("LOAM_OPTIONS");
-  lm_options_start(embedded_options(), environment);
-  lm_statistics_start(environment);
+  if (lm_os_is_privileged()) return false;
+  lm_options_start(embedded_options(), lm_os_environment("LOAM_OPTIONS"));
+  if (LM_OPTION(libc_calls) == LM_LIBC_CALLS_ON) lm_os_call_library();
+  return true;
+}
+
+/* What the options ask for. Handlers of signals are set by functions that another library may
+ * replace, and allocate in them: so the process has started by now, and no lock is held. */
+static void obey_options(void) {
+  lm_statistics_start(lm_os_environment("LOAM_OPTIONS"));
   lm_sampled_start_by_options();
   lm_profile_start_by_options();
   if (LM_OPTION(fill) == LM_FILL_OFF) return;
@@ -86,11 +93,13 @@ static void end_thread(void *cache) {
 
 void lm_process_start(void) {
   if (LM_LIKELY(lm_load_acquire(&started))) return;
+  bool first = false, obey = false;
   refuse_sanitizer();
   lm_lock_take(&lm_start_lock);
   if (!lm_load_relaxed(&started)) {
+    first = true;
     lm_os_start();
-    read_options();
+    obey = read_options();
     lm_sizeclass_start(lm_os.page_bytes);
 #if LM_HARDENED_LINKS
     lm_link_key = lm_os_random();
@@ -100,10 +109,11 @@ void lm_process_start(void) {
     lm_pressure_start();
     lm_pool_begin_explicit();
     lm_central_start();
-    lm_os_thread_end_start(end_thread);
     lm_store_release(&started, true);
   }
   lm_lock_free(&lm_start_lock);
+  if (first) lm_os_thread_end_start(end_thread);
+  if (obey) obey_options();
 }
 
 LM_EXPORT int loam_control(const char *name, char *get, size_t get_size, const char *set) {
@@ -131,9 +141,8 @@ LM_EXPORT int loam_set_page_provider(const struct loam_page_provider *provider) 
 static void after_fork_in_child(void) {
   lm_locks_reset_all();
   lm_cache_after_fork(LM_THREAD(lm_this_cache));
-  lm_background_is_due = lm_background_is_wanted();
   /* So that the next call takes a slow path. */
-  if (lm_background_is_due) LM_THREAD(lm_malloc_cache) = &lm_empty_cache;
+  if (lm_background_start_later()) LM_THREAD(lm_malloc_cache) = &lm_empty_cache;
 }
 
 /* ---- Constructor and destructor ---- */
@@ -144,14 +153,16 @@ __attribute__((constructor(101))) static void construct(void) {
   LM_KEEP(&lm_note); /* or by that */
 #endif
   lm_process_start();
+  lm_is_aside(); /* while there is one thread */
   if (!options_read) {
-    read_options();
+    bool obey = read_options();
     lm_pool_begin_huge();
     lm_pool_begin_explicit();
+    if (obey) obey_options();
   }
   lm_os_stay_loaded();
   lm_os_fork_start(lm_locks_take_all, lm_locks_free_all, after_fork_in_child);
-  lm_background_start();
+  if (lm_background_start_later()) lm_background_start();
 }
 
 /* Free blocks; as many as take some tens of microseconds. */

@@ -8,6 +8,7 @@
 #include "os/os.h"
 #include "pages/pool.h"
 #include "sizeclass/sizeclass.h"
+#include "thread/cache.h"
 
 struct lm_lock lm_sampled_lock = LM_LOCK_INIT(LM_RANK_SAMPLED);
 
@@ -66,7 +67,7 @@ bool lm_sampled_holds(const void *address) {
 
 static LM_NOINLINE void note_stack(struct stack *stack) {
   stack->depth = lm_os_unwind(stack->callers, STACK_DEPTH);
-  stack->thread_id = lm_os_thread_id();
+  stack->thread_id = LM_THREAD(lm_this_cache)->thread_id; /* 0 at the thread's end */
 }
 
 static void print_stack(const char *what, const struct stack *stack) {
@@ -171,7 +172,7 @@ static void fill_around(const struct slot *slot) {
 }
 
 void *lm_sampled_take(size_t size, bool clear) {
-  bool at_end;
+  bool at_end = false;
   size = lm_max(size, 1);
   if (size > lm_classed_max_bytes || lm_load_relaxed(&lm_pools[0].provider) != NULL) return NULL;
   struct slot *slot = next_slot(&at_end);

@@ -1,5 +1,6 @@
 #include "api/statistics.h"
 
+#include "api/aside.h"
 #include "api/locks.h"
 #include "api/profile.h"
 #include "api/this_cache.h"
@@ -91,8 +92,15 @@ void lm_statistics_start(const char *environment) {
   if (LM_OPTION(stats_signal) != 0) lm_os_on_signal((int)LM_OPTION(stats_signal), on_signal);
 }
 
+static void print_aside(struct lm_text *text, const struct lm_figures *figures) {
+  (void)figures;
+  lm_text_string(text, "loam: the program, or a library in front of loam, defines malloc itself: "
+                       "loam has stepped aside\n");
+}
+
 void lm_statistics_end(void) {
   if (LM_OPTION(stats) == LM_STATS_OFF) return;
+  if (lm_is_aside() && LM_OPTION(stats) == LM_STATS_TEXT) print_statistics(print_aside);
   is_child |= lm_options.stats_file[0] == 0 && first_process_id != lm_os_process_id();
   if (LM_OPTION(stats) == LM_STATS_JSON) print_statistics(lm_report_print_json);
   else print_statistics(is_child ? lm_report_print_line : lm_report_print_text);

@@ -35,7 +35,8 @@ struct lm_cache *lm_cache_of_thread_slow(void) {
   if (cache == NULL) return NULL;
   set_cache(cache);
   /* These may allocate, which by now works. */
-  if (LM_UNLIKELY(lm_background_is_due)) lm_background_start();
+  cache->thread_id = lm_os_thread_id();
+  if (LM_UNLIKELY(lm_background_is_due())) lm_background_start();
   if (LM_LIKELY(lm_os_thread_end_arm(cache))) return cache;
   /* Nobody would end it. The next call tries again. */
   set_cache(&lm_empty_cache);

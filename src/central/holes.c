@@ -263,7 +263,7 @@ static void pass_by(struct lm_span *span) {
 #define LOOKS_AT_ONCE 32
 
 /* Adds to `*page_count`. */
-static bool look_in(struct lm_central *central, struct lm_span_list *list, uint8_t round,
+static bool look_in(struct lm_central *central, struct lm_span_list *list, uint16_t round,
                     enum lm_holes_kind kind, size_t *effort, size_t *page_count) {
   struct lm_span *span;
   bool more = true;
@@ -289,7 +289,7 @@ static bool look_in(struct lm_central *central, struct lm_span_list *list, uint8
   return more;
 }
 
-bool lm_holes_look(struct lm_central *central, size_t class_index, uint8_t round,
+bool lm_holes_look(struct lm_central *central, size_t class_index, uint16_t round,
                    enum lm_holes_kind kind, size_t *effort, size_t *page_count) {
   struct lm_central_class *class = &central->classes[class_index];
   if (kind != LM_HOLES_ALL && LM_OPTION(holes) != LM_HOLES_ON) return false;

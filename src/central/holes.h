@@ -32,7 +32,7 @@ enum lm_holes_kind {
 /* Looks at the class's spans that are not full and have not been looked at in this round, and gives
  * back the pages without a block of some, as far as the effort does (lm_purge_effort), which it
  * takes from. Adds to `*page_count` how many. Returns whether there are more. No lock is held. */
-bool lm_holes_look(struct lm_central *central, size_t class_index, uint8_t round,
+bool lm_holes_look(struct lm_central *central, size_t class_index, uint16_t round,
                    enum lm_holes_kind kind, size_t *effort, size_t *page_count);
 
 #endif

@@ -78,11 +78,30 @@ bool lm_large_is_free(const void *address) {
   return lm_pool_is_free(address);
 }
 
-/* Pages neither come from a provider's memory nor go there. How many mappings moves have made is
- * read from a file. */
+/* Pages neither come from a provider's memory nor go there. */
 static bool may_move_pages(struct lm_pool *pool, const void *block) {
-  return LM_OPTION(system_calls) == LM_SYSTEM_CALLS_ALL &&
-         lm_region_of(block)->provider == NULL && lm_load_acquire(&pool->provider) == NULL;
+  return lm_region_of(block)->provider == NULL && lm_load_acquire(&pool->provider) == NULL;
+}
+
+/* A move may split the mappings that it takes pages from and puts them into, and they never become
+ * one again. The system has a limit for a process (vm.max_map_count, 65,530 by default), which the
+ * program needs for other things. A move ends what split its target before: so a region comes to so
+ * many mappings, about. A process with few regions moves pages as it likes; one with more may make
+ * so many moves, and copies from then on. */
+#define MAPS_MOST 4096
+#define MAPS_PER_MOVE 4
+#define MAPS_PER_REGION (2 * LM_REGION_BYTES / MOVE_MIN_BYTES)
+
+static bool may_split_maps(void) {
+  /* Written and read by any thread that moves pages, as a guess only. */
+  static _Atomic(uint32_t) moves_left = MAPS_MOST / MAPS_PER_MOVE;
+  size_t region_count = 0;
+  for (unsigned i = 0; i < lm_pool_count; i++)
+    region_count += lm_load_relaxed(&lm_pools[i].region_count);
+  if (region_count <= MAPS_MOST / MAPS_PER_REGION) return true;
+  uint32_t left = lm_load_relaxed(&moves_left);
+  if (left != 0) lm_store_relaxed(&moves_left, left - 1);
+  return left != 0;
 }
 
 /* Whether to copy so many bytes to a fresh block rather than move their pages there. A page that
@@ -96,7 +115,7 @@ static bool is_copied(const void *fresh, size_t bytes) {
 
 /* A mapping instead of a block in a region, with its pages or a copy of them. */
 static void *move_to_mapping(struct lm_pool *pool, void *block, size_t old_bytes, size_t size) {
-  if (old_bytes >= MOVE_MIN_BYTES) {
+  if (old_bytes >= MOVE_MIN_BYTES && may_split_maps()) {
     void *moved = lm_huge_take_pages(pool, block, old_bytes, size);
     if (moved != NULL) {
       lm_pool_forget_large(block);
@@ -130,7 +149,7 @@ static void *move_block(struct lm_pool *pool, void *block, size_t old_bytes, siz
   if (moved == NULL) return NULL;
   if (!is_copied(moved, old_bytes)) {
     /* If there is no provider now, there was none for that, either: none is taken away. */
-    bool may_move = may_move_pages(pool, block);
+    bool may_move = may_move_pages(pool, block) && may_split_maps();
     int error = may_move ? lm_os_move_pages(block, moved, old_bytes) : ENOSYS;
     if (error == 0) {
       lm_pool_forget_large(block);

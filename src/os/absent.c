@@ -4,6 +4,8 @@
 
 #include "os/os.h"
 
+void lm_os_call_library(void) {}
+
 /* Large pages need a privilege (Windows), or are the system's own matter. */
 void lm_os_advise_huge(void *address, size_t size) { (void)address, (void)size; }
 void lm_os_refuse_huge(void *address, size_t size) { (void)address, (void)size; }
@@ -26,8 +28,6 @@ int lm_os_move_out(void *from, size_t size, size_t new_size, void **result) {
   return ENOSYS;
 }
 bool lm_os_would_map(size_t size) { return size != 0; } /* of what nobody moves */
-
-bool lm_os_is_last_thread(void) { return false; }
 
 void lm_os_thread_begins(void) {}
 void lm_os_notice_copy(void) {}

@@ -1,10 +1,14 @@
 /* Linux: how a C library tells of forks. Dynamic ones take handlers. Static ones call functions of
  * their own malloc by name, after all handlers and after taking their own locks; what replaces that
  * malloc defines those names. Both at once would take our locks twice. */
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE
+#endif
 #include <pthread.h>
 #include <sys/mman.h>
 
 #include "os/os.h"
+#include "os/panic.h"
 #include "os/syscall_linux.h"
 
 /* glibc has pthread_atfork only as a function to link into each library, around the first one. */
@@ -76,10 +80,14 @@ uint32_t lm_os_copy_number(void) {
   return lm_cas_acquire(&page->number, &number, next) ? next : number;
 }
 
-static void call_in_child(void) {
+static void note_intact(void) {
   struct copy_mark *mark = lm_load_acquire(&copy_mark);
-  call(fork_handlers.child);
   if (mark != NULL) lm_store_relaxed(&mark->intact, 1);
+}
+
+static void call_in_child(void) {
+  call(fork_handlers.child);
+  note_intact();
 }
 
 /* That the mark was found cleared, after it is set again. Written and read by any thread of the
@@ -111,21 +119,19 @@ extern void _IO_list_resetlock(void) LM_WEAK;
 
 /* In a process with one thread there is nobody else to hold a lock, but the thread itself may: when
  * it forks in a handler of a signal that came amid malloc or stdio. Nothing is taken then, and the
- * child finds the locks as its thread left them. */
-static bool takes_nothing; /* written before a fork, under all locks unless true; read after it */
+ * child finds the locks as its thread left them. So it is when a handler of SIGABRT forks, whose
+ * thread is ending the program for misuse and may hold any of them. */
+static LM_THREAD_LOCAL bool takes_nothing = false; /* from before a fork to after it */
 
 static bool takes_list(void) {
   return _IO_list_lock != NULL && _IO_list_unlock != NULL && _IO_list_resetlock != NULL;
 }
 
 static void handle_before(void) {
-  if (lm_os_is_single_threaded()) {
-    takes_nothing = true;
-    return;
-  }
+  takes_nothing = lm_os_is_single_threaded() || LM_THREAD(lm_thread_ends_program);
+  if (takes_nothing) return;
   if (takes_list()) _IO_list_lock();
   call(fork_handlers.before);
-  takes_nothing = false;
 }
 static void handle_in_parent(void) {
   if (takes_nothing) return;
@@ -133,7 +139,10 @@ static void handle_in_parent(void) {
   if (takes_list()) _IO_list_unlock();
 }
 static void handle_in_child(void) {
-  if (takes_nothing) return;
+  if (takes_nothing) {
+    note_intact(); /* whoever holds a lock is here, too */
+    return;
+  }
   call_in_child();
   if (takes_list()) _IO_list_resetlock();
 }

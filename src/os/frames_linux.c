@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "os/lock.h"
 #include "os/os.h"
 
 #if LM_HAS_FRAME_ROWS
@@ -97,7 +98,8 @@ static uintptr_t take_pointer(struct bytes *bytes, unsigned encoding, uintptr_t 
 /* ---- Modules ---- */
 
 struct module {
-  uintptr_t start, end; /* of code */
+  uintptr_t start, end; /* of code, or of all that is mapped for it */
+  uintptr_t header;     /* its ELF header */
   uintptr_t table;      /* its .eh_frame_hdr, or 0 */
 };
 #define MODULE_COUNT 64
@@ -107,17 +109,59 @@ static _Atomic(uint32_t) module_count;
 
 uint32_t lm_os_modules_met(void) { return lm_load_relaxed(&module_count); }
 
+bool lm_os_met_module(uint32_t index, struct lm_os_met_module *met) {
+  lm_lock_take(&lm_unwind_lock);
+  bool is_known = lm_load_relaxed(&module_count) - index <= MODULE_COUNT;
+  const struct module *module = &modules[index % MODULE_COUNT];
+  if (is_known) *met = (struct lm_os_met_module){module->header, module->start, module->end};
+  lm_lock_free(&lm_unwind_lock);
+  return is_known;
+}
+
+/* glibc's, from 2.35 on, made for unwinding: no lock, no system call, nothing allocated. Under a
+ * name of its own here, since not all headers have the type. */
+struct loaded_object {
+  unsigned long long flags;
+  void *map_start, *map_end, *link_map;
+  void *frame_table;
+  unsigned long long more[16];
+};
+extern int find_loaded_object(void *pc, struct loaded_object *object)
+    __asm__("_dl_find_object") LM_WEAK;
+
+static const struct module *find_module(uintptr_t pc);
+
+/* In a static program it knows no module before the C library has begun, not even this one. */
+static bool knows_modules(void) {
+  struct loaded_object object;
+  return find_loaded_object != NULL && find_loaded_object((void *)find_module, &object) == 0;
+}
+
+/* Elsewhere by a file of the system's. */
+static bool look_up_module(uintptr_t pc, struct module *module) {
+  struct loaded_object object;
+  if (knows_modules()) {
+    if (find_loaded_object((void *)pc, &object) != 0) return false;
+    uintptr_t start = (uintptr_t)object.map_start;
+    *module = (struct module){start, (uintptr_t)object.map_end, start,
+                              (uintptr_t)object.frame_table};
+    return true;
+  }
+  struct lm_os_mapping mapping;
+  struct lm_os_module found;
+  if (!lm_os_find_mapping(pc, &mapping)) return false;
+  *module = (struct module){mapping.start, mapping.end, mapping.module_start, 0};
+  if (lm_os_read_module(mapping.module_start, &found)) module->table = found.frame_table;
+  return true;
+}
+
 static const struct module *find_module(uintptr_t pc) {
   for (size_t i = 0; i < MODULE_COUNT; i++)
     if (modules[i].start <= pc && pc < modules[i].end) return &modules[i];
-  struct lm_os_mapping mapping;
-  struct lm_os_module found;
-  if (!lm_os_find_mapping(pc, &mapping)) return NULL;
   uint32_t count = lm_load_relaxed(&module_count);
   struct module *module = &modules[count % MODULE_COUNT];
+  if (!look_up_module(pc, module)) return NULL;
   lm_store_relaxed(&module_count, count + 1);
-  *module = (struct module){mapping.start, mapping.end, 0};
-  if (lm_os_read_module(mapping.module_start, &found)) module->table = found.frame_table;
   return module;
 }
 
@@ -393,6 +437,10 @@ struct lm_frame_row lm_frames_find(uintptr_t pc) {
 #else
 
 uint32_t lm_os_modules_met(void) { return 0; }
+bool lm_os_met_module(uint32_t index, struct lm_os_met_module *met) {
+  (void)index, (void)met;
+  return false;
+}
 
 struct lm_frame_row lm_frames_find(uintptr_t pc) {
   (void)pc;

@@ -157,18 +157,23 @@ static const struct memory_files *find_memory_group(struct group *group) {
   return find_group(group, "", "") ? &files_2 : NULL;
 }
 
-bool lm_os_has_group_limit(void) {
-  struct group group;
-  struct lm_os_group_memory memory;
-  const struct memory_files *files = find_memory_group(&group);
-  bool found = false;
-  if (files == NULL) return false;
-  do found = read_limit(&group, files, &memory);
-  while (!found && go_up(&group));
-  return found;
+typedef bool group_comparison(const struct lm_os_group_memory *a,
+                              const struct lm_os_group_memory *b);
+
+static bool is_fuller(const struct lm_os_group_memory *a, const struct lm_os_group_memory *b) {
+  return fullness(a) > fullness(b);
 }
 
-bool lm_os_find_group_memory(struct lm_os_group_memory *tightest) {
+static uint64_t room_of(const struct lm_os_group_memory *memory) {
+  return memory->limit_bytes - smaller(memory->used_bytes, memory->limit_bytes);
+}
+
+static bool has_less_room(const struct lm_os_group_memory *a,
+                          const struct lm_os_group_memory *b) {
+  return room_of(a) < room_of(b);
+}
+
+static bool find_tightest(group_comparison *is_tighter, struct lm_os_group_memory *tightest) {
   struct group group;
   const struct memory_files *files = find_memory_group(&group);
   if (files == NULL) return false;
@@ -176,10 +181,18 @@ bool lm_os_find_group_memory(struct lm_os_group_memory *tightest) {
   do {
     struct lm_os_group_memory memory;
     if (!read_memory(&group, files, &memory)) continue;
-    if (!found || fullness(&memory) > fullness(tightest)) *tightest = memory;
+    if (!found || is_tighter(&memory, tightest)) *tightest = memory;
     found = true;
   } while (go_up(&group));
   return found;
+}
+
+bool lm_os_find_group_memory(struct lm_os_group_memory *memory) {
+  return find_tightest(is_fuller, memory);
+}
+
+bool lm_os_find_group_room(struct lm_os_group_memory *memory) {
+  return find_tightest(has_less_room, memory);
 }
 
 /* ---- Processors ---- */

@@ -49,6 +49,11 @@ int lm_os_uncommit(void *address, size_t size);
  * lm_os.purge_decommits. ENOSYS where the system only says that it does so. */
 int lm_os_purge(void *address, size_t size);
 
+/* From here on calls that take memory away (lm_os_release, lm_os_purge, lm_os_uncommit,
+ * lm_os_guard, lm_os_remap) are made by the C library's functions, by their public names, and may
+ * be made with locks held. Nothing is done on systems where they always are. */
+void lm_os_call_library(void);
+
 /* Asks for huge pages in a reservation or mapping, from here on; a hint, which the system need not
  * take. lm_os_remap and lm_os_move_pages take it along. */
 void lm_os_advise_huge(void *address, size_t size);
@@ -152,8 +157,8 @@ struct lm_os_group_memory {
 #define LM_OS_HAS_GROUPS 1
 /* False if no group has a limit, or none can be read. Reads files: some 20 microseconds. */
 bool lm_os_find_group_memory(struct lm_os_group_memory *memory);
-/* Whether any has a limit; reads a third of the files. */
-bool lm_os_has_group_limit(void);
+/* The same of the one that has the least room. */
+bool lm_os_find_group_room(struct lm_os_group_memory *memory);
 /* As many processors as the group's quota is worth, rounded up; UINT32_MAX if it has none. */
 unsigned lm_os_find_group_cpus(void);
 #else
@@ -162,7 +167,9 @@ LM_INLINE bool lm_os_find_group_memory(struct lm_os_group_memory *memory) {
   (void)memory;
   return false;
 }
-LM_INLINE bool lm_os_has_group_limit(void) { return false; }
+LM_INLINE bool lm_os_find_group_room(struct lm_os_group_memory *memory) {
+  return lm_os_find_group_memory(memory);
+}
 LM_INLINE unsigned lm_os_find_group_cpus(void) { return UINT32_MAX; }
 #endif
 
@@ -171,17 +178,15 @@ LM_INLINE unsigned lm_os_find_group_cpus(void) { return UINT32_MAX; }
 /* Milliseconds of a clock that never goes back, to within some 10 ms; cheap. */
 uint64_t lm_os_clock_ms(void);
 
-/* Sleeps while `*word == expected`, or wakes for no reason. Pairs with lm_os_wake_one. */
-void lm_os_wait(_Atomic(uint32_t) *word, uint32_t expected);
+/* Sleeps while `*word == expected`, for so long at most, or wakes for no reason. Pairs with
+ * lm_os_wake_one. */
+void lm_os_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t ms);
 void lm_os_wake_one(_Atomic(uint32_t) *word);
 
 /* Starts a thread that takes no signals and ends with the process or when `function` returns. It
  * has a name, "loam", where the system shows such. False if it cannot be. May allocate. */
 bool lm_os_start_thread(void (*function)(void));
 void lm_os_sleep_ms(uint32_t ms);
-/* Whether all other threads have ended, also the first one, so that the process waits for this one.
- * False where the system does not say. */
-bool lm_os_is_last_thread(void);
 
 /* Calls `callback(value)` at the calling thread's end, among its thread-local destructors. One
  * callback per process, given to lm_os_thread_end_start at process start. False if there is no
@@ -233,6 +238,7 @@ int lm_os_open_to_write(const char *path);
 int lm_os_read_file(const char *path, char *bytes, size_t capacity, size_t *length);
 void lm_os_close(int fd);
 uint32_t lm_os_process_id(void);
+/* The calling thread's number. No lock is held: it may allocate. */
 uint32_t lm_os_thread_id(void);
 /* What the process is called; empty where the system does not say. */
 void lm_os_process_name(char *name, size_t capacity);
@@ -243,7 +249,8 @@ bool lm_os_parent_has_environment(const char *name, const char *value);
 bool lm_os_on_signal(int signal, void (*handler)(int));
 /* Writes all of it. Returns 0 or an errno: then a part of it may have been written. */
 int lm_os_write(int fd, const char *bytes, size_t length);
-LM_NORETURN void lm_os_abort(void);
+/* Ends the process as abort(3) does, even if SIGABRT is caught; `tells`: its handler is called. */
+LM_NORETURN void lm_os_abort(bool tells);
 /* Ends the process as _exit(2) does. */
 LM_NORETURN void lm_os_exit(int status);
 
@@ -269,14 +276,15 @@ struct lm_os_mapping {
  * Reads no memory of the process but its own. Slow. */
 bool lm_os_find_mapping(uintptr_t address, struct lm_os_mapping *mapping);
 
-/* Whether a word of 8 bytes can be read there: one system call. */
+/* Whether a word of 8 bytes can be read there: a system call (futex), or two. */
 bool lm_os_is_readable(const void *address);
 
 #if defined(__linux__)
 /* Where in the mapping the memory begins that grows by brk(2): the program's own variables may be
  * before it. Its end if none of it is in there. */
 uintptr_t lm_os_break_start(const struct lm_os_mapping *mapping);
-/* Copies what can be read of so many bytes, from the first on; returns how many. */
+/* Copies what can be read of so many bytes, from the first on; returns how many. Each page is asked
+ * for first: whoever unmaps it in that moment ends the process. */
 size_t lm_os_read_memory(const void *address, void *buffer, size_t size);
 
 /* A module: an ELF file that is loaded. */
@@ -341,8 +349,14 @@ size_t lm_os_walked(const struct lm_walked_stacks *walked, uintptr_t *callers);
 LM_INLINE bool lm_os_walked_all(const struct lm_walked_stacks *walked) {
   return walked->stacks[walked->newest].whole;
 }
-/* How many modules stacks have led into so far: another number means that there is another one. */
+/* The modules that stacks have led into, in the order in which they were met: how many, and where
+ * one is. False: it is too long ago that it was met. */
+struct lm_os_met_module {
+  uintptr_t start;                /* its ELF header */
+  uintptr_t code_start, code_end; /* what is about its code */
+};
 uint32_t lm_os_modules_met(void);
+bool lm_os_met_module(uint32_t index, struct lm_os_met_module *met);
 /* For fork. */
 extern struct lm_lock lm_unwind_lock;
 #endif
@@ -353,6 +367,13 @@ void *lm_os_next_function(const char *name);
  * (RTLD_LOCAL), with libraries that no other module sees; where that one has none, any module's.
  * Slow. */
 void *lm_os_function_seen_by(const void *caller, const char *name);
+
+/* By the tables of modules, in the order in which the loader looks: dlsym is not asked, and a
+ * function under that name that this module defines is passed over. NULL if nobody else has one. */
+void *lm_os_other_definition(const char *name);
+/* Whether the program, or a library that the loader has put in front of this module, has it. */
+bool lm_os_is_defined_in_front(const char *name);
+bool lm_os_is_of_libc(const void *address);
 
 /* The name of a sanitizer whose runtime is in the process and needs malloc for itself, or NULL. */
 const char *lm_os_sanitizer(void);

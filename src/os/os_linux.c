@@ -25,6 +25,7 @@
 #include "os/lines_linux.h"
 #include "os/os.h"
 #include "os/syscall_linux.h"
+#include "os/vdso_linux.h"
 
 #if !defined(MREMAP_DONTUNMAP)
 #define MREMAP_DONTUNMAP 4
@@ -40,6 +41,36 @@ struct lm_os_facts lm_os = {
 static long call_or_fault(long n, long a, long b, long c, long d, long e, long f) {
   if (lm_fault_here()) return -ENOMEM;
   return lm_syscall6(n, a, b, c, d, e, f);
+}
+
+/* ---- Calls that take memory away: by the C library's functions if that is asked for, which others
+ * may have replaced to learn of it ---- */
+
+/* Written once at start, read by any thread; pairs with nothing. */
+static _Atomic(bool) calls_library;
+
+void lm_os_call_library(void) { lm_store_relaxed(&calls_library, true); }
+
+/* As lm_syscall6. Only with four arguments: who replaces mremap may not pass on the fifth. */
+static long call_library(long n, long a, long b, long c, long d) {
+  int saved = errno;
+  long result = n == SYS_munmap     ? munmap((void *)a, (size_t)b)
+                : n == SYS_madvise  ? madvise((void *)a, (size_t)b, (int)c)
+                : n == SYS_mprotect ? mprotect((void *)a, (size_t)b, (int)c)
+                                    : (long)mremap((void *)a, (size_t)b, (size_t)c, (int)d);
+  if (result == -1) result = -errno;
+  errno = saved;
+  return result;
+}
+
+static long call_taking(long n, long a, long b, long c, long d) {
+  if (LM_UNLIKELY(lm_load_relaxed(&calls_library))) return call_library(n, a, b, c, d);
+  return lm_syscall6(n, a, b, c, d, 0, 0);
+}
+
+static long call_taking_or_fault(long n, long a, long b, long c, long d) {
+  if (lm_fault_here()) return -ENOMEM;
+  return call_taking(n, a, b, c, d);
 }
 
 /* ---- Start ---- */
@@ -83,20 +114,31 @@ void lm_os_read_address_space_limit(void) {
   lm_store_relaxed(&address_space_limit, limit < UINTPTR_MAX ? (uintptr_t)limit : UINTPTR_MAX);
 }
 
+#if LM_BITS_64
 /* More than a limit is that matters, and less than there is without one. */
 #define PROBE_BYTES ((uint64_t)64 << 30)
+#define PROBE_MIN_BYTES ((uint64_t)1 << 20)
+
+static bool can_reserve(size_t size) {
+  long flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  long address = lm_syscall6(LM_SYS_MMAP, 0, (long)size, PROT_NONE, flags, -1, 0);
+  if (lm_is_error(address)) return false;
+  lm_syscall6(SYS_munmap, address, (long)size, 0, 0, 0, 0);
+  return true;
+}
+#endif
+
+/* Without the call that tells of limits, which may end the process by now (docs/sandboxes.md): what
+ * can still be had is taken for the limit, which is more than that. On 32 bit there is too little
+ * of it for that to say anything. */
 
 void lm_os_look_for_address_space_limit(void) {
   if (lm_os_address_space_limit() != UINT64_MAX) return;
 #if LM_BITS_64
-  long flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-  long probe = lm_syscall6(LM_SYS_MMAP, 0, (long)PROBE_BYTES, PROT_NONE, flags, -1, 0);
-  if (!lm_is_error(probe)) {
-    lm_syscall6(SYS_munmap, probe, (long)PROBE_BYTES, 0, 0, 0, 0);
-    return;
-  }
+  uint64_t room = PROBE_BYTES;
+  while (room > PROBE_MIN_BYTES && !can_reserve((size_t)room)) room /= 2;
+  if (room != PROBE_BYTES) lm_store_relaxed(&address_space_limit, (uintptr_t)room);
 #endif
-  lm_os_read_address_space_limit();
 }
 
 /* False where memory counts against a limit as soon as it is writable: vm.overcommit_memory is 2,
@@ -114,6 +156,10 @@ static unsigned find_cpu_count(void) {
 }
 
 static void read_seed(void);
+static lm_clock_function *read_clock;
+#if LM_BITS_64
+static bool move_leaves_zeros(void);
+#endif
 static bool everybody_has_huge; /* constant after lm_os_start */
 
 void lm_os_start(void) {
@@ -124,7 +170,11 @@ void lm_os_start(void) {
   lm_os.overcommit = find_overcommit();
   lm_os_read_address_space_limit();
   everybody_has_huge = lm_read_setting("/sys/kernel/mm/transparent_hugepage/enabled") == '[';
+  read_clock = lm_vdso_find_clock((uintptr_t)getauxval(AT_SYSINFO_EHDR));
   read_seed();
+#if LM_BITS_64
+  move_leaves_zeros(); /* while it may make the call that this is tried by */
+#endif
 }
 
 /* ---- Memory ---- */
@@ -144,12 +194,12 @@ static struct {
 static _Atomic(uint32_t) left_count; /* a hint that there are any: changed with the entries */
 
 static bool unmap(uintptr_t address, size_t size) {
-  return !lm_is_error(lm_syscall6(SYS_munmap, (long)address, (long)size, 0, 0, 0, 0));
+  return !lm_is_error(call_taking(SYS_munmap, (long)address, (long)size, 0, 0));
 }
 
 /* If there is no room for one more, the address space is lost, but not the memory. */
 static void leave_for_later(uintptr_t address, size_t size) {
-  lm_syscall6(SYS_madvise, (long)address, (long)size, MADV_DONTNEED, 0, 0, 0);
+  call_taking(SYS_madvise, (long)address, (long)size, MADV_DONTNEED, 0);
   for (size_t i = 0; i < LEFT_RANGES; i++) {
     uintptr_t expected = LEFT_FREE;
     if (!lm_cas_acquire(&left_ranges[i].address, &expected, LEFT_BUSY)) continue;
@@ -332,8 +382,10 @@ UNSEEN_BY_SANITIZERS static enum trial try_purge(void) {
   volatile char *pages = map_trial();
   if (pages == NULL) return UNTRIED;
   pages[0] = 1;
-  lm_syscall6(SYS_madvise, (long)pages, (long)lm_os.page_bytes, MADV_DONTNEED, 0, 0, 0);
-  enum trial result = pages[0] == 0 ? WORKS : FAILS;
+  long size = (long)lm_os.page_bytes;
+  bool done = lm_syscall6(SYS_madvise, (long)pages, size, MADV_DONTNEED, 0, 0, 0) == 0;
+  /* Of locked memory (mlockall) it is refused, for as long as that is locked. */
+  enum trial result = !done ? UNTRIED : pages[0] == 0 ? WORKS : FAILS;
   unmap_or_leave((void *)pages, 2 * lm_os.page_bytes);
   return result;
 }
@@ -347,12 +399,12 @@ static bool purge_clears(void) {
 }
 
 int lm_os_uncommit(void *address, size_t size) {
-  return (int)-call_or_fault(SYS_mprotect, (long)address, (long)size, PROT_NONE, 0, 0, 0);
+  return (int)-call_taking_or_fault(SYS_mprotect, (long)address, (long)size, PROT_NONE, 0);
 }
 
 int lm_os_purge(void *address, size_t size) {
   if (!purge_clears()) return ENOSYS;
-  long result = call_or_fault(SYS_madvise, (long)address, (long)size, MADV_DONTNEED, 0, 0, 0);
+  long result = call_taking_or_fault(SYS_madvise, (long)address, (long)size, MADV_DONTNEED, 0);
   if (LM_FAKE_OS && lm_os.purge_decommits && result == 0) /* as on other systems */
     lm_syscall6(SYS_mprotect, (long)address, (long)size, PROT_NONE, 0, 0, 0);
   return (int)-result;
@@ -377,7 +429,7 @@ void lm_os_accept_huge(void *address, size_t size) {
 #define ADVICE_UNGUARD 103
 
 int lm_os_guard(void *address, size_t size) {
-  return (int)-lm_syscall6(SYS_madvise, (long)address, (long)size, ADVICE_GUARD, 0, 0, 0);
+  return (int)-call_taking(SYS_madvise, (long)address, (long)size, ADVICE_GUARD, 0);
 }
 
 void lm_os_unguard(void *address, size_t size) {
@@ -391,8 +443,8 @@ int lm_os_map(size_t size, size_t alignment, void **result) {
 }
 
 int lm_os_remap(void *address, size_t size, size_t new_size, void **result) {
-  long moved = call_or_fault(SYS_mremap, (long)address, (long)size, (long)new_size,
-                             MREMAP_MAYMOVE, 0, 0);
+  long moved = call_taking_or_fault(SYS_mremap, (long)address, (long)size, (long)new_size,
+                                  MREMAP_MAYMOVE);
   if (lm_is_error(moved)) return (int)-moved;
   *result = (void *)moved;
   return 0;
@@ -424,47 +476,8 @@ static bool move_leaves_zeros(void) {
   return lm_load_relaxed(&known) == WORKS;
 }
 
-/* A move may split the mappings that it takes pages from and puts them into, and they never become
- * one again. The system has a limit for a process (vm.max_map_count, 65,530 by default), which the
- * program needs for other things: with more than so many, pages are copied. Counting takes a
- * millisecond, and is done after as many moves as could have made so many, or after some copies;
- * not before the first ones, so that programs with few never need the file. Both are written and
- * read by any thread, as a guess only. */
-#define MAPS_MOST 4096
-#define MAPS_PER_MOVE 4
-#define COPIES_PER_COUNT 256
-static _Atomic(uint32_t) moves_left = MAPS_MOST / MAPS_PER_MOVE, copies_left;
-
-/* No more than `most`; `most` if it cannot be told. */
-static uint32_t count_maps(uint32_t most) {
-  char text[4096];
-  uint32_t count = 0;
-  long flags = O_RDONLY | O_CLOEXEC;
-  long fd = lm_syscall6(SYS_openat, AT_FDCWD, (long)"/proc/self/maps", flags, 0, 0, 0);
-  if (lm_is_error(fd)) return most;
-  while (count < most) {
-    long size = lm_syscall6(SYS_read, fd, (long)text, sizeof text, 0, 0, 0);
-    if (lm_is_error(size) || size == 0) break;
-    for (long i = 0; i < size; i++) count += text[i] == '\n';
-  }
-  lm_syscall6(SYS_close, fd, 0, 0, 0, 0, 0);
-  return (uint32_t)lm_min(count, most);
-}
-
-static bool may_split_maps(void) {
-  uint32_t moves = lm_load_relaxed(&moves_left), copies = lm_load_relaxed(&copies_left);
-  if (moves == 0 && copies == 0) {
-    moves = (MAPS_MOST - count_maps(MAPS_MOST)) / MAPS_PER_MOVE;
-    copies = COPIES_PER_COUNT;
-  }
-  bool may = moves > 0;
-  lm_store_relaxed(&moves_left, may ? moves - 1 : 0);
-  lm_store_relaxed(&copies_left, may ? copies : copies - 1);
-  return may;
-}
-
 int lm_os_move_pages(void *from, void *to, size_t size) {
-  if (!move_leaves_zeros() || !may_split_maps()) return ENOSYS;
+  if (lm_load_relaxed(&calls_library) || !move_leaves_zeros()) return ENOSYS; /* call_library */
   long flags = MOVE_FLAGS;
   long result = -ENOMEM;
   if (lm_fault_here()) /* the worst that a kernel does */
@@ -482,7 +495,7 @@ int lm_os_move_pages(void *from, void *to, size_t size) {
 /* Pages that are moved into another mapping, or onto a part of it, would be one apart for ever, and
  * mremap resizes no more than one. */
 int lm_os_move_out(void *from, size_t size, size_t new_size, void **result) {
-  if (!move_leaves_zeros() || !may_split_maps()) return ENOSYS;
+  if (lm_load_relaxed(&calls_library) || !move_leaves_zeros()) return ENOSYS; /* call_library */
   long moved = call_or_fault(SYS_mremap, (long)from, (long)size, (long)size,
                              MREMAP_MAYMOVE | MREMAP_DONTUNMAP, 0, 0);
   if (lm_is_error(moved)) return ENOSYS;
@@ -512,36 +525,39 @@ bool lm_os_would_map(size_t size) {
 
 /* ---- Time ---- */
 
+/* Not by the C library's function, which another library may replace, and allocate in it. */
+static lm_clock_function *read_clock; /* the vDSO's, or NULL: constant after lm_os_start */
+
+static uint64_t ms_of(const struct lm_clock_time *time) {
+  return (uint64_t)time->seconds * 1000 + (uint32_t)time->nanoseconds / 1000000;
+}
+
 uint64_t lm_os_clock_ms(void) {
 #if LM_FAKE_OS
   uint64_t fake_ms = lm_load_relaxed(&lm_fault_clock_ms);
   if (fake_ms != 0) return fake_ms;
 #endif
-#if LM_BITS_64
-  struct timespec now = {0, 0};
-  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-  return (uint64_t)now.tv_sec * 1000 + (uint32_t)now.tv_nsec / 1000000;
-#else
-  /* C libraries disagree on the width of time_t behind this name; the kernel does not. */
-  struct {
-    int64_t seconds, nanoseconds;
-  } now = {0, 0};
+  struct lm_clock_time now = {0, 0};
+  if (read_clock != NULL && read_clock(CLOCK_MONOTONIC_COARSE, &now) == 0) return ms_of(&now);
+#if !LM_BITS_64
   struct {
     long seconds, nanoseconds;
   } old = {0, 0};
-  if (lm_syscall6(SYS_clock_gettime64, CLOCK_MONOTONIC_COARSE, (long)&now, 0, 0, 0, 0) != 0) {
-    lm_syscall6(LM_SYS_CLOCK_GETTIME, CLOCK_MONOTONIC_COARSE, (long)&old, 0, 0, 0, 0);
-    now.seconds = old.seconds;
-    now.nanoseconds = old.nanoseconds;
-  }
-  return (uint64_t)now.seconds * 1000 + (uint32_t)now.nanoseconds / 1000000;
+  if (lm_syscall6(SYS_clock_gettime64, CLOCK_MONOTONIC_COARSE, (long)&now, 0, 0, 0, 0) == 0)
+    return ms_of(&now);
+  lm_syscall6(LM_SYS_CLOCK_GETTIME, CLOCK_MONOTONIC_COARSE, (long)&old, 0, 0, 0, 0);
+  now = (struct lm_clock_time){old.seconds, old.nanoseconds};
+#else
+  lm_syscall6(LM_SYS_CLOCK_GETTIME, CLOCK_MONOTONIC_COARSE, (long)&now, 0, 0, 0, 0);
 #endif
+  return ms_of(&now);
 }
 
 /* ---- Threads ---- */
 
-void lm_os_wait(_Atomic(uint32_t) *word, uint32_t expected) {
-  lm_syscall6(LM_SYS_FUTEX, (long)word, FUTEX_WAIT_PRIVATE, (long)expected, 0, 0, 0);
+void lm_os_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t ms) {
+  lm_futex_time time[2] = {(lm_futex_time)(ms / 1000), (lm_futex_time)(ms % 1000) * 1000000};
+  lm_syscall6(LM_SYS_FUTEX, (long)word, FUTEX_WAIT_PRIVATE, (long)expected, (long)time, 0, 0);
 }
 
 void lm_os_wake_one(_Atomic(uint32_t) *word) {
@@ -561,6 +577,11 @@ void lm_os_wake_one(_Atomic(uint32_t) *word) {
 #pragma weak pthread_create
 #pragma weak pthread_detach
 #pragma weak pthread_key_create
+#pragma weak pthread_mutex_init
+#pragma weak pthread_mutex_lock
+#pragma weak pthread_mutex_unlock
+#pragma weak pthread_mutexattr_init
+#pragma weak pthread_mutexattr_settype
 #pragma weak pthread_setspecific
 #endif
 
@@ -574,9 +595,37 @@ bool lm_os_is_single_threaded(void) {
   return lm_read_status(AT_FDCWD, "/proc/self/task", &status) == 0 && status.link_count == 2 + 1;
 }
 
-static void *run_thread(void *function) {
+/* A set as the kernel has it, of 64 signals. */
+#define WORD_SIGNALS (8 * sizeof(unsigned long))
+struct signals {
+  unsigned long words[64 / WORD_SIGNALS];
+};
+#define FIRST_OF_LIBRARY 32
+
+/* All but those that the C library keeps, from the first to SIGRTMIN: by them it has every thread
+ * change its user and group (setuid and its like), and waits until each has. */
+static struct signals all_of_programs(void) {
+  struct signals set;
+  memset(&set, 0xff, sizeof set);
+  for (size_t i = FIRST_OF_LIBRARY - 1; i + 1 < (size_t)SIGRTMIN; i++)
+    set.words[i / WORD_SIGNALS] &= ~(1ul << i % WORD_SIGNALS);
+  return set;
+}
+
+/* Whoever starts a thread waits until that has made the calls that it begins with: the program may
+ * forbid them next (docs/sandboxes.md). */
+struct beginning {
+  void (*function)(void);
+  _Atomic(uint32_t) is_over; /* written by the new thread, read by who waits; pairs with nothing */
+};
+
+static void *run_thread(void *argument) {
+  struct beginning *beginning = argument;
+  void (*function)(void) = beginning->function;
   lm_syscall6(SYS_prctl, PR_SET_NAME, (long)"loam", 0, 0, 0, 0);
-  ((void (*)(void))(uintptr_t)function)();
+  lm_store_relaxed(&beginning->is_over, 1);
+  lm_os_wake_one(&beginning->is_over); /* which may be no such word any longer: nobody wakes then */
+  function();
   return NULL;
 }
 
@@ -585,19 +634,21 @@ bool lm_os_start_thread(void (*function)(void)) {
   if (pthread_create == NULL || pthread_detach == NULL) return false;
 #endif
   pthread_t thread;
-  unsigned char all[8], before[8]; /* as many as the kernel has signals */
-  __builtin_memset(all, 0xff, sizeof all);
-  lm_syscall6(SYS_rt_sigprocmask, SIG_SETMASK, (long)all, (long)before, sizeof all, 0, 0);
-  bool started = pthread_create(&thread, NULL, run_thread, (void *)(uintptr_t)function) == 0;
-  lm_syscall6(SYS_rt_sigprocmask, SIG_SETMASK, (long)before, 0, sizeof before, 0, 0);
+  struct signals blocked = all_of_programs(), before;
+  long size = sizeof blocked;
+  lm_syscall6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&blocked, (long)&before, size, 0, 0);
+  struct beginning beginning = {function, 0};
+  bool started = pthread_create(&thread, NULL, run_thread, &beginning) == 0;
+  while (started && lm_load_relaxed(&beginning.is_over) == 0)
+    lm_os_wait(&beginning.is_over, 0, 1000);
+  lm_syscall6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, size, 0, 0);
   if (started) pthread_detach(thread);
   return started;
 }
 
 void lm_os_sleep_ms(uint32_t ms) {
   static _Atomic(uint32_t) never_woken;
-  lm_futex_time time[2] = {(lm_futex_time)(ms / 1000), (lm_futex_time)(ms % 1000) * 1000000};
-  lm_syscall6(LM_SYS_FUTEX, (long)&never_woken, FUTEX_WAIT_PRIVATE, 0, (long)time, 0, 0);
+  lm_os_wait(&never_woken, 0, ms);
 }
 
 static pthread_key_t thread_end_key;
@@ -607,12 +658,30 @@ static void (*thread_end_callback)(void *value);
  * allocate: there are four, and nothing tells in which of them the value was set. */
 static void thread_end_destructor(void *value) { thread_end_callback(value); }
 
+/* Free, to be copied: lm_os_thread_id. Constant after lm_os_thread_end_start. */
+static pthread_mutex_t checking_mutex;
+static bool checking_mutex_valid;
+
+static void make_checking_mutex(void) {
+  pthread_mutexattr_t attributes;
+#if KEYS_ARE_OPTIONAL
+  if (pthread_mutex_init == NULL || pthread_mutex_lock == NULL || pthread_mutex_unlock == NULL ||
+      pthread_mutexattr_init == NULL || pthread_mutexattr_settype == NULL)
+    return;
+#endif
+  if (pthread_mutexattr_init(&attributes) != 0 ||
+      pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ERRORCHECK) != 0)
+    return;
+  checking_mutex_valid = pthread_mutex_init(&checking_mutex, &attributes) == 0;
+}
+
 void lm_os_thread_end_start(void (*callback)(void *value)) {
   thread_end_callback = callback;
 #if KEYS_ARE_OPTIONAL
   if (pthread_key_create == NULL || pthread_setspecific == NULL) return;
 #endif
   thread_end_key_valid = pthread_key_create(&thread_end_key, thread_end_destructor) == 0;
+  make_checking_mutex();
 }
 
 bool lm_os_thread_end_arm(void *value) {
@@ -622,7 +691,25 @@ bool lm_os_thread_end_arm(void *value) {
 
 /* ---- The process ---- */
 
-uint32_t lm_os_thread_id(void) { return (uint32_t)lm_syscall6(SYS_gettid, 0, 0, 0, 0, 0, 0); }
+/* A lock that checks who has it knows its owner by number: the third word of it in glibc, whose
+ * second one is 0, the second one in musl. A thread that takes a fresh one finds its own number
+ * without a system call. */
+#define OWNER_MASK 0x3fffffff
+
+uint32_t lm_os_thread_id(void) {
+  if (checking_mutex_valid) {
+    union {
+      pthread_mutex_t mutex;
+      uint32_t words[3];
+    } lock = {.mutex = checking_mutex};
+    if (pthread_mutex_lock(&lock.mutex) == 0) {
+      uint32_t owner = lock.words[2] != 0 ? lock.words[2] : lock.words[1] & OWNER_MASK;
+      pthread_mutex_unlock(&lock.mutex);
+      if (owner != 0) return owner;
+    }
+  }
+  return (uint32_t)lm_syscall6(SYS_gettid, 0, 0, 0, 0, 0, 0); /* a C library without threads */
+}
 
 uint32_t lm_os_process_id(void) { return (uint32_t)lm_syscall6(SYS_getpid, 0, 0, 0, 0, 0, 0); }
 

@@ -175,8 +175,9 @@ extern int __ulock_wait(uint32_t operation, void *address, uint64_t value, uint3
 extern int __ulock_wake(uint32_t operation, void *address, uint64_t value);
 #define COMPARE_AND_WAIT 1
 
-void lm_os_wait(_Atomic(uint32_t) *word, uint32_t expected) {
-  (void)KEEPING_ERRNO(__ulock_wait(COMPARE_AND_WAIT, (void *)(uintptr_t)word, expected, 0));
+void lm_os_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t ms) {
+  (void)KEEPING_ERRNO(
+      __ulock_wait(COMPARE_AND_WAIT, (void *)(uintptr_t)word, expected, ms * 1000));
 }
 
 void lm_os_wake_one(_Atomic(uint32_t) *word) {
@@ -189,9 +190,10 @@ uint32_t lm_os_thread_id(void) {
   return (uint32_t)id;
 }
 #else
-void lm_os_wait(_Atomic(uint32_t) *word, uint32_t expected) {
+void lm_os_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t ms) {
   void *address = (void *)(uintptr_t)word;
-  (void)KEEPING_ERRNO(_umtx_op(address, UMTX_OP_WAIT_UINT_PRIVATE, expected, NULL, NULL));
+  struct timespec time = {ms / 1000, (long)(ms % 1000) * 1000000};
+  (void)KEEPING_ERRNO(_umtx_op(address, UMTX_OP_WAIT_UINT_PRIVATE, expected, NULL, &time));
 }
 
 void lm_os_wake_one(_Atomic(uint32_t) *word) {
@@ -315,7 +317,10 @@ bool lm_os_on_signal(int signal, void (*handler)(int)) {
   return KEEPING_ERRNO(sigaction(signal, &action, NULL)) == 0;
 }
 
-void lm_os_abort(void) { abort(); }
+void lm_os_abort(bool tells) {
+  if (!tells) signal(SIGABRT, SIG_DFL);
+  abort();
+}
 void lm_os_exit(int status) { _exit(status); }
 
 /* ---- The process ---- */

@@ -207,13 +207,14 @@ uint64_t lm_os_clock_ms(void) { return GetTickCount64(); }
 
 /* ---- Threads ---- */
 
-void lm_os_wait(_Atomic(uint32_t) *word, uint32_t expected) {
+void lm_os_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t ms) {
   if (process_is_ending != NULL && process_is_ending()) {
     /* All other threads have been ended by force, one of them where it held the lock whose state
      * this word is. What that guards may be half done; to wait would be for ever. */
     lm_store_relaxed(word, 0);
   } else if (wait_on_address != NULL) {
-    wait_on_address((const void *)word, &expected, sizeof expected, NULL);
+    LARGE_INTEGER time = {.QuadPart = -(LONGLONG)ms * 10000}; /* from now on */
+    wait_on_address((const void *)word, &expected, sizeof expected, &time);
   } else {
     Sleep(1);
   }
@@ -315,7 +316,8 @@ int lm_os_write(int fd, const char *bytes, size_t length) {
 /* As the C runtime's abort ends a program. */
 #define ABORT_STATUS 3
 
-void lm_os_abort(void) {
+void lm_os_abort(bool tells) {
+  (void)tells;
   if (IsDebuggerPresent()) DebugBreak();
   lm_os_exit(ABORT_STATUS);
 }

@@ -6,8 +6,15 @@
 #include "base/compiler.h"
 #include "base/format.h"
 
-/* Writes the text and a newline, and aborts. */
+/* Writes the text and a newline, and aborts. A handler of SIGABRT may still allocate, and fork:
+ * where it waits for a lock that this thread holds, or for who waits for one, the program ends. */
 LM_NORETURN void lm_panic(struct lm_text *text);
+
+/* Whether this thread is ending the program, so that it may hold any lock. */
+extern LM_THREAD_LOCAL bool lm_thread_ends_program LM_TLS_MODEL;
+/* For who has waited for a lock since then: if a thread is ending the program, and may hold it,
+ * ends it after a while. */
+void lm_end_if_in_vain(uint64_t began_ms);
 
 /* A broken promise inside loam itself, not a mistake of the program's. */
 LM_NORETURN void lm_assert_failed(const char *expression, const char *file, int line);

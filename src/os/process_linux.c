@@ -12,8 +12,8 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/uio.h>
 
+#include "base/atomic.h"
 #include "base/bits.h"
 #include "os/lines_linux.h"
 
@@ -65,20 +65,6 @@ void lm_os_read_residency(struct lm_os_residency *residency) {
     residency->peak_bytes += parse_kib(line, "VmHWM:");
   }
   lm_lines_end(&lines);
-}
-
-/* The first thread stays to be seen until the others have ended: "State:\tZ (zombie)". */
-bool lm_os_is_last_thread(void) {
-  struct lm_lines lines;
-  char line[64];
-  bool ended = false, two = false;
-  if (!lm_lines_begin(&lines, "/proc/self/status")) return false;
-  while (lm_lines_read(&lines, line, sizeof line)) {
-    ended |= __builtin_strncmp(line, "State:\tZ", 8) == 0;
-    two |= __builtin_strcmp(line, "Threads:\t2") == 0;
-  }
-  lm_lines_end(&lines);
-  return ended && two;
 }
 
 void lm_os_process_name(char *name, size_t capacity) {
@@ -200,34 +186,35 @@ void lm_os_visit_code(lm_os_mapping_visitor *visit, void *context) {
   end_mappings(&reader);
 }
 
-#define NO_SUCH_THING 0x7fffffff
+/* As in <linux/futex.h>, which musl's compiler does not find. */
+#define FUTEX_CMP_REQUEUE_PRIVATE (4 | 128)
 
-bool lm_os_is_readable(const void *address) {
-  /* The kernel reads the set before it looks at what to do with it, and there is no such thing. */
-  return address != NULL &&
-         lm_syscall6(SYS_rt_sigprocmask, NO_SUCH_THING, (long)address, 0, 8, 0, 0) != -EFAULT;
+/* futex compares the word with what is expected there before it wakes nobody and moves nobody: a
+ * call that sandboxes permit where there are threads. */
+static bool is_word_readable(uintptr_t address) {
+  long result = lm_syscall6(LM_SYS_FUTEX, (long)address, FUTEX_CMP_REQUEUE_PRIVATE, 0, 0,
+                            (long)address, 0);
+  return result == 0 || result == -EAGAIN;
 }
 
-/* Where the system call is forbidden: page by page. */
-static size_t read_pages(const char *from, char *to, size_t size) {
-  size_t done = 0;
-  while (done < size) {
-    size_t in_page = (uintptr_t)(from + done) & (lm_os.page_bytes - 1);
-    const char *page = from + done - in_page;
-    if (!lm_os_is_readable(page)) break;
-    size_t count = lm_min(lm_os.page_bytes - in_page, size - done);
-    memcpy(to + done, from + done, count);
-    done += count;
-  }
-  return done;
+bool lm_os_is_readable(const void *address) {
+  uintptr_t first = lm_align_down((uintptr_t)address, 4);
+  uintptr_t last = lm_align_down((uintptr_t)address + 7, 4);
+  if (address == NULL || !is_word_readable(first)) return false;
+  return (first ^ last) < lm_os.page_bytes || is_word_readable(last);
 }
 
 size_t lm_os_read_memory(const void *address, void *buffer, size_t size) {
-  struct iovec from = {(void *)address, size}, to = {buffer, size};
-  long self = lm_syscall6(SYS_getpid, 0, 0, 0, 0, 0, 0);
-  long count = lm_syscall6(SYS_process_vm_readv, self, (long)&to, 1, (long)&from, 1, 0);
-  if (count >= 0) return (size_t)count;
-  return count == -EFAULT ? 0 : read_pages(address, buffer, size);
+  const char *from = address;
+  size_t done = 0;
+  while (done < size) {
+    size_t in_page = (uintptr_t)(from + done) & (lm_os.page_bytes - 1);
+    if (!is_word_readable((uintptr_t)(from + done) - in_page)) break;
+    size_t count = lm_min(lm_os.page_bytes - in_page, size - done);
+    memcpy((char *)buffer + done, from + done, count);
+    done += count;
+  }
+  return done;
 }
 
 /* ---- What an ELF file that is loaded says of itself ---- */
@@ -279,6 +266,23 @@ bool lm_os_read_module(uintptr_t start, struct lm_os_module *module) {
 #pragma weak dlclose
 #pragma weak dladdr
 
+typedef void *symbol_finder(void *handle, const char *name);
+
+/* dlsym, and not the one that the shared library defines itself (api/handles_linux.c). */
+static symbol_finder *finder(void) {
+#if LM_SHARED
+  static _Atomic(uintptr_t) known; /* written by any thread, always the same */
+  uintptr_t function = lm_load_relaxed(&known);
+  if (function == 0) {
+    function = (uintptr_t)lm_os_other_definition("dlsym");
+    lm_store_relaxed(&known, function);
+  }
+  return (symbol_finder *)function;
+#else
+  return dlsym;
+#endif
+}
+
 static bool is_ours(void *function) {
   struct lm_os_mapping own, other;
   return !lm_os_find_mapping((uintptr_t)&lm_os_next_function, &own) ||
@@ -287,20 +291,22 @@ static bool is_ours(void *function) {
 }
 
 void *lm_os_next_function(const char *name) {
-  if (dlsym == NULL) return NULL;
-  void *function = dlsym(RTLD_NEXT, name);
+  symbol_finder *find = finder();
+  if (find == NULL) return NULL;
+  void *function = find(RTLD_NEXT, name);
   if (function != NULL) return function;
   /* Nothing is next to a library that was opened with dlopen and needs no other; the program has
    * what we look for. */
-  function = dlsym(RTLD_DEFAULT, name);
+  function = find(RTLD_DEFAULT, name);
   return function != NULL && !is_ours(function) ? function : NULL;
 }
 
 /* A module that is loaded, or NULL. dlopen is looked up, since linkers warn of a program that is
  * static and refers to it. */
 static void *open_loaded(const char *path, int flags) {
-  if (dlsym == NULL) return NULL;
-  void *(*open)(const char *, int) = (void *(*)(const char *, int))dlsym(RTLD_DEFAULT, "dlopen");
+  symbol_finder *find = finder();
+  if (find == NULL) return NULL;
+  void *(*open)(const char *, int) = (void *(*)(const char *, int))find(RTLD_DEFAULT, "dlopen");
   return open != NULL ? open(path, RTLD_LAZY | RTLD_NOLOAD | flags) : NULL;
 }
 
@@ -308,7 +314,7 @@ static void *open_loaded(const char *path, int flags) {
 static void *function_seen_by_module(const char *path, const char *name) {
   void *module = open_loaded(path, 0);
   if (module == NULL) return NULL;
-  void *function = dlsym(module, name);
+  void *function = finder()(module, name);
   dlclose(module);
   return function != NULL && !is_ours(function) ? function : NULL;
 }
@@ -348,7 +354,8 @@ const char *lm_os_sanitizer(void) {
 }
 
 bool lm_os_serves(const char *name, const void *function) {
-  return !LM_SHARED || dlsym == NULL || dlsym(RTLD_DEFAULT, name) == function;
+  symbol_finder *find = LM_SHARED ? finder() : NULL;
+  return find == NULL || find(RTLD_DEFAULT, name) == function;
 }
 
 static bool starts_with(const char *text, const char *start) {

@@ -44,7 +44,7 @@ bool lm_os_on_access(lm_os_access_reporter *report) {
 }
 
 /* abort(3) without the C library: the default action of SIGABRT, even if it is caught. */
-void lm_os_abort(void) {
+void lm_os_abort(bool tells) {
   long pid = lm_syscall6(SYS_getpid, 0, 0, 0, 0, 0, 0);
   long tid = lm_syscall6(SYS_gettid, 0, 0, 0, 0, 0, 0);
   struct {
@@ -55,7 +55,7 @@ void lm_os_abort(void) {
   } action = {NULL, 0, NULL, 0};
   uint64_t abort_only = (uint64_t)1 << (SIGABRT - 1);
   /* First as a handler may wish to see it, then by force. */
-  lm_syscall6(SYS_tgkill, pid, tid, SIGABRT, 0, 0, 0);
+  if (tells) lm_syscall6(SYS_tgkill, pid, tid, SIGABRT, 0, 0, 0);
   lm_syscall6(SYS_rt_sigaction, SIGABRT, (long)&action, 0, 8, 0, 0);
   lm_syscall6(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&abort_only, 0, 8, 0, 0);
   lm_syscall6(SYS_tgkill, pid, tid, SIGABRT, 0, 0, 0);

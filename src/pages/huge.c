@@ -80,6 +80,13 @@ LM_LOCKS_UNCHECKED static void leave_callback(struct lm_pool *pool) {
   if (lm_pool_is_own(pool)) lm_lock_free(&pool->lock);
 }
 
+size_t lm_huge_bytes(void) {
+  lm_lock_take(&lm_huge_lock);
+  size_t bytes = lm_huge_totals.bytes;
+  lm_lock_free(&lm_huge_lock);
+  return bytes;
+}
+
 static int map_once(const struct lm_huge *huge, size_t alignment, void **address) {
   enter_callback(huge->pool);
   int error = lm_provider_map(huge->provider, huge->size, alignment, address);

@@ -32,6 +32,9 @@ extern struct lm_huge_totals lm_huge_totals LM_GUARDED_BY(lm_huge_lock);
 /* By address. */
 extern struct lm_huge *lm_huge_buckets[LM_HUGE_BUCKET_COUNT] LM_GUARDED_BY(lm_huge_lock);
 
+/* Of all huge blocks. */
+size_t lm_huge_bytes(void);
+
 /* Memory of `size` bytes, rounded up to pages and maybe more, from the pool's provider, which reads
  * as zero if `clear`; NULL if out of memory. */
 void *lm_huge_take(struct lm_pool *pool, size_t size, size_t alignment, bool clear);

@@ -15,6 +15,8 @@
 _Atomic(uint32_t) lm_pressure;
 _Atomic(size_t) lm_pressure_asks_above = SIZE_MAX;
 _Atomic(size_t) lm_pressure_asked;
+/* What the group with the least room had; no limit: 0. Constant after lm_pressure_start. */
+static struct lm_os_group_memory at_start;
 /* As the last look has found it. */
 static _Atomic(bool) is_limited;
 static _Atomic(uint32_t) looked_ms; /* the clock's lower half */
@@ -38,22 +40,33 @@ static size_t step_of(const struct lm_os_group_memory *memory) {
 }
 
 void lm_pressure_start(void) {
-  if (lm_os_has_group_limit())
+  if (!lm_os_find_group_room(&at_start)) at_start = (struct lm_os_group_memory){0, 0};
+  if (at_start.limit_bytes != 0)
     lm_store_relaxed(&lm_pressure_asks_above, FIRST_LOOK_BYTES >> lm_os.page_shift);
 }
 
-bool lm_pressure_tick(uint64_t now_ms) {
+/* Huge blocks that come to more than the limit cannot all be in memory: then they say nothing. */
+static bool find_memory(lm_pressure_count *count, struct lm_os_group_memory *memory) {
+  if (LM_OPTION(group_limit) == LM_GROUP_LIMIT_FOLLOW) return lm_os_find_group_memory(memory);
+  struct lm_pressure_held held = count();
+  *memory = at_start;
+  memory->used_bytes += held.region_bytes;
+  if (memory->used_bytes + held.huge_bytes <= memory->limit_bytes)
+    memory->used_bytes += held.huge_bytes;
+  return memory->limit_bytes != 0;
+}
+
+bool lm_pressure_tick(uint64_t now_ms, lm_pressure_count *count) {
   size_t asked = lm_load_relaxed(&lm_pressure_asked);
   bool is_time = lm_load_relaxed(&is_limited) &&
                  (uint32_t)now_ms - lm_load_relaxed(&looked_ms) >= LOOK_MS;
   if (LM_LIKELY(asked == 0 && !is_time)) return false;
-  if (LM_OPTION(system_calls) == LM_SYSTEM_CALLS_MEMORY) return false;
   /* First, so that others do not look as well. */
   lm_store_relaxed(&lm_pressure_asked, 0);
   lm_store_relaxed(&looked_ms, (uint32_t)now_ms);
   if (asked != 0) lm_store_relaxed(&used_seen, asked);
   struct lm_os_group_memory memory;
-  bool limited = lm_os_find_group_memory(&memory);
+  bool limited = find_memory(count, &memory);
   size_t used = lm_load_relaxed(&used_seen), step = limited ? step_of(&memory) : used;
   enum lm_pressure level = limited ? level_of(&memory) : LM_PRESSURE_NONE;
   bool rises = (uint32_t)level > lm_load_relaxed(&lm_pressure);

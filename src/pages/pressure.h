@@ -2,10 +2,11 @@
  * processes: from three quarters of it on free memory goes back at once, and from nine tenths the
  * pages between blocks, too.
  *
- * Nobody is told of the limit, so ticks look at it where there was one when the process started:
- * once the process has taken some memory, each time that it has taken more, the sooner the less is
- * left; and by the clock. A process that began without a limit reads no file later, and nor does
- * one with the option system_calls=memory: it may be in a sandbox that ends whoever does. */
+ * Nobody is told of that, so ticks look where there was a limit when the process started: once the
+ * process has taken some memory, each time that it has taken more, the sooner the less is left; and
+ * by the clock. They add what loam holds to what the group had at start, and read no file: the
+ * process may be in a sandbox that ends whoever does. With the option group_limit=follow they read
+ * the group's files, and so see other processes, the program's other memory, and new limits. */
 #ifndef LM_PAGES_PRESSURE_H
 #define LM_PAGES_PRESSURE_H
 
@@ -37,8 +38,14 @@ LM_INLINE bool lm_pressed(enum lm_pressure at_least) {
 /* At the process's start. */
 void lm_pressure_start(void);
 
-/* Looks, if a pool has asked or it is time. Returns whether the pressure is higher than it was. No
- * lock is held. */
-bool lm_pressure_tick(uint64_t now_ms);
+struct lm_pressure_held {
+  size_t region_bytes; /* of pages in use or dirty */
+  size_t huge_bytes;   /* whatever of them is in memory */
+};
+typedef struct lm_pressure_held lm_pressure_count(void);
+
+/* Looks, if a pool has asked or it is time; `count` says what loam holds. Returns whether the
+ * pressure is higher than it was. No lock is held. */
+bool lm_pressure_tick(uint64_t now_ms, lm_pressure_count *count);
 
 #endif

@@ -79,22 +79,19 @@ static struct lm_python the_python;
 /* That one when it is complete. Stored with a release, which pairs with the acquire of others. */
 static _Atomic(struct lm_python *) found_python;
 
-static bool take_if_python(void *context, const struct lm_os_mapping *mapping) {
+static void take_if_python(const struct lm_os_met_module *module) {
   uintptr_t exports[EXPORT_COUNT];
-  (void)context;
-  if (mapping->path[0] == 0 ||
-      !lm_os_find_exports(mapping->module_start, python_exports, exports, EXPORT_COUNT))
-    return true;
+  if (!lm_os_find_exports(module->start, python_exports, exports, EXPORT_COUNT)) return;
   unsigned minor = minor_version(exports);
   uintptr_t current = exports[minor < 13 ? CURRENT : CURRENT_OF_3_13];
   if (minor < FIRST_MINOR || minor - FIRST_MINOR >= LAYOUT_COUNT || current == 0 ||
       exports[CODE_TYPE] == 0 || exports[TEXT_TYPE] == 0 || exports[BYTES_TYPE] == 0 ||
       (minor >= 13 && is_free_threaded(exports)))
-    return true;
+    return;
   the_python = (struct lm_python){
       .layout = &python_layouts[minor - FIRST_MINOR],
-      .code_start = mapping->start,
-      .code_end = mapping->end,
+      .code_start = module->code_start,
+      .code_end = module->code_end,
       .code_type = exports[CODE_TYPE],
       .text_type = exports[TEXT_TYPE],
       .bytes_type = exports[BYTES_TYPE],
@@ -103,25 +100,21 @@ static bool take_if_python(void *context, const struct lm_os_mapping *mapping) {
   };
   size_t bytes = sizeof the_python.remembered;
   const void *function = (const void *)exports[THIS_THREAD];
-  if (lm_os_read_memory(function, the_python.remembered, bytes) != bytes) return true;
+  if (lm_os_read_memory(function, the_python.remembered, bytes) != bytes) return;
   lm_store_release(&found_python, &the_python);
-  return false;
 }
 
-/* So often at most: more modules than are remembered are met again and again. */
-#define PYTHON_LOOKS_MAX 100
-
+/* Looks at modules that stacks have led into since it was last looked for. */
 const struct lm_python *lm_python_find(void) {
-  /* Of the modules that stacks had led into when it was last looked for, and one; how often it
-   * was. Written by whoever looks. */
-  static _Atomic(uint32_t) looked_at, look_count;
+  static _Atomic(uint32_t) looked_count; /* of modules; written by whoever looks */
   const struct lm_python *python = lm_load_acquire(&found_python);
   if (LM_LIKELY(python != NULL)) return python;
-  uint32_t last = lm_load_relaxed(&looked_at), now = lm_os_modules_met() + 1;
-  if (LM_LIKELY(last == now) || lm_load_relaxed(&look_count) >= PYTHON_LOOKS_MAX) return NULL;
-  if (!lm_cas_acquire(&looked_at, &last, now)) return NULL;
-  lm_add_relaxed(&look_count, 1);
-  lm_os_visit_code(take_if_python, NULL);
+  uint32_t looked = lm_load_relaxed(&looked_count), met = lm_os_modules_met();
+  if (LM_LIKELY(looked == met) || !lm_cas_acquire(&looked_count, &looked, met)) return NULL;
+  for (; looked != met && lm_load_relaxed(&found_python) == NULL; looked++) {
+    struct lm_os_met_module module;
+    if (lm_os_met_module(looked, &module)) take_if_python(&module);
+  }
   return lm_load_acquire(&found_python);
 }
 

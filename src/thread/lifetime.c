@@ -1,6 +1,5 @@
 #include "thread/lifetime.h"
 
-#include "config/options.h"
 #include "os/os.h"
 #include "os/panic.h"
 #include "pages/meta.h"
@@ -31,11 +30,6 @@ static struct lm_cache *make_cache(void) {
   return cache;
 }
 
-/* 0 where the system shall be asked for nothing but memory. */
-static uint32_t thread_id(void) {
-  return LM_OPTION(system_calls) == LM_SYSTEM_CALLS_ALL ? lm_os_thread_id() : 0;
-}
-
 struct lm_cache *lm_cache_begin(void) {
   struct lm_cache *cache = lm_idle_take();
   if (cache == NULL) cache = make_cache();
@@ -47,7 +41,6 @@ struct lm_cache *lm_cache_begin(void) {
   }
   lm_assert(cache->thread_id == 0 && cache->homeward.count == 0);
   add_threads(1);
-  cache->thread_id = thread_id();
   cache->clock.seen_ms = lm_os_clock_ms();
   return cache;
 }
@@ -60,6 +53,14 @@ void lm_cache_end(struct lm_cache *cache) {
 }
 
 void lm_cache_after_fork(struct lm_cache *cache) {
-  if (!lm_cache_is_empty(cache)) cache->thread_id = thread_id();
+  if (!lm_cache_is_empty(cache)) cache->thread_id = lm_os_thread_id();
   lm_store_relaxed(&lm_pool_thread_count, lm_cache_is_empty(cache) ? 0 : 1);
+}
+
+bool lm_cache_no_thread_has_any(void (*then)(void)) {
+  lm_lock_take(&lm_caches_lock);
+  bool none = lm_load_relaxed(&lm_pool_thread_count) == 0;
+  if (none) then();
+  lm_lock_free(&lm_caches_lock);
+  return none;
 }

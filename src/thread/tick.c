@@ -6,6 +6,7 @@
 #include "config/options.h"
 #include "os/os.h"
 #include "os/panic.h"
+#include "pages/huge.h"
 #include "pages/pressure.h"
 #include "pages/purge.h"
 #include "thread/idle.h"
@@ -21,7 +22,7 @@ static struct turn {
   uint64_t earned_ms;   /* up to when its credit has grown */
   size_t credit;        /* of effort, but for what pools take */
   uint32_t central, class_index; /* whose turn it is */
-  uint8_t number;
+  uint16_t number;      /* of this round or the last trim; 0: of spans that were not looked at */
   bool inherits;        /* what it finds is shared with the process's parent */
 } turn LM_GUARDED_BY(lm_tick_lock) = {.central = LM_CENTRAL_MAX};
 /* Whether a round is under way or may be due: written under the lock, read by who may look. */
@@ -39,6 +40,16 @@ uint64_t lm_tick_interval_ms(void) {
   return lm_pressed(LM_PRESSURE_SOME) ? lm_min((size_t)ms, PRESSED_TICK_MS) : ms;
 }
 
+static struct lm_pressure_held count_held(void) {
+  struct lm_pressure_held held = {0, lm_huge_bytes()};
+  for (unsigned i = 0; i < lm_pool_count; i++) {
+    size_t page_count = lm_load_relaxed(&lm_pools[i].used_page_count);
+    page_count += lm_load_relaxed(&lm_pools[i].dirty_page_count);
+    held.region_bytes += page_count << lm_os.page_shift;
+  }
+  return held;
+}
+
 /* ---- A round ---- */
 
 /* So much effort rounds may take, some 5 percent of the time, of a while at most. */
@@ -52,26 +63,31 @@ LM_REQUIRES(lm_tick_lock) static void earn(uint64_t now_ms) {
                         (size_t)CREDIT_MAX_MS * CREDIT_PER_MS);
 }
 
+LM_REQUIRES(lm_tick_lock) static uint16_t next_number(void) {
+  if (++turn.number == 0) turn.number = 1;
+  return turn.number;
+}
+
 LM_REQUIRES(lm_tick_lock) static void begin_turn(uint64_t now_ms, bool inherits) {
   turn.began_ms = now_ms;
   turn.central = 0;
   turn.class_index = 1;
-  turn.number++;
+  next_number();
   turn.inherits = inherits;
   lm_store_relaxed(&began_ms, (uint32_t)now_ms);
   lm_store_relaxed(&underway, true);
 }
 
 /* One class of a central. Returns whether there is more of it. */
-static bool turn_class(struct lm_central *central, size_t class_index, uint8_t number,
+static bool turn_class(struct lm_central *central, size_t class_index, uint16_t number,
                        bool inherits, size_t *effort) {
   size_t page_count = 0;
   if (!inherits && lm_depot_age(central, class_index, lm_pressed(LM_PRESSURE_SOME), effort))
     return true;
   if (!lm_class_is_small(class_index)) return false;
   if (!lm_central_end_empty(central, class_index, lm_pressed(LM_PRESSURE_SOME))) return false;
-  bool holes = !inherits && LM_OPTION(purge_delay_ms) != 0;
-  return lm_holes_look(central, class_index, number, holes ? LM_HOLES_DUE : LM_HOLES_NONE,
+  if (!inherits && LM_OPTION(purge_delay_ms) == 0) return false; /* a trim still finds them */
+  return lm_holes_look(central, class_index, number, inherits ? LM_HOLES_NONE : LM_HOLES_DUE,
                        effort, &page_count);
 }
 
@@ -181,7 +197,7 @@ static void validate(struct lm_cache *cache, uint64_t now_ms) {
 
 void lm_tick(struct lm_cache *cache) {
   uint64_t now_ms = lm_os_clock_ms(), elapsed_ms = now_ms - cache->clock.seen_ms;
-  bool rises = lm_pressure_tick(now_ms);
+  bool rises = lm_pressure_tick(now_ms, count_held);
   cache->clock.seen_ms = now_ms;
   size_t looks = cache->clock.looks_left + (size_t)lm_min(elapsed_ms, LOOKS_MAX) * LOOKS_PER_MS;
   cache->clock.looks_left = (uint32_t)lm_max(lm_min(looks, LOOKS_MAX), 1);
@@ -211,17 +227,17 @@ void lm_tick_look(struct lm_cache *cache) {
 
 void lm_tick_background(void) {
   uint64_t now_ms = lm_os_clock_ms();
-  lm_pressure_tick(now_ms);
+  lm_pressure_tick(now_ms, count_held);
   while (step(now_ms)) {}
 }
 
 /* ---- On demand ---- */
 
-typedef size_t class_function(struct lm_central *central, size_t class_index, uint8_t number);
+typedef size_t class_function(struct lm_central *central, size_t class_index, uint16_t number);
 
 /* These return how many pages went. Under the lock, so that no fork finds a span away. */
 LM_REQUIRES(lm_tick_lock) static size_t trim_depot(struct lm_central *central, size_t class_index,
-                                                   uint8_t unused) {
+                                                   uint16_t unused) {
   size_t effort = SIZE_MAX;
   (void)unused;
   lm_depot_age(central, class_index, true, &effort);
@@ -229,7 +245,7 @@ LM_REQUIRES(lm_tick_lock) static size_t trim_depot(struct lm_central *central, s
 }
 
 LM_REQUIRES(lm_tick_lock) static size_t trim_spans(struct lm_central *central, size_t class_index,
-                                                   uint8_t number) {
+                                                   uint16_t number) {
   size_t page_count = 0, effort = SIZE_MAX;
   if (!lm_class_is_small(class_index)) return 0;
   lm_central_end_empty(central, class_index, true);
@@ -237,7 +253,7 @@ LM_REQUIRES(lm_tick_lock) static size_t trim_spans(struct lm_central *central, s
   return page_count;
 }
 
-static size_t for_each_class(class_function *function, uint8_t number) {
+static size_t for_each_class(class_function *function, uint16_t number) {
   size_t sum = 0;
   for (uint32_t i = 0; i < lm_central_count; i++) {
     struct lm_central *central = lm_central_if_made(i);
@@ -253,7 +269,7 @@ static size_t for_each_class(class_function *function, uint8_t number) {
 /* Lists go home first: a depot has blocks of other centrals' spans, too. */
 bool lm_tick_trim(size_t keep_bytes) {
   lm_lock_take(&lm_tick_lock);
-  uint8_t number = ++turn.number;
+  uint16_t number = next_number();
   while (lm_idle_age(0, true)) {}
   lm_lock_free(&lm_tick_lock);
   for_each_class(trim_depot, number);

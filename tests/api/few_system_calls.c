@@ -1,8 +1,10 @@
-/* Programs that let the kernel end them for any system call but those that they expect, once they
- * have warmed up (seccomp): loam makes none but for memory, locks and the clock. With
- * system_calls=memory also where threads begin later, sleep, and exchange blocks.
+/* Programs that let the kernel end them for any system call but those that they expect (seccomp):
+ * once started, loam makes none but for memory and locks, and for the clock where the kernel has no
+ * other way to it. So too where threads begin later, sleep, and exchange blocks; with profile=on,
+ * guard_ms and background=on, whose thread has begun; and in the child of a fork.
  *
  * The program starts itself for each. */
+// builds: fast checking hardened linked
 #include "execute_again.h"
 #include "names.h"
 #include "threads.h"
@@ -66,7 +68,7 @@ static int install(void) {
   filter[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
   struct sock_fprog program = {(unsigned short)n, filter};
   return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+         syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0;
 }
 
 /* ---- What programs do ---- */
@@ -128,10 +130,11 @@ static void *warm_up(void *unused) {
   return unused;
 }
 
-/* One thread, without an option. */
+static void *do_nothing(void *unused) { return unused; }
+
+/* One thread. */
 static int be_alone(void) {
   warm_up(NULL);
-  run_in_thread(warm_up, NULL);
   if (!install()) return CANNOT;
   be_busy(1.5);
   grow();
@@ -139,8 +142,6 @@ static int be_alone(void) {
   be_busy(0.5);
   return 0;
 }
-
-/* ---- With system_calls=memory ---- */
 
 static void *own[SLEEPERS][1000];
 
@@ -161,11 +162,10 @@ static void *free_others(void *unused) {
   return unused;
 }
 
+/* The C library's own first thread has it set up handlers. */
 static int be_many(void) {
   pthread_t threads[SLEEPERS];
-  warm_up(NULL);
-  run_in_thread(warm_up, NULL);
-  CHECK_EQ(loam_control("system_calls", NULL, 0, "memory"), 0);
+  run_in_thread(do_nothing, NULL);
   if (!install()) return CANNOT;
   for (uintptr_t i = 0; i < SLEEPERS; i++) threads[i] = start_thread(sleep_long, (void *)i);
   be_busy(1.5);
@@ -180,8 +180,39 @@ static int be_many(void) {
   return 0;
 }
 
+/* The child of a fork, as a server's for one connection. */
+static int be_child(void) {
+  int status;
+  run_in_thread(warm_up, NULL);
+  pid_t child = fork();
+  CHECK(child >= 0);
+  if (child == 0) {
+    free(opaque(malloc(100))); /* with background=on the child's thread begins with this */
+    _exit(be_many());
+  }
+  CHECK_EQ(waitpid(child, &status, 0), child);
+  CHECK(WIFEXITED(status));
+  return WEXITSTATUS(status);
+}
+
+static const struct {
+  const char *name;
+  int (*be)(void);
+} kinds[] = {{"alone", be_alone}, {"many", be_many}, {"child", be_child}};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
 int main(int count, char **arguments) {
-  if (count > 1) return strcmp(arguments[1], "alone") == 0 ? be_alone() : be_many();
-  int alone = run_again(NULL, arguments[0], "alone");
-  return alone != 0 ? alone : run_again(NULL, arguments[0], "many");
+  static const char *const options[] = {"", "background=on", "guard_ms=10",
+                                        "profile=on,profile_bytes=16384",
+                                        "background=on,guard_ms=10,profile=on,profile_bytes=65536"};
+  for (size_t i = 0; i < KINDS && count > 1; i++)
+    if (strcmp(arguments[1], kinds[i].name) == 0) _exit(kinds[i].be()); /* nothing is written */
+  for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+    CHECK_EQ(setenv("LOAM_OPTIONS", options[i], 1), 0);
+    for (size_t k = 0; k < KINDS; k++) {
+      int result = run_again(NULL, arguments[0], kinds[k].name);
+      if (result != 0) return result;
+    }
+  }
+  return 0;
 }

@@ -3,7 +3,7 @@
 
 It exports the malloc family, operators new and delete and loam_*, all of them and nothing else;
 it needs no other library, and of the C library only what both glibc and musl have, so that it loads
-beside either; its thread-local data is small enough for a program that opens it with dlopen; its
+beside either (undefined.py has why it may ask for each); its thread-local data is small enough for a program that opens it with dlopen; its
 stack is not executable and its code needs no relocation.
 """
 import re
@@ -26,12 +26,13 @@ PREFIXED = [f"loam_{name}" for name in FAMILY] + ["loam_version"]
 # Calls after which reserved address space counts.
 LIMITS = "setrlimit setrlimit64 prlimit prlimit64 mlockall".split()
 OPENERS = ["dlopen"] # without RTLD_DEEPBIND
-EXPECTED = set(FAMILY + LIBC_NAMES + OPERATORS + PREFIXED + LIMITS + OPENERS)
+FINDERS = "dlsym dlvsym".split() # the family by a handle of the C library
+EXPECTED = set(FAMILY + LIBC_NAMES + OPERATORS + PREFIXED + LIMITS + OPENERS + FINDERS)
 # More names of ours, and those that some C libraries have: permitted, not demanded.
 PERMITTED = re.compile(r"loam_\w+|cfree|__posix_memalign|__libc_\w+")
 # What it may ask for: in every glibc and in every musl.
-ASKED = set("""__errno_location clock_gettime environ fwrite getauxval memcmp memcpy memset
-sigaction strcmp strlen""".split())
+ASKED = set("""__errno_location __libc_current_sigrtmin environ fwrite getauxval madvise memcmp
+memcpy memset mprotect mremap munmap sigaction strcmp strlen""".split())
 TLS_BYTES = 512 # of the about 1,600 spare bytes of glibc, for all libraries together
 
 

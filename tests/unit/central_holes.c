@@ -424,7 +424,7 @@ static void several_spans_may_be_away_at_the_same_time(void) {
 
 static _Atomic bool stopped;
 static void *look_again_and_again(void *unused) {
-  for (uint8_t number = 1; !stopped; number++) {
+  for (uint16_t number = 1; !stopped; number++) {
     size_t effort = SIZE_MAX, page_count = 0;
     lm_holes_look(central, class_index, number, LM_HOLES_ALL, &effort, &page_count);
   }

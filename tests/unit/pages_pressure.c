@@ -41,6 +41,10 @@ static void end_group(void) {
   CHECK_EQ(system(command), 0);
 }
 
+static struct lm_pressure_held held;
+static struct lm_pressure_held count(void) { return held; }
+static bool look(uint64_t now_ms) { return lm_pressure_tick(now_ms, count); }
+
 static void ask(void) {
   lm_pressure_note_used(lm_load_relaxed(&lm_pressure_asks_above) + 1);
   CHECK(lm_load_relaxed(&lm_pressure_asked) != 0);
@@ -49,10 +53,10 @@ static void ask(void) {
 static void nobody_looks_before_a_pool_asks(void) {
   begin_group();
   use(99);
-  CHECK(!lm_pressure_tick(1000));
+  CHECK(!look(1000));
   CHECK(!lm_pressed(LM_PRESSURE_SOME));
   ask();
-  CHECK(lm_pressure_tick(1000));
+  CHECK(look(1000));
   CHECK(lm_pressed(LM_PRESSURE_MUCH));
   end_group();
 }
@@ -66,11 +70,11 @@ static void the_pressure_follows_what_is_used(void) {
                {50, LM_PRESSURE_NONE}};
   begin_group();
   ask();
-  CHECK(!lm_pressure_tick(1000));
+  CHECK(!look(1000));
   for (size_t i = 0; i < COUNT_OF(steps); i++) { /* from here on the clock asks */
     uint32_t before = lm_load_relaxed(&lm_pressure);
     use(steps[i].mib);
-    CHECK_EQ(lm_pressure_tick(1000 + (i + 1) * LOOK_MS), steps[i].level > before);
+    CHECK_EQ(look(1000 + (i + 1) * LOOK_MS), steps[i].level > before);
     CHECK_EQ(lm_load_relaxed(&lm_pressure), steps[i].level);
   }
   end_group();
@@ -80,15 +84,15 @@ static void the_less_is_left_the_sooner_is_the_next_look(void) {
   begin_group();
   ask();
   size_t asked = lm_load_relaxed(&lm_pressure_asked);
-  lm_pressure_tick(1000);
+  look(1000);
   size_t wide = lm_load_relaxed(&lm_pressure_asks_above) - asked;
   use(80);
-  lm_pressure_tick(2000);
+  look(2000);
   size_t narrow = lm_load_relaxed(&lm_pressure_asks_above) - asked;
   CHECK(wide <= 90 * LM_MIB / 8 / PAGE && wide > 80 * LM_MIB / 8 / PAGE / lm_pool_count);
   CHECK(narrow < wide);
   use(100);
-  lm_pressure_tick(3000);
+  look(3000);
   CHECK_EQ(lm_load_relaxed(&lm_pressure_asks_above) - asked, STEP_MIN_BYTES / PAGE);
   end_group();
 }
@@ -98,7 +102,7 @@ static void without_a_limit_looks_are_rare(void) {
   group_list = "/nonexistent";
   ask();
   size_t asked = lm_load_relaxed(&lm_pressure_asked);
-  CHECK(!lm_pressure_tick(1000));
+  CHECK(!look(1000));
   CHECK_EQ(lm_load_relaxed(&lm_pressure_asks_above), 2 * asked);
   CHECK(!lm_load_relaxed(&is_limited));
   end_group();
@@ -113,19 +117,29 @@ static void without_a_limit_at_start_nobody_looks(void) {
   use(99);
   lm_pressure_note_used(SIZE_MAX / 2);
   CHECK_EQ(lm_load_relaxed(&lm_pressure_asked), 0);
-  CHECK(!lm_pressure_tick(1000));
+  CHECK(!look(1000));
   end_group();
 }
 
-static void nobody_looks_where_system_calls_are_few(void) {
+static void no_file_is_read_but_at_start(void) {
+  static const struct {
+    size_t region_mib, huge_mib;
+    enum lm_pressure level;
+  } steps[] = {{60, 0, LM_PRESSURE_NONE},  {66, 0, LM_PRESSURE_SOME},  {50, 31, LM_PRESSURE_MUCH},
+               {50, 41, LM_PRESSURE_NONE}, {70, 90, LM_PRESSURE_SOME}, {95, 0, LM_PRESSURE_MUCH},
+               {0, 0, LM_PRESSURE_NONE}};
   begin_group();
+  CHECK_EQ(lm_options_control("group_limit", NULL, 0, "start"), 0);
+  group_list = "/nonexistent";
   use(99);
   ask();
-  CHECK_EQ(lm_options_control("system_calls", NULL, 0, "memory"), 0);
-  CHECK(!lm_pressure_tick(1000));
-  CHECK(!lm_pressed(LM_PRESSURE_SOME));
-  CHECK_EQ(lm_options_control("system_calls", NULL, 0, "all"), 0);
-  CHECK(lm_pressure_tick(1000));
+  for (size_t i = 0; i < COUNT_OF(steps); i++) {
+    held.region_bytes = steps[i].region_mib * LM_MIB;
+    held.huge_bytes = steps[i].huge_mib * LM_MIB;
+    look(1000 + i * LOOK_MS);
+    CHECK_EQ(lm_load_relaxed(&lm_pressure), steps[i].level);
+  }
+  CHECK_EQ(lm_options_control("group_limit", NULL, 0, "follow"), 0);
   end_group();
 }
 
@@ -163,12 +177,13 @@ static void nothing_is_kept_while_memory_is_short(void) {
 }
 
 int main(void) {
+  CHECK_EQ(lm_options_control("group_limit", NULL, 0, "follow"), 0);
   RUN(nobody_looks_before_a_pool_asks);
   RUN(the_pressure_follows_what_is_used);
   RUN(the_less_is_left_the_sooner_is_the_next_look);
   RUN(without_a_limit_looks_are_rare);
   RUN(without_a_limit_at_start_nobody_looks);
-  RUN(nobody_looks_where_system_calls_are_few);
+  RUN(no_file_is_read_but_at_start);
   RUN(nothing_is_kept_while_memory_is_short);
   return UNIT_RESULT();
 }

@@ -21,6 +21,22 @@ C_FLAGS = ("-std=c11", "-Wall", "-Wextra")
 MODES = {(): "loam", ("-DLOAM_NO_OVERRIDE",): "other"}
 
 
+# Where those who compile the one file are told what to define, and how.
+DOCUMENTS = {"misuse.md": r"`(?:-D)?(LM_\w+=1)`", "architecture.md": r"`((?:LM_\w+=1|LOAM_\w+))`[ ,][^|]*\|",
+             "vendoring.md": r"-D(LOAM_(?:NO_OVERRIDE|HARDENED))(?!=)"}
+
+
+def documented_definitions():
+    found = set()
+    for name, pattern in DOCUMENTS.items():
+        with open(os.path.join(ROOT, "docs", name), encoding="utf-8") as file:
+            there = re.findall(pattern, file.read())
+        if not there:
+            raise AssertionError(f"docs/{name} names no definition as {pattern}")
+        found.update(there)
+    return found
+
+
 class Dist(VendoringTest):
     @classmethod
     def setUpClass(cls):
@@ -71,6 +87,38 @@ class Dist(VendoringTest):
         self.succeed(compiler, "-Wall", "-I" + self.folder, loam_object, source, "-o", program)
         output = self.succeed(program)
         self.assertRegex(output, rf"^loam \d+\.\d+\.\d+, malloc {owner}\n$")
+
+    def test_each_definition_that_is_documented(self):
+        """Each gives a program that links and runs, of both forms of the one file."""
+        source = self.write("program.c", API_PROGRAM)
+        include = "-I" + os.path.join(ROOT, "include", "loam")
+        forms = {"dist": [self.path("loam.c")],
+                 "src": ["-I" + os.path.join(ROOT, name) for name in ("src", "include")]
+                        + [os.path.join(ROOT, "src", "loam.c")]}
+        for definition in sorted(documented_definitions()):
+            for form, words in forms.items():
+                with self.subTest(definition=definition, form=form):
+                    program = self.path("program")
+                    self.succeed("gcc", "-O0", *C_FLAGS, "-D" + definition, include, source, *words,
+                                 "-o", program)
+                    owner = "loam" if "OVERRIDE" not in definition else "other"
+                    # A checking build's blocks are as long as was asked for.
+                    if "CHECKING" not in definition:
+                        self.assertRegex(self.succeed(program), f", malloc {owner}\n$")
+                    else:
+                        self.assertEqual(run(program).returncode, 1)
+
+    def test_a_header_under_a_condition_that_others_do_not_have_is_one_line(self):
+        for name in ("scripts/dist.py", "include/loam/loam.h", "LICENSE-MIT"):
+            with open(os.path.join(ROOT, name), encoding="utf-8") as file:
+                self.write(name, file.read())
+        self.write("src/part.h", "#ifndef LM_PART_H\n#define LM_PART_H\n#endif\n")
+        text = '#if LM_ONE\n#include "part.h"\n#endif\n#if LM_OTHER\n#include "part.h"\n#endif\n'
+        self.write("src/loam.c", text)
+        result = run(sys.executable, self.path("scripts", "dist.py"), self.path("out"))
+        self.assertEqual((result.returncode, result.stderr),
+                         (2, "dist: src/loam.c: includes part.h, which stands under another "
+                             "condition: include it outside of conditions\n"))
 
     def test_the_tarball_has_sources_and_generated_files(self):
         name = next(name for name in os.listdir(self.folder) if name.endswith(".tar.gz"))

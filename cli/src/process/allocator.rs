@@ -1,5 +1,6 @@
 //! With what a process allocates that has no loam, by its modules.
 
+use crate::binary::elf::Image;
 use crate::process::modules::{Module, Process};
 
 /// What allocators define besides, and how they are called.
@@ -33,9 +34,18 @@ pub fn name(process: &Process) -> Option<String> {
     Some(name.to_owned())
 }
 
+/// The allocator that a library is; `None` for one that has no mark, as one that passes calls on.
+pub fn of_library(image: &Image) -> Option<&'static str> {
+    image.export("malloc")?;
+    if image.is_loam() { Some("loam") } else { mark_in(image) }
+}
+
 fn marked(module: &Module) -> Option<&'static str> {
-    let defines =
-        |symbol| module.image.export(symbol).is_some() || module.image.has_internal(symbol);
+    mark_in(&module.image)
+}
+
+fn mark_in(image: &Image) -> Option<&'static str> {
+    let defines = |symbol| image.export(symbol).is_some() || image.has_internal(symbol);
     let mark = MARKS.iter().find(|(symbol, _)| defines(symbol));
     mark.map(|(_, name)| *name)
 }

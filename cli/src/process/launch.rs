@@ -2,7 +2,6 @@
 //! really runs, and the environment that preloads loam.
 
 use crate::binary::elf::Image;
-use crate::binary::library::Library;
 use crate::failure::{Failure, NOT_EXECUTABLE, NOT_FOUND, in_one_line, reason, reason_of_errno};
 use nix::unistd::{AccessFlags, access};
 use std::ffi::{OsStr, OsString};
@@ -150,16 +149,6 @@ fn words_of_env(path: &Path, option: &[u8]) -> Option<Vec<OsString>> {
     words.first().filter(|word| is_plain(word))?;
     let is_quoted = words.iter().any(|word| word.iter().any(|byte| b"'\"\\$#".contains(byte)));
     (!is_quoted).then(|| words.iter().map(|word| OsString::from_vec(word.to_vec())).collect())
-}
-
-/// The value of LD_PRELOAD with the library in front of what is there already.
-pub fn preload(library: &Library) -> OsString {
-    let mut value = library.path.clone().into_os_string();
-    if let Some(present) = std::env::var_os("LD_PRELOAD").filter(|present| !present.is_empty()) {
-        value.push(":");
-        value.push(present);
-    }
-    value
 }
 
 /// The value of LOAM_OPTIONS with options behind what is there already: the last one counts.

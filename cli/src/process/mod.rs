@@ -11,6 +11,7 @@ pub mod last_look; // look at processes when they end
 pub mod launch; // how a program starts: PATH, scripts, environment
 pub mod memory; // the memory of a process
 pub mod modules; // the modules of a process
+pub mod preload; // what LD_PRELOAD holds
 pub mod supervise; // run a program as a child
 pub mod trace; // start a program and stop it before main
 pub mod tree; // a process and what it has started

@@ -5,7 +5,7 @@ use crate::binary::library::Library;
 use crate::binary::reach;
 use crate::failure::{Failure, REFUSED, complain, in_one_line};
 use crate::heap::live::Live;
-use crate::process::{execute, launch, supervise};
+use crate::process::{execute, launch, preload, supervise};
 use crate::profile::living;
 use crate::profile::written::Profile;
 use crate::replace;
@@ -67,7 +67,7 @@ pub fn run(arguments: &ProfArguments) -> Result<Ended, Failure> {
         if let Some(obstacle) = obstacle {
             return Err(Failure::new(REFUSED, obstacle));
         }
-        environment.push(("LD_PRELOAD", launch::preload(&library)));
+        environment.push(("LD_PRELOAD", preload::value(&library)));
     }
     // Else it maps the memory of most of its objects itself.
     if std::env::var_os(PYTHON_MALLOC).is_none() {

@@ -16,7 +16,7 @@ use crate::failure::{Failure, REFUSED, complain};
 use crate::numbers;
 use crate::process::launch::{self, Target};
 use crate::process::supervise::Ended;
-use crate::process::{execute, supervise};
+use crate::process::{execute, preload, supervise};
 use crate::record::drain::{Children, Drain, Wanted};
 use crate::record::ring::Shared;
 use crate::recording::about::Header;
@@ -37,7 +37,7 @@ pub fn record(arguments: &RecordArguments) -> Result<ExitCode, Failure> {
     let target = launch::resolve(&path, command)?;
     let recorder = recorder().map_err(refused)?;
     refuse_unreachable(&target, &recorder)?;
-    let mut preloaded = launch::preload(&recorder);
+    let mut preloaded = preload::value(&recorder);
     let loam = match arguments.loam {
         true => Some(Library::locate(arguments.library.library.as_deref()).map_err(refused)?),
         false => None,

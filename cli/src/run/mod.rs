@@ -8,7 +8,7 @@ use crate::binary::library::Library;
 use crate::binary::reach::{self, Obstacle};
 use crate::failure::{Failure, REFUSED, complain};
 use crate::process::launch::Target;
-use crate::process::{execute, inherited, launch, supervise, tree};
+use crate::process::{execute, inherited, launch, preload, supervise, tree};
 use anyhow::Context;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::memfd::MFdFlags;
@@ -37,7 +37,7 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     if !carries_loam {
         let library = Library::locate(arguments.library.library.as_deref()).map_err(refused)?;
         refuse_unreachable(&target, &library)?;
-        environment.push(("LD_PRELOAD", launch::preload(&library)));
+        environment.push(("LD_PRELOAD", preload::value(&library)));
     }
     let options = |stats: Option<String>| {
         // The library knows which there are: it ends the program if one is wrong.

@@ -27,7 +27,7 @@ pub fn of_process(
     let loam = resolver.process.modules.iter().find(|module| module.image.is_loam());
     let mut findings = Vec::new();
     findings.extend(sanitizer(resolver));
-    findings.extend(own_malloc(program));
+    findings.extend(own_malloc(program, loam.is_some()));
     match loam {
         None => findings.push(not_loaded(rows)),
         Some(loam) => {
@@ -106,7 +106,7 @@ fn sanitizer(resolver: &Resolver) -> Option<Finding> {
 
 /// Entry points that the executable defines, exported or not, but for a C++ runtime's operators:
 /// those call malloc.
-fn own_malloc(program: &Module) -> Option<Finding> {
+fn own_malloc(program: &Module, is_loam_loaded: bool) -> Option<Finding> {
     let image = &program.image;
     if image.is_loam() || sanitizer_of(program).is_some() {
         return None;
@@ -124,10 +124,13 @@ fn own_malloc(program: &Module) -> Option<Finding> {
     if names.is_empty() {
         return None;
     }
-    let text = format!(
+    let mut text = format!(
         "the executable itself defines {}: its own definitions come before loam's",
         list(&names)
     );
+    if is_loam_loaded && image.export("malloc").is_some() {
+        text += "; loam has stepped aside";
+    }
     Some(failure(FindingKind::OwnMalloc, program, names, text))
 }
 
@@ -228,8 +231,8 @@ fn other_definers(
         let module = finding.module.as_deref().unwrap_or_default();
         finding.text = match finding.kind {
             FindingKind::AheadOfLoam => format!(
-                "{names}: found in {module}, which was loaded before loam: let libloam.so be the \
-                 first in LD_PRELOAD"
+                "{names}: found in {module}, which was loaded before loam, and may pass calls on to \
+                 it: if it should not come first, let libloam.so be the first in LD_PRELOAD"
             ),
             _ => format!("{names}: not defined by loam, found in {module}"),
         };

@@ -19,6 +19,7 @@ use crate::process::launch;
 use crate::process::launch::Target;
 use crate::process::modules;
 use crate::process::modules::Process;
+use crate::process::preload;
 use crate::process::trace;
 use crate::process::trace::{IsLauncher, NotFollowed, Stopped, Streams};
 use anyhow::{Context, Result, anyhow, bail};
@@ -206,7 +207,7 @@ fn preloaded(arguments: &VerifyArguments) -> Result<Option<Library>> {
 
 /// What is added to the environment of a program that is started.
 fn environment(library: Option<&Library>) -> Vec<(&'static str, OsString)> {
-    let preload = library.map(|library| ("LD_PRELOAD", launch::preload(library)));
+    let preload = library.map(|library| ("LD_PRELOAD", preload::value(library)));
     [("LD_BIND_NOW", OsString::from("1"))].into_iter().chain(preload).collect()
 }
 

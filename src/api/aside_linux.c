@@ -1,0 +1,168 @@
+#include "api/aside.h"
+
+#include <errno.h>
+
+#include "base/bits.h"
+#include "loam/loam.h"
+#include "os/os.h"
+
+#if LM_STEPS_ASIDE
+
+/* ---- What the loader has found under the public names; volatile, as the compiler knows what we
+ * define. ---- */
+
+#define FOUND(name) __asm__(#name)
+extern void *found_malloc(size_t size) FOUND(malloc);
+extern void found_free(void *block) FOUND(free);
+extern void *found_realloc(void *block, size_t size) FOUND(realloc);
+extern size_t found_malloc_usable_size(void *block) FOUND(malloc_usable_size);
+static void *(*const volatile bound_malloc)(size_t) = found_malloc;
+static void (*const volatile bound_free)(void *) = found_free;
+static void *(*const volatile bound_realloc)(void *, size_t) = found_realloc;
+static size_t (*const volatile bound_malloc_usable_size)(void *) = found_malloc_usable_size;
+
+LM_EXPORT void *found_memalign(size_t alignment, size_t size) FOUND(memalign);
+LM_EXPORT void *found_aligned_alloc(size_t alignment, size_t size) FOUND(aligned_alloc);
+LM_EXPORT int found_posix_memalign(void **result, size_t alignment, size_t size)
+    FOUND(posix_memalign);
+static void *(*const volatile bound_memalign)(size_t, size_t) = found_memalign;
+static void *(*const volatile bound_aligned_alloc)(size_t, size_t) = found_aligned_alloc;
+static int (*const volatile bound_posix_memalign)(void **, size_t, size_t) = found_posix_memalign;
+
+/* ---- Whether loam is aside ---- */
+
+_Atomic(uint32_t) lm_aside = LM_ASIDE_UNKNOWN;
+
+/* The address under malloc's name may also be a stub of the program's that leads to loam's malloc:
+ * that of a program at a fixed address, which uses it as a value. So the modules are asked. */
+LM_COLD bool lm_aside_find(void) {
+  uint32_t aside = lm_load_relaxed(&lm_aside);
+  if (LM_UNLIKELY(aside == LM_ASIDE_UNKNOWN)) {
+    bool is = bound_malloc != lm_own_malloc && lm_os_is_defined_in_front("malloc");
+    aside = is ? LM_ASIDE_YES : LM_ASIDE_NO;
+    lm_store_relaxed(&lm_aside, aside);
+  }
+  return aside == LM_ASIDE_YES;
+}
+
+/* ---- By the program's functions ----
+ *
+ * One that asks loam in turn, under a name that it does not define or for the next function under
+ * its own, gets what loam has. */
+
+static LM_THREAD_LOCAL bool is_inside LM_TLS_MODEL = false;
+
+static void *by_posix_memalign(size_t alignment, size_t size) {
+  void *block = NULL;
+  int error = bound_posix_memalign(&block, lm_max(alignment, sizeof block), size);
+  return error == 0 ? block : NULL;
+}
+
+static void *public_memalign(size_t alignment, size_t size);
+static void *public_aligned_alloc(size_t alignment, size_t size);
+static int public_posix_memalign(void **result, size_t alignment, size_t size);
+
+bool lm_aside_take(size_t alignment, size_t size, void **block) {
+  if (is_inside) return false;
+  is_inside = true;
+  bool has = true;
+  if (alignment <= LM_GRANULE_BYTES) *block = bound_malloc(size);
+  else if (bound_posix_memalign != public_posix_memalign)
+    *block = by_posix_memalign(alignment, size);
+  else if (bound_memalign != public_memalign) *block = bound_memalign(alignment, size);
+  else if (bound_aligned_alloc != public_aligned_alloc)
+    *block = bound_aligned_alloc(alignment, lm_align_up(size, alignment));
+  else has = false;
+  is_inside = false;
+  return has;
+}
+
+bool lm_aside_free_foreign(void *block) {
+  if (is_inside || bound_free == lm_own_free) return false;
+  is_inside = true;
+  bound_free(block);
+  is_inside = false;
+  return true;
+}
+
+bool lm_aside_realloc_foreign(void *block, size_t size, void **result) {
+  if (is_inside || bound_realloc == lm_own_realloc) return false;
+  is_inside = true;
+  *result = bound_realloc(block, size);
+  is_inside = false;
+  return true;
+}
+
+bool lm_aside_size_foreign(void *block, size_t *bytes) {
+  if (is_inside || bound_malloc_usable_size == lm_own_malloc_usable_size) return false;
+  is_inside = true;
+  *bytes = bound_malloc_usable_size(block);
+  is_inside = false;
+  return true;
+}
+
+/* ---- The public names of what derives from others ---- */
+
+static bool is_taken(size_t alignment, size_t size, void **block) {
+  return lm_is_aside() && lm_is_power_of_two(alignment) && lm_aside_take(alignment, size, block);
+}
+
+static void *public_memalign(size_t alignment, size_t size) {
+  void *block;
+  return is_taken(alignment, size, &block) ? block : loam_memalign(alignment, size);
+}
+
+static void *public_aligned_alloc(size_t alignment, size_t size) {
+  void *block;
+  return is_taken(alignment, size, &block) ? block : loam_aligned_alloc(alignment, size);
+}
+
+static int public_posix_memalign(void **result, size_t alignment, size_t size) {
+  void *block;
+  if (alignment % sizeof(void *) != 0 || !is_taken(alignment, size, &block))
+    return loam_posix_memalign(result, alignment, size);
+  if (block == NULL) return ENOMEM;
+  *result = block;
+  return 0;
+}
+
+static void *public_valloc(size_t size) {
+  void *block;
+  return lm_is_aside() && is_taken(lm_os.page_bytes, size, &block) ? block : loam_valloc(size);
+}
+
+static void *public_pvalloc(size_t size) {
+  void *block;
+  if (!lm_is_aside() || size > PTRDIFF_MAX) return loam_pvalloc(size);
+  size_t rounded = lm_max(lm_align_up(size, lm_os.page_bytes), lm_os.page_bytes);
+  return is_taken(lm_os.page_bytes, rounded, &block) ? block : loam_pvalloc(size);
+}
+
+static void *public_reallocarray(void *block, size_t count, size_t size) {
+  size_t bytes;
+  if (!lm_is_aside()) return loam_reallocarray(block, count, size);
+  if (!__builtin_mul_overflow(count, size, &bytes)) return bound_realloc(block, bytes);
+  errno = ENOMEM;
+  return NULL;
+}
+
+static void public_free_sized(void *block, size_t size) {
+  if (lm_is_aside()) bound_free(block);
+  else loam_free_sized(block, size);
+}
+
+static void public_free_aligned_sized(void *block, size_t alignment, size_t size) {
+  if (lm_is_aside()) bound_free(block);
+  else loam_free_aligned_sized(block, alignment, size);
+}
+
+LM_ALIAS(void *, found_memalign, public_memalign, size_t, size_t)
+LM_ALIAS(void *, found_aligned_alloc, public_aligned_alloc, size_t, size_t)
+LM_ALIAS(int, found_posix_memalign, public_posix_memalign, void **, size_t, size_t)
+LM_ALIAS(void *, valloc, public_valloc, size_t)
+LM_ALIAS(void *, pvalloc, public_pvalloc, size_t)
+LM_ALIAS(void *, reallocarray, public_reallocarray, void *, size_t, size_t)
+LM_ALIAS(void, free_sized, public_free_sized, void *, size_t)
+LM_ALIAS(void, free_aligned_sized, public_free_aligned_sized, void *, size_t, size_t)
+
+#endif

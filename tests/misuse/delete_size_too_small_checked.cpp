@@ -1,0 +1,11 @@
+// build: checking
+// windows: no
+// expect: loam: wrong size 8 given to free_sized for block 0xADDR by MODULE
+/* operator delete with a size that the block was not asked for with */
+#include "crime.h"
+#include <new>
+
+int main() {
+  operator delete(announce(operator new(1000)), (size_t)8);
+  return 0;
+}
