@@ -9,6 +9,8 @@ void lm_os_call_library(void) {}
 /* Large pages need a privilege (Windows), or are the system's own matter. */
 void lm_os_advise_huge(void *address, size_t size) { (void)address, (void)size; }
 void lm_os_refuse_huge(void *address, size_t size) { (void)address, (void)size; }
+void lm_os_leave_out_of_cores(void *address, size_t size) { (void)address, (void)size; }
+void lm_os_put_into_cores(void *address, size_t size) { (void)address, (void)size; }
 void lm_os_accept_huge(void *address, size_t size) { (void)address, (void)size; }
 
 /* Pages could be without access, but would not read as zero again, or be mappings of their own. */

@@ -45,6 +45,11 @@ int lm_os_commit(void *address, size_t size);
 int lm_os_uncommit(void *address, size_t size);
 #endif
 
+/* Leaves a part of a reservation out of core files, or has it in them again: kernels write what was
+ * never touched as a hole, but debuggers and whoever copies a core write all of it. */
+void lm_os_leave_out_of_cores(void *address, size_t size);
+void lm_os_put_into_cores(void *address, size_t size);
+
 /* Gives the pages back; they read as zero when next touched, after another commit if
  * lm_os.purge_decommits. ENOSYS where the system only says that it does so. */
 int lm_os_purge(void *address, size_t size);

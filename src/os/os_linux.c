@@ -348,10 +348,17 @@ void lm_os_unmap_explicit(void *address, size_t size) {
     unmap((uintptr_t)address, lm_align_up(size, LM_PAGE_1G_BYTES));
 }
 
+void lm_os_leave_out_of_cores(void *address, size_t size) {
+  lm_syscall6(SYS_madvise, (long)address, (long)size, MADV_DONTDUMP, 0, 0, 0);
+}
+
+void lm_os_put_into_cores(void *address, size_t size) {
+  lm_syscall6(SYS_madvise, (long)address, (long)size, MADV_DODUMP, 0, 0, 0);
+}
+
 int lm_os_reserve_zero(size_t size, void **result) {
   int error = map_memory(NULL, size, PROT_READ, UNCHECKED, result);
-  /* Debuggers write all of it into a core else, nearly all being zero. */
-  if (error == 0) lm_syscall6(SYS_madvise, (long)*result, (long)size, MADV_DONTDUMP, 0, 0, 0);
+  if (error == 0) lm_os_leave_out_of_cores(*result, size);
   return error;
 }
 

@@ -209,6 +209,7 @@ bool lm_pool_purge_unused(char *start, char *end) {
 /* Slices not in use, and without dirty pages, are committed when they are used. */
 static void uncommit_unused(struct lm_region *region) {
   size_t page_count = lm_pages_per_slice();
+  lm_os_put_into_cores(region, region->bytes); /* what has no access is not in them */
   for (size_t slice = region->first_slice; slice < LM_REGION_SLICES; slice++) {
     size_t page = slice * page_count;
     if (lm_bitmap_test(region->used_slices, slice)) continue;

@@ -37,7 +37,7 @@ struct lm_region {
   uint64_t run_limits[LM_BITMAP_WORDS(LM_REGION_MAX_PAGES) / 8];
   uint64_t used_slices[LM_BITMAP_WORDS(LM_REGION_SLICES)];      /* any page of it is used */
   uint64_t dirty_slices[LM_BITMAP_WORDS(LM_REGION_SLICES)];     /* any free page may be dirty */
-  uint64_t committed_slices[LM_BITMAP_WORDS(LM_REGION_SLICES)]; /* writable */
+  uint64_t committed_slices[LM_BITMAP_WORDS(LM_REGION_SLICES)]; /* writable, and in cores */
   uint64_t used_pages[LM_BITMAP_WORDS(LM_REGION_MAX_PAGES)];
   /* Written to since they were last fresh; for pages in use, as it was when they were taken. */
   uint64_t dirty_pages[LM_BITMAP_WORDS(LM_REGION_MAX_PAGES)];

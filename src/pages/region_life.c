@@ -87,8 +87,10 @@ struct lm_region *lm_region_new(struct lm_pool *pool, size_t page_count) {
   lm_bitmap_set(region->used_pages, bytes >> lm_os.page_shift,
                 LM_REGION_BYTES >> lm_os.page_shift);
   lm_runs_begin(region);
-  if (!bare) lm_bitmap_set(region->committed_slices, 0, LM_REGION_SLICES);
-  else lm_bitmap_set(region->committed_slices, 0, region->first_slice);
+  size_t usable_bytes = bare ? header_bytes : lm_min(LM_CORE_STEP_BYTES, bytes);
+  lm_bitmap_set(region->committed_slices, 0, usable_bytes >> LM_SLICE_SHIFT);
+  /* The header has been written to, so that parts of the mapping become one again. */
+  if (!bare) lm_os_leave_out_of_cores((char *)region + usable_bytes, bytes - usable_bytes);
   return region;
 }
 

@@ -37,8 +37,14 @@ static bool commit_pages(struct lm_region *region, size_t page, size_t count) {
   lm_assert(count != 0 && page + count <= lm_pages_per_region());
   size_t from = lm_slice_of_page(page), to = lm_slice_of_page(page + count - 1) + 1;
   if (lm_bitmap_find_clear(region->committed_slices, from, to) == to) return true;
+  /* Where all is writable it has to be had in cores only, in large steps. */
+  size_t step = lm_os.overcommit ? LM_CORE_STEP_BYTES >> LM_SLICE_SHIFT : 1;
+  from = lm_align_down(from, step);
+  to = lm_min(lm_align_up(to, step), region->bytes >> LM_SLICE_SHIFT);
   char *start = (char *)region + (from << LM_SLICE_SHIFT);
-  if (lm_os_commit(start, (to - from) << LM_SLICE_SHIFT) != 0) return false;
+  size_t bytes = (to - from) << LM_SLICE_SHIFT;
+  if (!lm_os.overcommit && lm_os_commit(start, bytes) != 0) return false;
+  if (lm_os.overcommit) lm_os_put_into_cores(start, bytes);
   lm_bitmap_set(region->committed_slices, from, to);
   return true;
 }
