@@ -101,6 +101,7 @@
 
 #include "api/allocate.c"
 #include "api/background.c"
+#include "api/callbacks.c"
 #include "api/checking.c"
 #include "api/family.c"
 #include "api/foreign.c"

@@ -40,11 +40,9 @@ static inline void read_profile(const char *path) {
   CHECK(is_whole_profile(profile_text, (size_t)length));
 }
 
-/* The sum of all sites that were called from the address, at any distance. */
-static inline struct sums sums_from(const void *caller) {
+/* The sum of all sites in whose line `wanted` is. */
+static inline struct sums sums_with(const char *wanted) {
   struct sums sums = {0, 0, 0, 0, 0, 0};
-  char wanted[32];
-  snprintf(wanted, sizeof wanted, " 0x%lx", (unsigned long)(uintptr_t)caller);
   for (const char *line = profile_text; line != NULL && *line != 0;) {
     const char *end = strchr(line, '\n'), *found = strstr(line, wanted);
     unsigned long number;
@@ -60,6 +58,13 @@ static inline struct sums sums_from(const void *caller) {
     line = end + 1;
   }
   return sums;
+}
+
+/* Of those that were called from the address, at any distance. */
+static inline struct sums sums_from(const void *caller) {
+  char wanted[32];
+  snprintf(wanted, sizeof wanted, " 0x%lx", (unsigned long)(uintptr_t)caller);
+  return sums_with(wanted);
 }
 
 #endif

@@ -131,6 +131,13 @@ size_t loam_malloc_usable_size(void *block) LOAM_NOEXCEPT;
  * malloc_trim(3). */
 int loam_malloc_trim(size_t keep) LOAM_NOEXCEPT;
 
+/* The calling thread has nothing to do for so long: an event loop or a runtime that would sleep.
+ * What waits is done meanwhile: empty memory that is due goes back to the system, and of what the
+ * thread keeps for its own next calls as much goes to all threads as it would in that time (all of
+ * it in half a second). Returns as soon as nothing waits, and no later than a millisecond after the
+ * time is up; 1 if it was up first, else 0. With 0 milliseconds nothing is done. */
+int loam_thread_idle(unsigned milliseconds) LOAM_NOEXCEPT;
+
 /* Prints statistics as text to standard error, without allocating. loam_stats has the same figures
  * as numbers. malloc_stats(3). */
 void loam_malloc_stats(void) LOAM_NOEXCEPT;
@@ -228,6 +235,29 @@ void loam_profile_stop(void) LOAM_NOEXCEPT;
  * option profile_file names. Returns 0 or an errno; EINVAL if none has been started. Does not
  * allocate. */
 int loam_profile_write(const char *path) LOAM_NOEXCEPT;
+
+/* What a program or a language's runtime wants to know of each sample, to keep stacks of its own:
+ *
+ *   - `taken`: the program gets `block`, which has `size` bytes and stands for `weight` bytes of
+ *     all that is taken. What it returns, any word, stays with the block.
+ *   - `freed`: the program has freed that block, in any thread; `word` is what `taken` has
+ *     returned. Comes once for each call of `taken`. A block that is resized may be one that is
+ *     freed and another that is taken, or not.
+ *
+ * They are called in the midst of a malloc or free, in the thread that called that, with no lock of
+ * loam's held: they may call malloc, free and all of loam; what `taken` takes is no sample. They
+ * must return, and not throw; errno is what it was after them. They may not touch what is in the
+ * block, and `freed` not the block at all. */
+struct loam_profile_callbacks {
+  void *(*taken)(void *context, void *block, size_t size, size_t weight);
+  void (*freed)(void *context, void *word);
+  void *context; /* given to each */
+};
+
+/* From here on each sample of a profile (loam_profile_start, profile=on) is told to `callbacks`,
+ * which are copied, and stay for good; samples of before are not. Returns 0; EINVAL if one of both
+ * is NULL; EBUSY if there are some already; ENOSYS where there are no profiles. */
+int loam_profile_set_callbacks(const struct loam_profile_callbacks *callbacks) LOAM_NOEXCEPT;
 
 /* ---- Memory from elsewhere ------------------------------------------------------------------ */
 

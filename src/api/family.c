@@ -135,6 +135,14 @@ LM_EXPORT int loam_malloc_trim(size_t keep) {
   return lm_tick_trim(keep);
 }
 
+#define IDLE_MOST_MS ((uint64_t)24 * 60 * 60 * 1000)
+
+LM_EXPORT int loam_thread_idle(unsigned milliseconds) {
+  struct lm_cache *cache = lm_cache_of_thread();
+  if (cache == NULL || milliseconds == 0) return 0;
+  return lm_tick_idle(cache, lm_min(milliseconds, IDLE_MOST_MS));
+}
+
 static void write_to_standard_error(void *context, const char *bytes, size_t length) {
   (void)context;
   lm_os_write(2, bytes, length);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "api/callbacks.h"
 #include "api/guarded.h"
 #include "api/this_cache.h"
 #include "config/options.h"
@@ -47,7 +48,7 @@ struct lm_profile_window {
   uint32_t left[LM_CLASS_COUNT]; /* calls to the next sample, with it; 0: not known yet */
   uint32_t batch_counts[LM_CLASS_COUNT]; /* how many blocks the window takes at a time */
   struct lm_walked_stacks walked;
-  bool is_walking; /* a call of malloc within is no sample */
+  bool is_walking; /* or the program is told: a call of malloc within is no sample */
   uintptr_t lines[LM_PYTHON_DEPTH]; /* of Python, found last, as a site has them */
   size_t line_count;
   struct lm_profile_site *site; /* of the stack that was walked last */
@@ -165,6 +166,17 @@ static LM_NOINLINE struct lm_profile_sample *begin_sample(struct lm_profile_wind
   return sample;
 }
 
+/* The sample is put in, and told to the program. */
+static void insert_sample(struct lm_profile_window *window, struct lm_profile_sample *sample,
+                   void *block) {
+  sample->block = block;
+  bool was_walking = window->is_walking;
+  window->is_walking = true;
+  lm_callbacks_taken(sample);
+  window->is_walking = was_walking;
+  lm_profile_insert(sample);
+}
+
 /* What an ordinary block would have been keeps its place, so that one sees on which page that
  * is: the sample itself stands somewhere else. */
 static void *sample_small(struct lm_profile_window *window, size_t size, size_t bytes,
@@ -177,8 +189,7 @@ static void *sample_small(struct lm_profile_window *window, size_t size, size_t 
     return shadow;
   }
   sample->shadow = shadow;
-  sample->block = block;
-  lm_profile_insert(sample);
+  insert_sample(window, sample, block);
   return clear ? memset(block, 0, size) : block;
 }
 
@@ -188,9 +199,8 @@ static void insert_large(struct lm_profile_window *window, void *block, size_t s
   struct lm_profile_sample *sample =
       begin_sample(window, lm_align_up(lm_max(size, 1), lm_os.page_bytes));
   if (sample == NULL) return;
-  sample->block = block;
   sample->large = true;
-  lm_profile_insert(sample);
+  insert_sample(window, sample, block);
 }
 
 /* ---- Taking ---- */
@@ -302,9 +312,11 @@ void *lm_profile_resized(struct lm_cache *cache, void *block, size_t size) {
 /* ---- Freeing ---- */
 
 void lm_profile_freed_slow(void *block) {
-  void *shadow;
-  if (lm_profile_remove(block, &shadow) && shadow != NULL)
-    lm_small_give(shadow, lm_span_of(shadow)->class_index, LM_CALLER());
+  struct lm_profile_sample sample;
+  if (!lm_profile_remove(block, &sample)) return;
+  if (sample.is_told) lm_callbacks_freed(sample.word);
+  void *shadow = sample.shadow;
+  if (shadow != NULL) lm_small_give(shadow, lm_span_of(shadow)->class_index, LM_CALLER());
 }
 
 void lm_profile_freed_shared(void *block) {

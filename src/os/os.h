@@ -182,6 +182,8 @@ LM_INLINE unsigned lm_os_find_group_cpus(void) { return UINT32_MAX; }
 
 /* Milliseconds of a clock that never goes back, to within some 10 ms; cheap. */
 uint64_t lm_os_clock_ms(void);
+/* Microseconds of another clock of the kind, to the microsecond where the system can. */
+uint64_t lm_os_clock_us(void);
 
 /* Sleeps while `*word == expected`, for so long at most, or wakes for no reason. Pairs with
  * lm_os_wake_one. */

@@ -535,8 +535,20 @@ bool lm_os_would_map(size_t size) {
 /* Not by the C library's function, which another library may replace, and allocate in it. */
 static lm_clock_function *read_clock; /* the vDSO's, or NULL: constant after lm_os_start */
 
-static uint64_t ms_of(const struct lm_clock_time *time) {
-  return (uint64_t)time->seconds * 1000 + (uint32_t)time->nanoseconds / 1000000;
+static struct lm_clock_time time_of(int clock) {
+  struct lm_clock_time now = {0, 0};
+  if (read_clock != NULL && read_clock(clock, &now) == 0) return now;
+#if !LM_BITS_64
+  struct {
+    long seconds, nanoseconds;
+  } old = {0, 0};
+  if (lm_syscall6(SYS_clock_gettime64, clock, (long)&now, 0, 0, 0, 0) == 0) return now;
+  lm_syscall6(LM_SYS_CLOCK_GETTIME, clock, (long)&old, 0, 0, 0, 0);
+  now = (struct lm_clock_time){old.seconds, old.nanoseconds};
+#else
+  lm_syscall6(LM_SYS_CLOCK_GETTIME, clock, (long)&now, 0, 0, 0, 0);
+#endif
+  return now;
 }
 
 uint64_t lm_os_clock_ms(void) {
@@ -544,20 +556,13 @@ uint64_t lm_os_clock_ms(void) {
   uint64_t fake_ms = lm_load_relaxed(&lm_fault_clock_ms);
   if (fake_ms != 0) return fake_ms;
 #endif
-  struct lm_clock_time now = {0, 0};
-  if (read_clock != NULL && read_clock(CLOCK_MONOTONIC_COARSE, &now) == 0) return ms_of(&now);
-#if !LM_BITS_64
-  struct {
-    long seconds, nanoseconds;
-  } old = {0, 0};
-  if (lm_syscall6(SYS_clock_gettime64, CLOCK_MONOTONIC_COARSE, (long)&now, 0, 0, 0, 0) == 0)
-    return ms_of(&now);
-  lm_syscall6(LM_SYS_CLOCK_GETTIME, CLOCK_MONOTONIC_COARSE, (long)&old, 0, 0, 0, 0);
-  now = (struct lm_clock_time){old.seconds, old.nanoseconds};
-#else
-  lm_syscall6(LM_SYS_CLOCK_GETTIME, CLOCK_MONOTONIC_COARSE, (long)&now, 0, 0, 0, 0);
-#endif
-  return ms_of(&now);
+  struct lm_clock_time now = time_of(CLOCK_MONOTONIC_COARSE);
+  return (uint64_t)now.seconds * 1000 + (uint32_t)now.nanoseconds / 1000000;
+}
+
+uint64_t lm_os_clock_us(void) {
+  struct lm_clock_time now = time_of(CLOCK_MONOTONIC);
+  return (uint64_t)now.seconds * 1000000 + (uint32_t)now.nanoseconds / 1000;
 }
 
 /* ---- Threads ---- */

@@ -156,11 +156,13 @@ uint64_t lm_os_address_space_limit(void) {
 
 /* ---- Time ---- */
 
-uint64_t lm_os_clock_ms(void) {
+uint64_t lm_os_clock_us(void) {
   struct timespec now;
   if (KEEPING_ERRNO(clock_gettime(CLOCK_MONOTONIC, &now)) != 0) return 0;
-  return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+  return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
+
+uint64_t lm_os_clock_ms(void) { return lm_os_clock_us() / 1000; }
 
 void lm_os_sleep_ms(uint32_t ms) {
   struct timespec span = {ms / 1000, (long)(ms % 1000) * 1000000};

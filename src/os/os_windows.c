@@ -205,6 +205,15 @@ void lm_os_read_residency(struct lm_os_residency *residency) {
 
 uint64_t lm_os_clock_ms(void) { return GetTickCount64(); }
 
+uint64_t lm_os_clock_us(void) {
+  LARGE_INTEGER count, per_second; /* neither call fails */
+  QueryPerformanceFrequency(&per_second);
+  QueryPerformanceCounter(&count);
+  uint64_t whole = (uint64_t)(count.QuadPart / per_second.QuadPart);
+  uint64_t part = (uint64_t)(count.QuadPart % per_second.QuadPart);
+  return whole * 1000000 + part * 1000000 / (uint64_t)per_second.QuadPart;
+}
+
 /* ---- Threads ---- */
 
 void lm_os_wait(_Atomic(uint32_t) *word, uint32_t expected, uint32_t ms) {

@@ -192,11 +192,11 @@ static void note_freed(const struct lm_profile_sample *sample) {
       sample->weighted_bytes};
 }
 
-bool lm_profile_remove(const void *block, void **shadow) {
+bool lm_profile_remove(const void *block, struct lm_profile_sample *removed) {
   lm_lock_take(&lm_profile_lock);
   struct lm_profile_sample *sample = remove_sample(block);
   if (sample != NULL) {
-    *shadow = sample->shadow;
+    *removed = *sample;
     count_large(sample, (size_t)-1);
     keep_peak(sample->site);
     subtract_sample(&sample->site->live, sample);

@@ -41,6 +41,8 @@ struct lm_profile_sample {
   double variance;
   uint64_t taken_ms; /* of lm_os_clock_ms */
   bool large; /* counted by lm_profile_large_count */
+  bool is_told; /* to the program's callbacks, which have given it this word (api/callbacks.h) */
+  void *word;
 };
 
 /* A sample that the program has freed: by these one sees what is still in memory of it. */
@@ -83,8 +85,8 @@ void lm_profile_drop_sample(struct lm_profile_sample *sample);
 /* What it stands for, and where it is, has been filled in. */
 void lm_profile_insert(struct lm_profile_sample *sample);
 
-/* The block is the program's no longer. If it was a sample, true and its shadow. */
-bool lm_profile_remove(const void *block, void **shadow);
+/* The block is the program's no longer. If it was a sample, true and what it was. */
+bool lm_profile_remove(const void *block, struct lm_profile_sample *removed);
 
 /* Calls `visit` for each sample that the program has. The lock is held. */
 typedef void lm_profile_visitor(void *context, const struct lm_profile_sample *sample);

@@ -121,8 +121,9 @@ LM_REQUIRES(lm_tick_lock) static bool notice_fork(void) {
 /* What it costs that a cache which rests gives up its lists. */
 #define IDLE_EFFORT 8
 
-/* Does what is due, as far as one call may. Returns whether there is more. */
-static bool step(uint64_t now_ms) {
+/* Does what is due, as far as one call may; `idle`: also beyond the time that rounds may take.
+ * Returns whether there is more. */
+static bool step(uint64_t now_ms, bool idle) {
   size_t effort = lm_purge_effort();
   bool more = lm_pool_tick(now_ms, &effort);
   bool due = (uint32_t)now_ms - lm_load_relaxed(&began_ms) >= lm_tick_interval_ms();
@@ -130,7 +131,8 @@ static bool step(uint64_t now_ms) {
   if (LM_LIKELY(seen) && !due && !lm_load_relaxed(&underway)) return more;
   if (!lm_lock_try(&lm_tick_lock)) return false; /* somebody else does it */
   earn(now_ms);
-  size_t most = lm_pressed(LM_PRESSURE_MUCH) ? effort : lm_min(effort, turn.credit), left = most;
+  bool free = idle || lm_pressed(LM_PRESSURE_MUCH);
+  size_t most = free ? effort : lm_min(effort, turn.credit), left = most;
   if (notice_fork()) {
     begin_turn(now_ms, true);
   } else if (!lm_load_relaxed(&underway) && due) {
@@ -140,7 +142,7 @@ static bool step(uint64_t now_ms) {
   go_on(&left);
   lm_assert(left <= most && turn.credit <= (size_t)CREDIT_MAX_MS * CREDIT_PER_MS);
   turn.credit -= lm_min(turn.credit, most - left);
-  more |= lm_load_relaxed(&underway) && turn.credit != 0;
+  more |= lm_load_relaxed(&underway) && (idle || turn.credit != 0);
   lm_lock_free(&lm_tick_lock);
   return more;
 }
@@ -211,7 +213,7 @@ void lm_tick(struct lm_cache *cache) {
     if (LM_UNLIKELY(LM_OPTION(guard_ms) != 0)) plan_guard(cache, now_ms);
   }
   if (rises) lm_cache_flush(cache);
-  if (elapsed_ms != 0 || lm_load_relaxed(&underway)) step(now_ms);
+  if (elapsed_ms != 0 || lm_load_relaxed(&underway)) step(now_ms, false);
   look_again(cache);
 }
 
@@ -228,7 +230,21 @@ void lm_tick_look(struct lm_cache *cache) {
 void lm_tick_background(void) {
   uint64_t now_ms = lm_os_clock_ms();
   lm_pressure_tick(now_ms, count_held);
-  while (step(now_ms)) {}
+  while (step(now_ms, false)) {}
+}
+
+/* So much of a cache's age at a time is one class or two. */
+#define IDLE_AGE_MS (LM_CACHE_AGE_MS / LM_BIN_COUNT)
+
+bool lm_tick_idle(struct lm_cache *cache, uint64_t ms) {
+  uint64_t end_us = lm_os_clock_us() + ms * 1000, age_ms = lm_min(ms, LM_CACHE_AGE_MS);
+  bool more = true;
+  while (more && lm_os_clock_us() < end_us) {
+    more = step(lm_os_clock_ms(), true) || age_ms != 0;
+    lm_cache_age(cache, lm_min(age_ms, IDLE_AGE_MS));
+    age_ms -= lm_min(age_ms, IDLE_AGE_MS);
+  }
+  return more;
 }
 
 /* ---- On demand ---- */
