@@ -40,6 +40,8 @@ TEST_EXTERN_C void free_aligned_sized(void *block, size_t alignment, size_t size
 #pragma weak loam_profile_write
 #pragma weak loam_profile_set_callbacks
 #pragma weak loam_thread_idle
+#pragma weak loam_should_move
+#pragma weak loam_move
 #pragma weak loam_set_page_provider
 #pragma weak loam_heap_new
 #pragma weak loam_heap_new_with_provider

@@ -57,6 +57,15 @@ static void list_anew(struct lm_central *central, struct lm_span *span) {
   lm_central_list_span(central, span, true, NULL);
 }
 
+void *lm_central_take_of(struct lm_central *central, struct lm_span *span) {
+  size_t count = 0;
+  struct lm_central_class *class = &central->classes[span->class_index];
+  if (span == class->kept) class->kept = NULL;
+  void *block = take_listed(span, 1, LM_NO_BLOCK, &count);
+  if (span->free_list == LM_NO_BLOCK) list_anew(central, span);
+  return block;
+}
+
 /* Carves blocks of a span that has room, or fills one of its holes. The lock is held. */
 static void *grow_span(struct lm_central *central, struct lm_span *span, size_t want,
                        struct lm_block **rest, size_t *count, bool *zero) {

@@ -12,6 +12,8 @@
  * is held. */
 void *lm_central_take(struct lm_central *central, size_t class_index, size_t want,
                       struct lm_block **rest, size_t *count, bool *zero);
+/* One block of a span that has some on its free_list, and is on a list. The lock is held. */
+void *lm_central_take_of(struct lm_central *central, struct lm_span *span);
 /* The same of a first-class heap, whose lock is held; one block. */
 void *lm_central_take_one(struct lm_central *central, size_t class_index, bool *zero);
 
