@@ -48,6 +48,7 @@
 #include "pages/huge.c"
 #include "pages/mappings.c"
 #include "pages/meta.c"
+#include "pages/names.c"
 #include "pages/pool.c"
 #include "pages/pool_take.c"
 #include "pages/pressure.c"

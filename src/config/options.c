@@ -66,6 +66,8 @@ static const struct option option_table[] = {
      "follow: read the control group's files again as memory grows, not at start only (Linux)"},
     {"libc_calls", CHOICE(libc_calls, "off|on", LM_LIBC_CALLS_OFF, AT_START),
      "whether memory goes back by munmap and its like of the C library, which others see (Linux)"},
+    {"names", CHOICE(names, "off|start|on", LM_NAMES_START, AT_START),
+     "what of loam's memory has names in /proc/self/smaps; start: what is mapped then (Linux)"},
     {"foreign", CHOICE(foreign, "abort|ignore", LM_FOREIGN_ABORT, ANY_TIME),
      "what free does with an address that is nobody's block"},
     {"deepbind", CHOICE(deepbind, "drop|keep", LM_DEEPBIND_DROP, ANY_TIME),
@@ -99,6 +101,7 @@ struct lm_options lm_options = {
     .cache_bytes = LM_CACHE_AUTO,
     .heap_cache_bytes = LM_CACHE_AUTO,
     .holes = LM_HOLES_ON,
+    .names = LM_NAMES_START,
     .huge_pages = LM_HUGE_PAGES_SYSTEM,
     .profile_bytes = 524288,
 };

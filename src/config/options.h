@@ -18,6 +18,7 @@ enum lm_mismatch_policy { LM_MISMATCH_ABORT, LM_MISMATCH_IGNORE, LM_MISMATCH_STR
 enum lm_background { LM_BACKGROUND_OFF, LM_BACKGROUND_ON };
 enum lm_group_limit { LM_GROUP_LIMIT_START, LM_GROUP_LIMIT_FOLLOW };
 enum lm_libc_calls { LM_LIBC_CALLS_OFF, LM_LIBC_CALLS_ON };
+enum lm_names { LM_NAMES_OFF, LM_NAMES_START, LM_NAMES_ON };
 enum lm_profile { LM_PROFILE_OFF, LM_PROFILE_ON };
 enum lm_fill { LM_FILL_OFF, LM_FILL_ZERO, LM_FILL_JUNK };
 enum lm_holes_option { LM_HOLES_OFF, LM_HOLES_ON };
@@ -39,8 +40,7 @@ enum lm_page_size { LM_PAGE_SIZE_SYSTEM, LM_PAGE_SIZE_2M, LM_PAGE_SIZE_1G };
  * Texts change at start only. */
 struct lm_options {
   _Atomic(size_t) help;
-  _Atomic(size_t) invalid; /* enum lm_libc_handle { LM_LIBC_HANDLE_LOAM, LM_LIBC_HANDLE_LIBC };
-enum lm_invalid_policy */
+  _Atomic(size_t) invalid; /* enum lm_invalid_policy */
   _Atomic(size_t) stats; /* enum lm_stats_format */
   _Atomic(size_t) stats_fd;
   char stats_file[LM_PATH_BYTES]; /* empty: none */
@@ -52,6 +52,7 @@ enum lm_invalid_policy */
   _Atomic(size_t) background; /* enum lm_background */
   _Atomic(size_t) group_limit; /* enum lm_group_limit */
   _Atomic(size_t) libc_calls;  /* enum lm_libc_calls */
+  _Atomic(size_t) names;       /* enum lm_names */
   _Atomic(size_t) foreign;    /* enum lm_foreign_policy */
   _Atomic(size_t) deepbind;   /* enum lm_deepbind_policy */
   _Atomic(size_t) libc_handle; /* enum lm_libc_handle */

@@ -10,6 +10,9 @@ void lm_os_call_library(void) {}
 void lm_os_advise_huge(void *address, size_t size) { (void)address, (void)size; }
 void lm_os_refuse_huge(void *address, size_t size) { (void)address, (void)size; }
 void lm_os_leave_out_of_cores(void *address, size_t size) { (void)address, (void)size; }
+void lm_os_name(void *address, size_t size, const char *name) {
+  (void)address, (void)size, (void)name;
+}
 void lm_os_put_into_cores(void *address, size_t size) { (void)address, (void)size; }
 void lm_os_accept_huge(void *address, size_t size) { (void)address, (void)size; }
 

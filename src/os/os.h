@@ -50,6 +50,9 @@ int lm_os_uncommit(void *address, size_t size);
 void lm_os_leave_out_of_cores(void *address, size_t size);
 void lm_os_put_into_cores(void *address, size_t size);
 
+/* Names a mapping for who looks at the process, where the system can. A literal. */
+void lm_os_name(void *address, size_t size, const char *name);
+
 /* Gives the pages back; they read as zero when next touched, after another commit if
  * lm_os.purge_decommits. ENOSYS where the system only says that it does so. */
 int lm_os_purge(void *address, size_t size);

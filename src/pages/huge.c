@@ -8,6 +8,7 @@
 #include "pages/explicit.h"
 #include "pages/mappings.h"
 #include "pages/meta.h"
+#include "pages/names.h"
 #include "pages/pressure.h"
 #include "pages/purge.h"
 #include "pages/room.h"
@@ -90,6 +91,7 @@ size_t lm_huge_bytes(void) {
 static int map_once(const struct lm_huge *huge, size_t alignment, void **address) {
   enter_callback(huge->pool);
   int error = lm_provider_map(huge->provider, huge->size, alignment, address);
+  if (error == 0 && huge->provider == NULL) lm_names_give(LM_MEMORY_HUGE, *address, huge->size);
   lm_pressure_note_used(huge->size >> lm_os.page_shift);
   leave_callback(huge->pool);
   return error;

@@ -3,6 +3,7 @@
 #include "base/bits.h"
 #include "os/os.h"
 #include "os/panic.h"
+#include "pages/names.h"
 #include "pages/room.h"
 
 struct lm_lock lm_meta_lock = LM_LOCK_INIT(LM_RANK_META);
@@ -10,6 +11,7 @@ _Atomic(struct lm_meta_batch *) lm_meta_batches;
 static char *batch_next LM_GUARDED_BY(lm_meta_lock), *batch_end LM_GUARDED_BY(lm_meta_lock);
 
 LM_REQUIRES(lm_meta_lock) static void begin_batch(struct lm_meta_batch *batch) {
+  lm_names_give(LM_MEMORY_RECORDS, batch, LM_META_BATCH_BYTES);
   batch->next = lm_load_relaxed(&lm_meta_batches);
   lm_store_release(&lm_meta_batches, batch);
   batch_next = (char *)batch + lm_align_up(sizeof *batch, LM_CACHE_LINE_BYTES);

@@ -4,6 +4,7 @@
 
 #include "os/panic.h"
 #include "pages/explicit.h"
+#include "pages/names.h"
 #include "pages/room.h"
 #include "pages/runs.h"
 
@@ -74,6 +75,8 @@ struct lm_region *lm_region_new(struct lm_pool *pool, size_t page_count) {
     return NULL;
   }
   struct lm_region *region = address;
+  if (provider == NULL) lm_names_give(LM_MEMORY_BLOCKS, region, bytes);
+  lm_names_end_start();
   lm_provider_begin_huge(provider, region, bytes, pool->accepts_huge);
   if (region->pool != NULL) fail_not_zero(address);
   region->pool = pool;

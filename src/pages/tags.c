@@ -3,6 +3,7 @@
 #include "base/bits.h"
 #include "os/os.h"
 #include "os/panic.h"
+#include "pages/names.h"
 
 static lm_tag no_tag; /* always 0 */
 struct lm_tags lm_tags = {&no_tag, 0};
@@ -12,6 +13,7 @@ void lm_tags_start(void) {
   void *table; /* of LM_TAGS_WORDS words */
   if (lm_os_address_space_limit() != UINT64_MAX) return;
   if (lm_os_reserve_zero(LM_TAGS_WORDS * sizeof(lm_tag), &table) != 0) return;
+  lm_names_give(LM_MEMORY_RECORDS, table, LM_TAGS_WORDS * sizeof(lm_tag));
   lm_tags.table = table;
   lm_tags.multiplier = LM_TAGS_MULTIPLIER;
 }
