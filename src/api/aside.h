@@ -38,6 +38,8 @@ LM_INLINE bool lm_is_aside(void) {
 
 /* A block of the program's, or NULL if it gives none; false if it has no function for that. */
 bool lm_aside_take(size_t alignment, size_t size, void **block);
+/* As the program's own call of free. */
+void lm_aside_free(void *block);
 /* The same of a block that is not loam's; false if the program gives it back to loam. */
 bool lm_aside_free_foreign(void *block);
 bool lm_aside_realloc_foreign(void *block, size_t size, void **result);
@@ -50,6 +52,7 @@ LM_UNUSED LM_INLINE bool lm_aside_take(size_t alignment, size_t size, void **blo
   (void)alignment, (void)size, (void)block;
   return false;
 }
+LM_UNUSED LM_INLINE void lm_aside_free(void *block) { (void)block; }
 LM_UNUSED LM_INLINE bool lm_aside_free_foreign(void *block) {
   (void)block;
   return false;

@@ -77,6 +77,8 @@ bool lm_aside_take(size_t alignment, size_t size, void **block) {
   return has;
 }
 
+void lm_aside_free(void *block) { bound_free(block); }
+
 bool lm_aside_free_foreign(void *block) {
   if (is_inside || bound_free == lm_own_free) return false;
   is_inside = true;

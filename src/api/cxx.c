@@ -222,25 +222,29 @@ NAMED(void *, cxx_new_array_aligned_nothrow, "_Zna" SIZE_CODE "St11align_val_tRK
   return new_aligned_nothrow(size, alignment, LM_KIND_NEW_ARRAY, nothrow, LM_CALLER());
 }
 
-/* ---- delete: all forms free. Where loam is aside, a block of the program's is foreign. ---- */
+/* ---- delete: all forms free ---- */
 
 #define DELETE(name, mangled, kind, ...) \
   NAMED(void, name, mangled, void *block, ##__VA_ARGS__) { \
-    lm_checked_delete(block, kind, LM_CALLER()); \
+    if (lm_is_aside()) lm_aside_free(block); \
+    else lm_checked_delete(block, kind, LM_CALLER()); \
   }
 /* Goes through another form where that may be the program's own. */
 #define DELETE_BY(other, name, mangled, kind, ...) \
   NAMED(void, name, mangled, void *block, ##__VA_ARGS__) { \
     if (program_has_operators()) other(block); \
+    else if (lm_is_aside()) lm_aside_free(block); \
     else lm_checked_delete(block, kind, LM_CALLER()); \
   }
 #define DELETE_SIZED(name, mangled, kind, ...) \
   NAMED(void, name, mangled, void *block, size_t size, ##__VA_ARGS__) { \
-    lm_checked_delete_sized(block, size, true, kind, LM_CALLER()); \
+    if (lm_is_aside()) lm_aside_free(block); \
+    else lm_checked_delete_sized(block, size, true, kind, LM_CALLER()); \
   }
 #define DELETE_SIZED_BY(other, name, mangled, kind) \
   NAMED(void, name, mangled, void *block, size_t size) { \
     if (program_has_operators()) other(block); \
+    else if (lm_is_aside()) lm_aside_free(block); \
     else lm_checked_delete_sized(block, size, false, kind, LM_CALLER()); \
   }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "os/loaded_linux.h"
 #include "os/lock.h"
 #include "os/os.h"
 
@@ -117,17 +118,6 @@ bool lm_os_met_module(uint32_t index, struct lm_os_met_module *met) {
   lm_lock_free(&lm_unwind_lock);
   return is_known;
 }
-
-/* glibc's, from 2.35 on, made for unwinding: no lock, no system call, nothing allocated. Under a
- * name of its own here, since not all headers have the type. */
-struct loaded_object {
-  unsigned long long flags;
-  void *map_start, *map_end, *link_map;
-  void *frame_table;
-  unsigned long long more[16];
-};
-extern int find_loaded_object(void *pc, struct loaded_object *object)
-    __asm__("_dl_find_object") LM_WEAK;
 
 static const struct module *find_module(uintptr_t pc);
 

@@ -5,9 +5,11 @@
 #endif
 #include <link.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "os/loaded_linux.h"
 #include "os/os.h"
 
 #define HEADERS_MAX 32
@@ -110,6 +112,19 @@ bool lm_os_find_exports(uintptr_t start, const char *const *names, uintptr_t *ad
 /* ---- What the loader has loaded, in the order in which it looks ---- */
 
 #pragma weak dl_iterate_phdr
+typedef int iterate_modules(int (*visit)(struct dl_phdr_info *, size_t, void *), void *context);
+
+/* The C library's own, where that can be found: who replaces it may not be ready, as the runtime of
+ * a sanitizer that asks for its functions one after the other. */
+static iterate_modules *find_iterate(void) {
+  static const char *const names[] = {"dl_iterate_phdr"};
+  struct loaded_object libc;
+  uintptr_t found;
+  if (find_loaded_object != NULL && find_loaded_object((void *)getauxval, &libc) == 0 &&
+      lm_os_find_exports((uintptr_t)libc.map_start, names, &found, 1))
+    return (iterate_modules *)found;
+  return dl_iterate_phdr;
+}
 
 /* Of one module: its exports, and the addresses that its segments have. */
 struct loaded {
@@ -158,8 +173,9 @@ static int search_module(struct dl_phdr_info *info, size_t size, void *context) 
 
 static bool search_modules(const char *name, struct search *search) {
   *search = (struct search){.name = name};
-  if (dl_iterate_phdr == NULL) return false;
-  dl_iterate_phdr(search_module, search);
+  iterate_modules *iterate = find_iterate();
+  if (iterate == NULL) return false;
+  iterate(search_module, search);
   return true;
 }
 

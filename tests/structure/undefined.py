@@ -14,6 +14,7 @@ AFTER_CACHE = "when the thread has its cache, without a lock"
 NO_LOCK = "by the program's own call, without a lock"
 FORK = "in fork handlers, before loam's first lock or after its last one"
 PRESENCE = "whether somebody has it is asked; it is never called"
+LIBC_CALLS = "libc_calls=on alone, which asks for it: docs/tasks/hpc.md says what they may do"
 COMPILER = "the compiler puts it in, or the linker"
 
 MAY_BE_ASKED = {
@@ -31,6 +32,8 @@ MAY_BE_ASKED = {
     "pthread_atfork": AT_START, "__register_atfork": AT_START,
     "_IO_list_lock": FORK, "_IO_list_unlock": FORK, "_IO_list_resetlock": FORK,
     "_dl_find_object": "takes no lock and allocates nothing: made for unwinding anywhere",
+    "dl_iterate_phdr": "where the C library's own is not found: when dlsym is first called, " + NO_LOCK,
+    "munmap": LIBC_CALLS, "madvise": LIBC_CALLS, "mremap": LIBC_CALLS, "mprotect": LIBC_CALLS,
     "loam_options": "a variable of the program's",
     "__asan_init": PRESENCE, "__hwasan_init": PRESENCE, "__msan_init": PRESENCE,
     "__tsan_init": PRESENCE,
