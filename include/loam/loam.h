@@ -142,8 +142,8 @@ int loam_thread_idle(unsigned milliseconds) LOAM_NOEXCEPT;
 
 /* Whether moving the block would free a page or a span before long: it stands where little is in
  * use, and there is room where more is. 1 or 0; 0 for NULL, for blocks above some 16 KiB, which
- * have pages of their own, and always in the checking and the hardened build. In constant time, 30 to
- * 300 nanoseconds. The block must be the program's, as with loam_malloc_usable_size. */
+ * have pages of their own, and always in the checking and the hardened build. In constant time, 30
+ * to 300 nanoseconds. The block must be the program's, as with loam_malloc_usable_size. */
 int loam_should_move(const void *block) LOAM_NOEXCEPT;
 
 /* Moves the block if loam_should_move says so: returns it at its new address, with what it held,

@@ -6,8 +6,8 @@
 
 #if defined(__linux__)
 
-/* Written by the one thread that has set `callbacks_state` to SETTING; read by any that finds it SET, with an
- * acquire that pairs with the release of that thread. */
+/* Written by the one thread that has set `callbacks_state` to SETTING; read by any that finds it
+ * SET, with an acquire that pairs with the release of that thread. */
 static struct loam_profile_callbacks callbacks;
 enum { UNSET, SETTING, SET };
 static _Atomic(uint32_t) callbacks_state = UNSET;

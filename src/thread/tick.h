@@ -26,8 +26,8 @@ void lm_tick_look(struct lm_cache *cache);
 void lm_tick_background(void);
 uint64_t lm_tick_interval_ms(void);
 
-/* The thread that has the cache has nothing else to do for so long: all that is due, and with it its
- * lists, as if the time had passed. Returns whether the time was up first. */
+/* The thread that has the cache has nothing else to do for so long: all that is due, and with it
+ * its lists, as if the time had passed. Returns whether the time was up first. */
 bool lm_tick_idle(struct lm_cache *cache, uint64_t ms);
 
 /* Gives back all that can be, now: what depots have, pages without a block, free pages beyond
