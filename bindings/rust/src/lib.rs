@@ -38,7 +38,7 @@ pub use heap::Heap;
 pub use options::{OptionError, option, set_option};
 
 use core::alloc::{GlobalAlloc, Layout};
-use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
@@ -55,6 +55,8 @@ unsafe extern "C" {
     fn loam_free(block: *mut c_void);
     fn loam_malloc_usable_size(block: *mut c_void) -> usize;
     fn loam_malloc_trim(keep: usize) -> c_int;
+    fn loam_thread_idle(milliseconds: c_uint) -> c_int;
+    fn loam_should_move(block: *const c_void) -> c_int;
     fn loam_version() -> *const c_char;
 }
 
@@ -133,6 +135,29 @@ pub fn usable_bytes(block: *const u8) -> usize {
 pub fn trim(keep_bytes: usize) -> bool {
     // SAFETY: it may be called at any time.
     unsafe { loam_malloc_trim(keep_bytes) != 0 }
+}
+
+/// The calling thread has nothing to do for so long: what waits is done meanwhile, no longer than a
+/// millisecond beyond. Says whether the time was up first.
+///
+/// ```
+/// loam_malloc::thread_idle(core::time::Duration::from_millis(5));
+/// ```
+pub fn thread_idle(time: core::time::Duration) -> bool {
+    let milliseconds = c_uint::try_from(time.as_millis()).unwrap_or(c_uint::MAX);
+    // SAFETY: it may be called at any time.
+    unsafe { loam_thread_idle(milliseconds) != 0 }
+}
+
+/// Whether a value whose block this is should be put into a new one before the block is freed: it
+/// stands where little is in use, and there is room where more is. False for what is no block.
+///
+/// # Safety
+///
+/// The block, if it is one, is not given back meanwhile.
+pub unsafe fn should_move(block: *const u8) -> bool {
+    // SAFETY: the caller's promise is passed on.
+    unsafe { loam_should_move(block.cast()) != 0 }
 }
 
 /// The version of the allocator, as `major.minor.patch`.

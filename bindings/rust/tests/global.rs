@@ -1,6 +1,6 @@
 //! Loam as the global allocator: sizes, alignments, growth, threads.
 
-use loam_malloc::{Loam, usable_bytes};
+use loam_malloc::{Loam, should_move, thread_idle, usable_bytes};
 use std::alloc::{GlobalAlloc, Layout};
 
 #[global_allocator]
@@ -56,4 +56,13 @@ fn blocks_are_freed_by_other_threads() {
     drop(sender);
     let received_bytes: usize = consumer.join().expect("the consumer ends");
     assert_eq!(received_bytes, sent_bytes);
+}
+
+#[test]
+fn an_idle_thread_comes_back_and_a_full_page_stays() {
+    thread_idle(std::time::Duration::from_millis(2));
+    let boxed = Box::new([7u8; 100]);
+    // SAFETY: the box lives on.
+    assert!(!unsafe { should_move(boxed.as_ptr().wrapping_add(1 << 40)) });
+    assert_eq!(boxed[99], 7);
 }
