@@ -52,15 +52,15 @@ impl Fleet {
         let mut pids: Vec<i32> =
             own.keys().copied().filter(|pid| due(pid).is_none_or(|due| due <= now)).collect();
         pids.sort_by_key(due);
-        for pid in pids {
-            if now.elapsed() >= SCRAPE_MAX {
-                break;
-            }
+        let mut pids = pids.into_iter();
+        while now.elapsed() < SCRAPE_MAX
+            && let Some(pid) = pids.next()
+        {
             if self.rest(pid).is_none() {
                 self.read(pid, own[&pid]);
             }
         }
-        self.waiting_count = own.keys().filter(|pid| !self.known.contains_key(pid)).count();
+        self.waiting_count = pids.filter(|pid| !self.known.contains_key(pid)).count();
     }
 
     fn read(&mut self, pid: i32, started: u64) {

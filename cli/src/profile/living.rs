@@ -15,14 +15,16 @@ use crate::profile::written::{Held, Module, Pin, Profile, Site, Sum, Sums};
 use anyhow::{Result, bail};
 use nix::time::{ClockId, clock_gettime};
 use std::collections::{HashMap, HashSet};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub fn read(source: &dyn Source) -> Result<Profile> {
     let Some(profile) = find(source)? else {
         let process = source.process();
-        let ways = match process.is_live {
-            true => "have one taken with 'loam prof --start PID', or start it with",
-            false => "the process had none taken; start it with",
+        let ways = match process.pid.filter(|_| process.is_live) {
+            Some(pid) => format!("have one taken with 'loam prof --start {pid}', or start it with"),
+            None => "the process had none taken; start it with".to_owned(),
         };
         bail!("{} has no profile: {ways} LOAM_OPTIONS=profile=on", process.title);
     };
@@ -115,6 +117,11 @@ fn modules(source: &dyn Source) -> Vec<Arc<Module>> {
             images.insert(path, (image.bias, build_id));
         }
     }
+    let root = source.process().pid.filter(|_| source.process().is_live).and_then(other_root);
+    let from_here = |path: &Path| match &root {
+        Some(root) => root.join(path.strip_prefix("/").unwrap_or(path)),
+        None => path.to_owned(),
+    };
     let module = |mapping: &crate::heap::source::Mapping| {
         let Name::File(path) = &mapping.name else { return None };
         let (bias, build_id) = images.get(path)?;
@@ -124,9 +131,17 @@ fn modules(source: &dyn Source) -> Vec<Arc<Module>> {
             bias: *bias,
             build_id: build_id.clone(),
             path: path.clone(),
+            file: from_here(path),
         }))
     };
     mappings.iter().filter_map(module).collect()
+}
+
+/// Where the process's files are, if not where those of this command are.
+fn other_root(pid: u64) -> Option<PathBuf> {
+    let folder = |path: &Path| std::fs::metadata(path).ok().map(|it| (it.dev(), it.ino()));
+    let root = PathBuf::from(format!("/proc/{pid}/root"));
+    (folder(&root)? != folder(Path::new("/"))?).then_some(root)
 }
 
 /// Of one place, before it is rounded.
