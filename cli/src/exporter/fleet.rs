@@ -1,7 +1,7 @@
-//! The processes of this user, and what was last read of each. Reading costs the other process
-//! something: while one looks at its mappings it cannot change them. So nobody asks for more than is
-//! given here: one process is read at a time, each for a tenth of the time at most, and for metrics
-//! once in `every` at most; all in one scrape for some seconds, and the others with the next one.
+//! The processes of this user, and what was last read of each. Reading costs the machine something,
+//! and the other process, too: while one looks at its mappings it cannot change them. So nobody gets
+//! more than is given here: one process is read at a time, each for a tenth of the time at most, and
+//! for metrics once in `every` at most; in one scrape for some seconds, the others with the next one.
 
 use crate::exporter::own;
 use crate::exporter::read::{Reading, read};

@@ -29,10 +29,9 @@ impl About {
         // What is said of other processes by `explain` has their words in it: not for a network.
         let files = Live::open_files(pid)?;
         ensure!(Layout::is_in(&files), "{} is not on loam", files.process().title);
-        let source = Live::open(pid)?;
         match self {
-            About::Heap => heap(&source),
-            About::Profile(by) => profile(&source, by),
+            About::Heap => heap(&Live::open(pid)?),
+            About::Profile(by) => profile(&files, by),
         }
     }
 }

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 pub fn render(fleet: &Fleet, host: &str) -> Result<String> {
     let profiled = fleet.readings().filter(|reading| reading.has_profile);
     let target = |pid: &str, name: &str| {
-        let labels = json!({ "__param_pid": pid, "pid": pid, "process": name });
+        let labels =
+            json!({ "__param_pid": pid, "pid": pid, "process": name, "service_name": name });
         json!({ "targets": [host], "labels": labels })
     };
     let targets: Vec<Value> =
