@@ -116,7 +116,7 @@ impl Exporter {
 }
 
 async fn read(mut fleet: OwnedMutexGuard<Fleet>, pid: i32, about: About) -> Reply {
-    let read = spawn_blocking(move || fleet.work(pid, || about.read(pid))).await;
+    let read = spawn_blocking(move || fleet.work(pid, || about.read(pid))?.reply()).await;
     match read {
         Ok(Ok(reply)) => reply,
         Ok(Err(cause)) => Reply::refusal(StatusCode::NOT_FOUND, &in_one_line(&cause)),

@@ -11,6 +11,7 @@ use crate::heap::walk::walk;
 use crate::picture::heap::Heap;
 use crate::profile::pprof::{self, Shown};
 use crate::profile::symbols::Symbols;
+use crate::profile::written::Profile;
 use crate::profile::{living, stacks};
 use anyhow::{Result, ensure};
 use hyper::header::{self, HeaderValue};
@@ -24,14 +25,32 @@ pub enum About {
     Profile(ProfFigure),
 }
 
+/// What was read of the process; what is made of it takes nothing of that.
+pub enum Found {
+    Heap(Reply),
+    Profile(Box<Profile>, Shown),
+}
+
 impl About {
-    pub fn read(self, pid: i32) -> Result<Reply> {
+    pub fn read(self, pid: i32) -> Result<Found> {
         // What is said of other processes by `explain` has their words in it: not for a network.
         let files = Live::open_files(pid)?;
         ensure!(Layout::is_in(&files), "{} is not on loam", files.process().title);
+        Ok(match self {
+            About::Heap => Found::Heap(heap(&Live::open(pid)?)?),
+            About::Profile(by) => {
+                let shown = Shown { by, at: Some(SystemTime::now()) };
+                Found::Profile(Box::new(living::read(&files)?), shown)
+            }
+        })
+    }
+}
+
+impl Found {
+    pub fn reply(self) -> Result<Reply> {
         match self {
-            About::Heap => heap(&Live::open(pid)?),
-            About::Profile(by) => profile(&files, by),
+            Found::Heap(page) => Ok(page),
+            Found::Profile(profile, shown) => pack(&profile, shown),
         }
     }
 }
@@ -42,10 +61,9 @@ fn heap(source: &Live) -> Result<Reply> {
     Ok(Reply::page(Heap::read(source, &report, &figures).page()?))
 }
 
-fn profile(source: &Live, by: ProfFigure) -> Result<Reply> {
-    let profile = living::read(source)?;
-    let stacks = stacks::named(&profile, &mut Symbols::default());
-    let packed = pprof::encode(&profile, &stacks, Shown { by, at: Some(SystemTime::now()) })?;
+fn pack(profile: &Profile, shown: Shown) -> Result<Reply> {
+    let stacks = stacks::named(profile, &mut Symbols::default());
+    let packed = pprof::encode(profile, &stacks, shown)?;
     let reply = Reply::of("application/octet-stream", packed);
     let name = HeaderValue::from_static("attachment; filename=\"profile.pb.gz\"");
     Ok(reply.with(header::CONTENT_DISPOSITION, name))

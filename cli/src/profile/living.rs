@@ -15,7 +15,6 @@ use crate::profile::written::{Held, Module, Pin, Profile, Site, Sum, Sums};
 use anyhow::{Result, bail};
 use nix::time::{ClockId, clock_gettime};
 use std::collections::{HashMap, HashSet};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -118,9 +117,9 @@ fn modules(source: &dyn Source) -> Vec<Arc<Module>> {
         }
     }
     let root = source.process().pid.filter(|_| source.process().is_live).and_then(other_root);
-    let from_here = |path: &Path| match &root {
-        Some(root) => root.join(path.strip_prefix("/").unwrap_or(path)),
-        None => path.to_owned(),
+    let from_here = |path: &Path| {
+        let there = root.as_ref().map(|root| root.join(path.strip_prefix("/").unwrap_or(path)));
+        there.filter(|there| there.is_file()).unwrap_or_else(|| path.to_owned())
     };
     let module = |mapping: &crate::heap::source::Mapping| {
         let Name::File(path) = &mapping.name else { return None };
@@ -137,11 +136,11 @@ fn modules(source: &dyn Source) -> Vec<Arc<Module>> {
     mappings.iter().filter_map(module).collect()
 }
 
-/// Where the process's files are, if not where those of this command are.
+/// Where the process's files are, if other ones are mounted there than here, as in a container.
 fn other_root(pid: u64) -> Option<PathBuf> {
-    let folder = |path: &Path| std::fs::metadata(path).ok().map(|it| (it.dev(), it.ino()));
-    let root = PathBuf::from(format!("/proc/{pid}/root"));
-    (folder(&root)? != folder(Path::new("/"))?).then_some(root)
+    let mounts = |process: &str| std::fs::read_link(format!("/proc/{process}/ns/mnt")).ok();
+    let is_other = mounts(&pid.to_string())? != mounts("self")?;
+    is_other.then(|| PathBuf::from(format!("/proc/{pid}/root")))
 }
 
 /// Of one place, before it is rounded.
