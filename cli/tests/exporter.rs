@@ -266,7 +266,7 @@ fn where_it_cannot_listen_is_one_line() {
 }
 
 #[test]
-fn a_signal_ends_it_with_what_is_being_answered() {
+fn a_signal_ends_it_at_once_and_its_port_is_free_again() {
     for signal in [Signal::SIGINT, Signal::SIGTERM] {
         let mut exporter = Exporter::start(&[]);
         // One that has not asked yet does not keep it.
