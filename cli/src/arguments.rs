@@ -1,12 +1,14 @@
 //! The command line. Help, man pages and completions derive from what stands here.
 
 mod complaint; // what was mistyped, in one line
+mod exporter; // the verb that answers other programs
 mod library; // what verbs share that run programs on loam
 mod measuring; // verbs that compare allocators
 mod memory; // verbs that say where memory is
 mod profile; // the verb that says who has taken it
 mod recording; // verbs that make recordings, and that read them
 
+pub use exporter::*;
 pub use library::{LIBRARY_VARIABLE, LibraryArguments};
 pub use measuring::*;
 pub use memory::*;
@@ -85,6 +87,7 @@ pub enum Verb {
     Plot(PlotArguments),
     Stats(StatsArguments),
     Top(TopArguments),
+    Exporter(ExporterArguments),
     Prof(ProfArguments),
     Record(RecordArguments),
     Replay(Box<ReplayArguments>),

@@ -1,5 +1,5 @@
-//! The `loam` command. Verbs: `run`, `verify`, `explain`, `plot`, `stats`, `top`, `prof`, `record`,
-//! `replay`, `trace`, `graft`, `bench`; each has a folder of its own.
+//! The `loam` command. Verbs: `run`, `verify`, `explain`, `plot`, `stats`, `top`, `exporter`,
+//! `prof`, `record`, `replay`, `trace`, `graft`, `bench`; each has a folder of its own.
 
 // What verbs share is more than `run` and `verify` use.
 #![cfg_attr(not(feature = "every-verb"), allow(dead_code))]
@@ -15,6 +15,10 @@ mod completions; // verb: shell completions
 mod doctor; // verb: what holds most of a process's memory, and what to do about it
 #[cfg(feature = "every-verb")]
 mod explain; // verb: say where a process's memory is
+#[cfg(feature = "every-verb")]
+mod exporter; // verb: answer other programs about all processes
+#[cfg(feature = "every-verb")]
+mod exposition; // metrics as text
 mod failure; // errors with an exit status
 #[cfg(feature = "every-verb")]
 mod graft; // verb: put loam into C libraries for static linking
@@ -81,6 +85,7 @@ fn others(verb: Verb) -> Result<ExitCode, Failure> {
         Verb::Plot(arguments) => plot::plot(&arguments),
         Verb::Stats(arguments) => stats::stats(&arguments),
         Verb::Top(arguments) => top::top(&arguments),
+        Verb::Exporter(arguments) => exporter::exporter(&arguments),
         Verb::Prof(arguments) => prof::prof(&arguments),
         Verb::Record(arguments) => record::record(&arguments),
         Verb::Replay(arguments) => bench::replay(&arguments),

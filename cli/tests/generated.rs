@@ -3,13 +3,14 @@
 use crate::common::{Workshop, loam};
 use predicates::str::contains;
 
-const VERBS: [&str; 12] = [
+const VERBS: [&str; 13] = [
     "run",
     "verify",
     "explain",
     "plot",
     "stats",
     "top",
+    "exporter",
     "record",
     "replay",
     "trace",
@@ -24,9 +25,10 @@ fn help_names_every_verb_and_gives_examples() {
     for verb in VERBS {
         assert = assert.stdout(contains(verb));
     }
-    for verb in
-        ["run", "verify", "explain", "plot", "stats", "top", "record", "replay", "trace", "graft"]
-    {
+    for verb in [
+        "run", "verify", "explain", "plot", "stats", "top", "exporter", "record", "replay",
+        "trace", "graft",
+    ] {
         loam()
             .args([verb, "--help"])
             .assert()

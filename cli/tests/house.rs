@@ -10,9 +10,9 @@ type Module = Vec<String>;
 /// From each module to those that it uses.
 type Graph = BTreeMap<Module, BTreeSet<Module>>;
 
-const VERBS: [&str; 12] = [
-    "run", "verify", "explain", "doctor", "plot", "stats", "top", "prof", "record", "trace",
-    "graft", "bench",
+const VERBS: [&str; 13] = [
+    "run", "verify", "explain", "doctor", "plot", "stats", "top", "exporter", "prof", "record",
+    "trace", "graft", "bench",
 ];
 
 /// What files of tests alone are called.

@@ -10,6 +10,8 @@ mod documents;
 mod explain;
 mod explain_change;
 mod explain_several;
+mod exporter;
+mod exporter_scraped;
 mod generated;
 mod graft;
 mod graft_bundle;

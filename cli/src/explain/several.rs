@@ -160,7 +160,7 @@ impl Line {
             allocator: None,
         };
         let source = Live::open(pid)?;
-        if Layout::find(&source).is_err() {
+        if !Layout::is_in(&source) {
             line.allocator = allocators.name(pid, &source);
             return Ok(line);
         }

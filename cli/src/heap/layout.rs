@@ -1,10 +1,11 @@
 //! Where the library says that its structures are, and how they are laid out (src/api/layout.c).
 
-use crate::heap::image::Image;
+use crate::heap::image::{Image, Note};
 use crate::heap::source::{Name, Source};
 use crate::heap::without;
 use anyhow::{Context, Result, anyhow, bail};
 use std::collections::HashMap;
+use std::path::Path;
 
 const OWNER: &[u8] = b"loam-layout";
 const FORMAT: u32 = 2;
@@ -42,11 +43,7 @@ impl Layout {
     /// Of the process's loam; of several, the one that has caches or heaps.
     pub fn find(source: &dyn Source) -> Result<Layout> {
         let mut found = Vec::new();
-        let mappings = &source.process().mappings;
-        for mapping in mappings {
-            let Name::File(path) = &mapping.name else { continue };
-            let Some(image) = Image::at(source, mapping) else { continue };
-            let Some(note) = image.notes.iter().find(|note| note.owner == OWNER) else { continue };
+        for (note, path) in notes(source) {
             let roots = roots_of(&note.description, note.address)?;
             found.push(Layout::read(source, roots, path.display().to_string())?);
         }
@@ -60,6 +57,11 @@ impl Layout {
             Some(index) => Ok(found.swap_remove(index)),
             None => bail!("{}", without::told(source)),
         }
+    }
+
+    /// Whether the process has a loam, of whatever version.
+    pub fn is_in(source: &dyn Source) -> bool {
+        notes(source).next().is_some()
     }
 
     fn read(source: &dyn Source, roots: Vec<u64>, file: String) -> Result<Layout> {
@@ -99,6 +101,16 @@ impl Layout {
         source.read(address, bytes.get_mut(..width).context("a pointer of no size")?)?;
         Ok(u64::from_le_bytes(bytes))
     }
+}
+
+/// Those of the files that the process has mapped.
+fn notes(source: &dyn Source) -> impl Iterator<Item = (Note, &Path)> {
+    source.process().mappings.iter().filter_map(move |mapping| {
+        let Name::File(path) = &mapping.name else { return None };
+        let image = Image::at(source, mapping)?;
+        let note = image.notes.into_iter().find(|note| note.owner == OWNER)?;
+        Some((note, path.as_path()))
+    })
 }
 
 /// A number, and the distance from each word to what it stands for.

@@ -5,7 +5,7 @@ use crate::naming;
 use crate::process::modules::ways_to_trace;
 use anyhow::{Context, Result, anyhow};
 use procfs::ProcError;
-use procfs::process::{MMPermissions, MMapPath, MemoryMap, Process as Folder};
+use procfs::process::{MMPermissions, MMapPath, MemoryMap, MemoryMaps, Process as Folder};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
@@ -18,13 +18,30 @@ pub struct Live {
 
 impl Live {
     pub fn open(pid: i32) -> Result<Live> {
+        let folder = Folder::new(pid).map_err(|cause| refused(pid, cause))?;
+        let mappings = folder.smaps().map_err(|cause| refused(pid, cause))?;
+        Live::with(pid, &folder, &mappings, threads(&folder))
+    }
+
+    /// Which files it has mapped, and its memory. What is in memory, and its threads, are left out:
+    /// the kernel counts pages for the one, and looks at each of the others.
+    pub fn open_files(pid: i32) -> Result<Live> {
+        let folder = Folder::new(pid).map_err(|cause| refused(pid, cause))?;
+        let mappings = folder.maps().map_err(|cause| refused(pid, cause))?;
+        Live::with(pid, &folder, &mappings, Vec::new())
+    }
+
+    fn with(
+        pid: i32,
+        folder: &Folder,
+        mappings: &MemoryMaps,
+        threads: Vec<Thread>,
+    ) -> Result<Live> {
         let failed = |cause| refused(pid, cause);
-        let folder = Folder::new(pid).map_err(failed)?;
         let memory = folder.mem().map_err(failed)?;
         let pagemap =
             File::open(format!("/proc/{pid}/pagemap")).with_context(|| unreadable(pid, ""))?;
         let status = folder.status().map_err(failed)?;
-        let mappings = folder.smaps().map_err(failed)?;
         let name = naming::printable(&status.name);
         let shown = if name.is_empty() { String::new() } else { format!(" ({name})") };
         let process = Process {
@@ -33,7 +50,7 @@ impl Live {
             pid: u64::try_from(pid).ok(),
             is_live: true,
             mappings: mappings.0.iter().map(mapping).collect(),
-            threads: threads(&folder),
+            threads,
             resident_bytes: status.vmrss.map(|kib| kib * 1024),
             peak_bytes: status.vmhwm.map(|kib| kib * 1024),
         };

@@ -4,7 +4,6 @@ mod dhat; // as DHAT's viewer reads them
 mod folded; // stacks as lines, and as a picture
 mod json; // as data
 mod order; // has a process take one
-mod pprof; // as pprof reads them
 mod program; // a program that is run for it
 mod speedscope; // as speedscope.app reads them
 mod text; // as text
@@ -16,7 +15,7 @@ use crate::process::supervise;
 use crate::profile::rows::{Grouping, rows};
 use crate::profile::symbols::Symbols;
 use crate::profile::written::Profile;
-use crate::profile::{living, stacks};
+use crate::profile::{living, pprof, stacks};
 use crate::replace;
 use anyhow::Context;
 use nix::sys::wait::WaitStatus;
@@ -139,7 +138,7 @@ fn show(profile: Profile, arguments: &ProfArguments) -> Result<String, Failure> 
         files.push((path, dhat::encode(&profile, &stacks)?));
     }
     if let Some(path) = &arguments.pprof {
-        files.push((path, pprof::encode(&profile, &stacks)?));
+        files.push((path, pprof::encode(&profile, &stacks, pprof::Shown::INUSE)?));
     }
     let files: Vec<(&Path, &[u8])> = files.iter().map(|(path, bytes)| (*path, &**bytes)).collect();
     replace::files(&files)?;

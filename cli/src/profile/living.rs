@@ -15,14 +15,15 @@ use crate::profile::written::{Held, Module, Pin, Profile, Site, Sum, Sums};
 use anyhow::{Result, bail};
 use nix::time::{ClockId, clock_gettime};
 use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub fn read(source: &dyn Source) -> Result<Profile> {
     let Some(profile) = find(source)? else {
         let process = source.process();
-        let ways = match process.is_live {
-            true => "have one taken with 'loam prof --start PID', or start it with",
-            false => "the process had none taken; start it with",
+        let ways = match process.pid.filter(|_| process.is_live) {
+            Some(pid) => format!("have one taken with 'loam prof --start {pid}', or start it with"),
+            None => "the process had none taken; start it with".to_owned(),
         };
         bail!("{} has no profile: {ways} LOAM_OPTIONS=profile=on", process.title);
     };
@@ -115,6 +116,11 @@ fn modules(source: &dyn Source) -> Vec<Arc<Module>> {
             images.insert(path, (image.bias, build_id));
         }
     }
+    let root = source.process().pid.filter(|_| source.process().is_live).and_then(other_root);
+    let from_here = |path: &Path| {
+        let there = root.as_ref().map(|root| root.join(path.strip_prefix("/").unwrap_or(path)));
+        there.filter(|there| there.is_file()).unwrap_or_else(|| path.to_owned())
+    };
     let module = |mapping: &crate::heap::source::Mapping| {
         let Name::File(path) = &mapping.name else { return None };
         let (bias, build_id) = images.get(path)?;
@@ -124,9 +130,17 @@ fn modules(source: &dyn Source) -> Vec<Arc<Module>> {
             bias: *bias,
             build_id: build_id.clone(),
             path: path.clone(),
+            file: from_here(path),
         }))
     };
     mappings.iter().filter_map(module).collect()
+}
+
+/// Where the process's files are, if other ones are mounted there than here, as in a container.
+fn other_root(pid: u64) -> Option<PathBuf> {
+    let mounts = |process: &str| std::fs::read_link(format!("/proc/{process}/ns/mnt")).ok();
+    let is_other = mounts(&pid.to_string())? != mounts("self")?;
+    is_other.then(|| PathBuf::from(format!("/proc/{pid}/root")))
 }
 
 /// Of one place, before it is rounded.

@@ -9,6 +9,7 @@ mod own; // what of a stack is loam's
 pub mod passing; // functions that take memory for their callers
 mod perf_map; // names of code that is made while a program runs
 pub mod place; // in code of a file, or with names of their own
+pub mod pprof; // as pprof reads them
 pub mod range; // how far off an estimate may be
 pub mod rows; // by places in the program
 pub mod stacks; // with names

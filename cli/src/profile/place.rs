@@ -15,6 +15,8 @@ pub struct Module {
     /// In hexadecimal; empty: it has none.
     pub build_id: String,
     pub path: PathBuf,
+    /// Where that is from here, as of a process in a container.
+    pub file: PathBuf,
 }
 
 /// Where a function will go on, in the file that it is in, so that it is the same in every process.

@@ -123,8 +123,8 @@ fn load(module: &Module) -> Option<Loader> {
         PathBuf::from(format!("/usr/lib/debug/.build-id/{folder}/{rest}.debug"))
     });
     let stripped_off = stripped_off.filter(|path| path.is_file());
-    let stripped_off = stripped_off.or_else(|| debug_link::file_of(&module.path));
-    let candidates = stripped_off.iter().map(PathBuf::as_path).chain([module.path.as_path()]);
+    let stripped_off = stripped_off.or_else(|| debug_link::file_of(&module.file));
+    let candidates = stripped_off.iter().map(PathBuf::as_path).chain([module.file.as_path()]);
     candidates.filter(|path| path.is_file()).find_map(|path: &Path| Loader::new(path).ok())
 }
 

@@ -323,7 +323,9 @@ impl Profile {
     pub fn write(&self) -> String {
         let mut out = format!("loam-profile 1\nprocess {} {}\n", self.pid, self.process);
         out += &format!("sample_bytes {}\n", self.sample_bytes);
-        for Module { start, end, bias, build_id, path } in self.modules.iter().map(AsRef::as_ref) {
+        for Module { start, end, bias, build_id, path, .. } in
+            self.modules.iter().map(AsRef::as_ref)
+        {
             let id = if build_id.is_empty() { "-" } else { build_id };
             out += &format!("module {start:#x} {end:#x} {bias:#x} {id} {}\n", path.display());
         }
@@ -410,6 +412,7 @@ fn parse_module(text: &str) -> Option<Module> {
         bias: hex(bias)?,
         build_id,
         path: path.into(),
+        file: path.into(),
     })
 }
 

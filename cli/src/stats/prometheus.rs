@@ -1,78 +1,78 @@
-//! The text format that Prometheus reads:
-//! <https://prometheus.io/docs/instrumenting/exposition_formats/>
+//! The figures as Prometheus reads them.
 
-use crate::stats::figures::Stats;
-use std::fmt::Write;
+use crate::exposition::{Exposition, Format, Gauge};
+use crate::stats::figures::{Bin, Stats};
+
+type Figure = fn(&Stats) -> Option<u64>;
+
+const fn gauge(name: &'static str, help: &'static str) -> Gauge {
+    Gauge { name, help }
+}
+
+const WHOLE: [(Gauge, Figure); 9] = [
+    (gauge("loam_allocated_bytes", "In blocks that the program has."), |of| Some(of.allocated)),
+    (gauge("loam_active_bytes", "In pages that are in use."), |of| Some(of.active)),
+    (gauge("loam_metadata_bytes", "Of loam's own records, in memory."), |of| Some(of.metadata)),
+    (gauge("loam_resident_bytes", "Of loam's pages, in memory."), |of| Some(of.resident)),
+    (gauge("loam_mapped_bytes", "Of address space."), |of| Some(of.mapped)),
+    (gauge("loam_retained_bytes", "Of address space that is not in memory."), |of| {
+        Some(of.retained)
+    }),
+    (gauge("loam_process_resident_bytes", "Of the process, in memory."), |of| of.process_resident),
+    (gauge("loam_process_resident_peak_bytes", "The same at its highest."), |of| {
+        of.process_resident_peak
+    }),
+    (gauge("loam_blocks", "Blocks that the program has."), |of| Some(of.blocks)),
+];
+const SIZE_BLOCKS: Gauge = gauge("loam_size_blocks", "Small blocks by size and by where they are.");
+const SIZE_RESIDENT: Gauge =
+    gauge("loam_size_resident_bytes", "Of spans of small blocks, in memory, by size.");
+const HEAP_RESIDENT: Gauge = gauge(
+    "loam_heap_resident_bytes",
+    "Of the spans and lists of each cache and central, in memory.",
+);
+
+type Place = (&'static str, fn(&Bin) -> u64);
+const PLACES: [Place; 4] = [
+    ("live", |bin| bin.curregs),
+    ("cached", |bin| bin.cached),
+    ("depots", |bin| bin.depots),
+    ("free", |bin| bin.free),
+];
 
 pub fn render(stats: &Stats) -> String {
-    let mut out = String::new();
-    // Writing to a String cannot fail.
-    let _ = write(&mut out, stats);
-    out
-}
-
-fn write(out: &mut String, stats: &Stats) -> std::fmt::Result {
-    let of = process_labels(stats);
-    let gauges = [
-        ("allocated_bytes", "In blocks that the program has.", Some(stats.allocated)),
-        ("active_bytes", "In pages that are in use.", Some(stats.active)),
-        ("metadata_bytes", "Of loam's own records, in memory.", Some(stats.metadata)),
-        ("resident_bytes", "Of loam's pages, in memory.", Some(stats.resident)),
-        ("mapped_bytes", "Of address space.", Some(stats.mapped)),
-        ("retained_bytes", "Of address space that is not in memory.", Some(stats.retained)),
-        ("process_resident_bytes", "Of the process, in memory.", stats.process_resident),
-        ("process_resident_peak_bytes", "The same at its highest.", stats.process_resident_peak),
-        ("blocks", "Blocks that the program has.", Some(stats.blocks)),
-    ];
-    for (name, help, value) in gauges {
-        if let Some(value) = value {
-            head(out, name, help)?;
-            writeln!(out, "loam_{name}{{{of}}} {value}")?;
+    let mut out = Exposition::new(Format::Prometheus);
+    // Which process it is: several are often read by one.
+    let pid = stats.pid.map(|pid| pid.to_string());
+    let of = || {
+        let pid = pid.as_deref().map(|pid| ("pid", pid));
+        pid.into_iter().chain([("process", stats.name.as_str())])
+    };
+    for (gauge, figure) in &WHOLE {
+        if let Some(value) = figure(stats) {
+            out.begin(gauge);
+            out.sample(gauge, &of().collect::<Vec<_>>(), value);
         }
     }
-    head(out, "size_blocks", "Small blocks by size and by where they are.")?;
+    out.begin(&SIZE_BLOCKS);
     for bin in &stats.bins {
-        for (place, count) in [
-            ("live", bin.curregs),
-            ("cached", bin.cached),
-            ("depots", bin.depots),
-            ("free", bin.free),
-        ] {
-            let size = bin.size;
-            writeln!(out, "loam_size_blocks{{{of},size=\"{size}\",place=\"{place}\"}} {count}")?;
+        let size = bin.size.to_string();
+        for (place, count) in PLACES {
+            let labels = of().chain([("size", size.as_str()), ("place", place)]);
+            out.sample(&SIZE_BLOCKS, &labels.collect::<Vec<_>>(), count(bin));
         }
     }
-    head(out, "size_resident_bytes", "Of spans of small blocks, in memory, by size.")?;
+    out.begin(&SIZE_RESIDENT);
     for bin in &stats.bins {
-        let (size, resident) = (bin.size, bin.resident);
-        writeln!(out, "loam_size_resident_bytes{{{of},size=\"{size}\"}} {resident}")?;
+        let size = bin.size.to_string();
+        let labels = of().chain([("size", size.as_str())]);
+        out.sample(&SIZE_RESIDENT, &labels.collect::<Vec<_>>(), bin.resident);
     }
-    head(
-        out,
-        "heap_resident_bytes",
-        "Of the spans and lists of each cache and central, in memory.",
-    )?;
+    out.begin(&HEAP_RESIDENT);
     for (index, heap) in stats.heaps.iter().enumerate() {
-        let (name, resident) = (quoted(&heap.name), heap.resident);
-        let labels = format!("{of},heap=\"{index}\",name=\"{name}\"");
-        writeln!(out, "loam_heap_resident_bytes{{{labels}}} {resident}")?;
+        let index = index.to_string();
+        let labels = of().chain([("heap", index.as_str()), ("name", heap.name.as_str())]);
+        out.sample(&HEAP_RESIDENT, &labels.collect::<Vec<_>>(), heap.resident);
     }
-    Ok(())
-}
-
-/// Which process it is: several are often read by one.
-fn process_labels(stats: &Stats) -> String {
-    let name = quoted(&stats.name);
-    match stats.pid {
-        Some(pid) => format!("pid=\"{pid}\",process=\"{name}\""),
-        None => format!("process=\"{name}\""),
-    }
-}
-
-fn quoted(label: &str) -> String {
-    label.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
-}
-
-fn head(out: &mut String, name: &str, help: &str) -> std::fmt::Result {
-    writeln!(out, "# HELP loam_{name} {help}\n# TYPE loam_{name} gauge")
+    out.finish()
 }

@@ -54,6 +54,12 @@ pub fn keeps() -> PathBuf {
     built_once("keeps", &sources, |path| build(Linked::Dynamic, "keeps.c", path))
 }
 
+/// Takes and frees, and says what that costs it; compiled once.
+pub fn goes_on() -> PathBuf {
+    let sources = sources_with_allocator("goes_on.c");
+    built_once("goes_on", &sources, |path| build(Linked::Dynamic, "goes_on.c", path))
+}
+
 /// A server with two workers and a child that has become another program; in a group of its own.
 pub struct Server {
     child: Child,

@@ -3,6 +3,7 @@
 // Each test file uses a part of this.
 #![allow(dead_code)]
 
+pub mod exporter;
 pub mod heaps;
 pub mod libc;
 

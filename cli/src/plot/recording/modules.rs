@@ -34,6 +34,7 @@ pub fn of(recorded: &[about::Module]) -> Vec<Arc<Module>> {
         bias: one.start.wrapping_sub(image.address_of(one.offset)),
         build_id: image.build_id.clone(),
         path: PathBuf::from(&one.path),
+        file: PathBuf::from(&one.path),
     };
     let mut modules = Vec::new();
     for one in recorded {

@@ -15,6 +15,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 use std::io::Write;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A message as it is written.
 #[derive(Default)]
@@ -195,7 +196,19 @@ fn escaped(name: &str) -> String {
     text
 }
 
-pub fn encode(profile: &Profile, stacks: &[Stack]) -> Result<Vec<u8>> {
+/// What pprof shows unless it is told otherwise, and of when it is.
+#[derive(Debug, Clone, Copy)]
+pub struct Shown {
+    pub by: ProfFigure,
+    /// `None` where that is not known, as of a file.
+    pub at: Option<SystemTime>,
+}
+
+impl Shown {
+    pub const INUSE: Shown = Shown { by: ProfFigure::Live, at: None };
+}
+
+pub fn encode(profile: &Profile, stacks: &[Stack], shown: Shown) -> Result<Vec<u8>> {
     let mut writer = Writer {
         texts: HashMap::new(),
         in_order: Vec::new(),
@@ -223,7 +236,7 @@ pub fn encode(profile: &Profile, stacks: &[Stack]) -> Result<Vec<u8>> {
         whole.bytes(2, &sample.0);
     }
     let period = writer.value_type("space", "bytes");
-    let default = writer.text("inuse_space");
+    let default = writer.text(&format!("{}_space", kind_of(shown.by)));
     let seen_through = writer.text(&seen_through(stacks));
     let tables = [
         (3, writer.mappings.messages),
@@ -235,6 +248,9 @@ pub fn encode(profile: &Profile, stacks: &[Stack]) -> Result<Vec<u8>> {
     }
     writer.in_order.iter().for_each(|text| whole.bytes(6, text.as_bytes()));
     whole.number(7, seen_through);
+    if let Some(since) = shown.at.and_then(|at| at.duration_since(UNIX_EPOCH).ok()) {
+        whole.number(9, since.as_nanos() as u64);
+    }
     whole.bytes(11, &period.0);
     whole.number(12, profile.sample_bytes);
     whole.number(14, default);
