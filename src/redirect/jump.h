@@ -32,46 +32,52 @@ LM_INLINE bool lm_near_jump_reaches(enum lm_processor processor, uint64_t from, 
          from_start < (int64_t)1 << 27;
 }
 
+/* The lower byte first, whatever processor this code runs on. */
+LM_INLINE void lm_put_bytes(uint8_t *bytes, uint64_t number, size_t count) {
+  for (size_t i = 0; i < count; i++) bytes[i] = (uint8_t)(number >> 8 * i);
+}
+
+LM_INLINE uint64_t lm_get_bytes(const uint8_t *bytes, size_t count) {
+  uint64_t number = 0;
+  for (size_t i = 0; i < count; i++) number |= (uint64_t)bytes[i] << 8 * i;
+  return number;
+}
+
 /* To what it reaches. */
 LM_INLINE void lm_near_jump_write(enum lm_processor processor, uint64_t from, uint64_t to,
                                   uint8_t *bytes) {
   if (processor == LM_X86_64) {
-    uint32_t distance = (uint32_t)(to - from - 5);
     bytes[0] = 0xe9;
-    memcpy(bytes + 1, &distance, sizeof distance);
+    lm_put_bytes(bytes + 1, to - from - 5, 4);
   } else {
-    uint32_t instruction = 0x14000000 | ((uint32_t)((to - from) >> 2) & 0x03ffffff);
-    memcpy(bytes, &instruction, sizeof instruction);
+    lm_put_bytes(bytes, 0x14000000 | ((to - from) >> 2 & 0x03ffffff), 4);
   }
 }
 
-/* jmp [rip]; ldr x16, .+8 and br x16: then the address. */
+/* jmp [rip], and ldr x16, .+8 with br x16: then the address. */
+#define LM_FAR_ADDRESS_AT(processor) ((processor) == LM_X86_64 ? 6 : 8)
+LM_INLINE const uint8_t *lm_far_jump_start(enum lm_processor processor) {
+  static const uint8_t x86_64[] = {0xff, 0x25, 0, 0, 0, 0};
+  static const uint8_t aarch64[] = {0x50, 0, 0, 0x58, 0, 0x02, 0x1f, 0xd6};
+  return processor == LM_X86_64 ? x86_64 : aarch64;
+}
+
 LM_INLINE void lm_far_jump_write(enum lm_processor processor, uint64_t to, uint8_t *bytes) {
-  static const uint8_t x86_64[8] = {0xff, 0x25, 0, 0, 0, 0};
-  static const uint8_t aarch64[8] = {0x50, 0, 0, 0x58, 0, 0x02, 0x1f, 0xd6};
-  size_t address_at = processor == LM_X86_64 ? 6 : 8;
   memset(bytes, 0xcc, LM_FAR_JUMP_BYTES);
-  memcpy(bytes, processor == LM_X86_64 ? x86_64 : aarch64, address_at);
-  memcpy(bytes + address_at, &to, sizeof to);
+  memcpy(bytes, lm_far_jump_start(processor), LM_FAR_ADDRESS_AT(processor));
+  lm_put_bytes(bytes + LM_FAR_ADDRESS_AT(processor), to, 8);
 }
 
 /* Where a jump of either kind at `from` leads, of which `bytes` are LM_FAR_JUMP_BYTES; 0 if it is
  * none. */
 LM_INLINE uint64_t lm_jump_read(enum lm_processor processor, uint64_t from, const uint8_t *bytes) {
-  uint8_t whole[LM_FAR_JUMP_BYTES];
-  uint64_t to;
-  memcpy(&to, bytes + (processor == LM_X86_64 ? 6 : 8), sizeof to);
-  lm_far_jump_write(processor, to, whole);
-  if (memcmp(whole, bytes, processor == LM_X86_64 ? 6 : 8) == 0) return to;
-  if (processor == LM_X86_64) {
-    int32_t distance;
-    memcpy(&distance, bytes + 1, sizeof distance);
-    return bytes[0] == 0xe9 ? from + 5 + (uint64_t)(int64_t)distance : 0;
-  }
-  uint32_t instruction;
-  memcpy(&instruction, bytes, sizeof instruction);
-  if (instruction >> 26 != 5) return 0;
-  return from + (uint64_t)((int64_t)(int32_t)(instruction << 6) >> 6) * 4;
+  uint32_t word = (uint32_t)lm_get_bytes(bytes, 4);
+  if (memcmp(bytes, lm_far_jump_start(processor), LM_FAR_ADDRESS_AT(processor)) == 0)
+    return lm_get_bytes(bytes + LM_FAR_ADDRESS_AT(processor), 8);
+  if (processor == LM_AARCH64)
+    return word >> 26 == 5 ? from + (uint64_t)((int32_t)(word << 6) >> 6) * 4 : 0;
+  if (bytes[0] != 0xe9) return 0;
+  return from + 5 + (uint64_t)(int32_t)lm_get_bytes(bytes + 1, 4);
 }
 
 #endif
