@@ -68,4 +68,9 @@ endforeach()
 redirect_test(late ${made} late 20)
 redirect_test(late.long ${made} late 200)
 set_tests_properties(windows.redirect.late.long PROPERTIES LABELS long)
+add_test(NAME windows.redirect.programs
+  COMMAND ${environment} ${python} ${CMAKE_CURRENT_SOURCE_DIR}/msvc_programs.py ${wine}
+          ${bin}/msvc ${made})
+set_tests_properties(windows.redirect.programs PROPERTIES LABELS long TIMEOUT 3600 COST 300
+  SKIP_RETURN_CODE 77 FIXTURES_REQUIRED "${fixture}")
 redirect_test(mutated ${made}/mutated mutated)
