@@ -168,7 +168,7 @@ def made(folder, program):
 
 def check(program, wine, wheel, runtime, libraries, folder):
     results = []
-    variables = {"CMAKE_ROOT": path for path in glob.glob(wheel + "/cmake/data/share/cmake-*")}
+    variables = {"CMAKE_ROOT": "Z:" + path for path in glob.glob(wheel + "/cmake/data/share/cmake-*")}
     for launcher in ([], ["./loam-run.exe"], ["./loam-run.exe", "--verify"]):
         prepare(program, wheel, runtime, libraries, folder)
         command = [*launcher, "./" + os.path.basename(program.path), *program.arguments]

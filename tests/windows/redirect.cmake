@@ -7,13 +7,15 @@ set(redirect_programs)
 
 # redirect_library(FOLDER COMMAND...): the library and the launcher, by a command that makes them.
 function(redirect_library folder)
-  add_custom_command(OUTPUT ${folder}/loam-redirect.dll ${folder}/loam-run.exe ${folder}/loam-redirect.lib
-    COMMAND ${ARGN} DEPENDS ${redirect_sources} ${root}/scripts/windows.sh ${redirect}/mutate.py
-    VERBATIM)
+  add_custom_command(OUTPUT ${folder}/loam-redirect.dll ${folder}/loam-run.exe
+      ${folder}/loam-redirect.lib ${folder}/loam-redirect.cmake ${folder}/loam-msvc-x64.obj
+    COMMAND ${ARGN}
+    DEPENDS ${redirect_sources} ${root}/scripts/windows.sh ${root}/scripts/import-library.sh
+      ${root}/cmake/loam-redirect.cmake ${redirect}/mutate.py VERBATIM)
 endfunction()
 redirect_library(${made} ${root}/scripts/windows.sh ${made})
 redirect_library(${made}/mutated ${CMAKE_COMMAND} -E env SOURCE=${made}/mutated-source
-  sh -c "\"$0\" \"$1\" \"$2\" \"$3\" && \"$4\" \"$5\"" ${python} ${redirect}/mutate.py ${root}
+  sh -c "\"$0\" \"$1\" \"$2\" \"$3\" && \"$4\" \"$5\" -O0" ${python} ${redirect}/mutate.py ${root}
   ${made}/mutated-source ${root}/scripts/windows.sh ${made}/mutated)
 
 # redirect_program(NAME SOURCE FLAGS...): NAME.exe beside the library.
@@ -47,6 +49,16 @@ add_custom_command(OUTPUT ${made}/imported.exe ${made}/imported-last.exe
   DEPENDS ${bin}/imported.obj ${made}/loam-redirect.lib ${redirect}/kernel32.def
     ${redirect}/heap.def VERBATIM)
 list(APPEND outputs ${made}/imported.exe)
+# The same for the static runtime, of which this has the shape; and AArch64, which is compiled.
+file(GLOB static_sources CONFIGURE_DEPENDS ${msvc}/static/*)
+add_custom_command(OUTPUT ${made}/static/plain.exe ${made}/static/ref.exe ${made}/static/thin.exe
+    ${made}/static/without.exe
+  COMMAND ${msvc}/static/build.sh ${made}/loam-msvc-x64.obj ${made}/static
+  DEPENDS ${made}/loam-msvc-x64.obj ${static_sources} ${msvc}/kernel32.def VERBATIM)
+list(APPEND outputs ${made}/static/plain.exe)
+windows_compile(redirect-aarch64.o ${root}/src/redirect_windows.c "" ${CLANG}
+  --target=aarch64-w64-mingw32 -isystem /usr/share/mingw-w64/include ${loam_flags_soon}
+  -ffreestanding -DLM_REDIRECT=1 -c ${root}/src/redirect_windows.c)
 add_custom_command(OUTPUT ${made}/plugin.dll ${made}/mutated/late.exe ${made}/mutated/plugin.dll
   COMMAND ${CMAKE_COMMAND} -E copy ${bin}/plugin.dll ${made}/plugin.dll
   COMMAND ${CMAKE_COMMAND} -E copy ${bin}/plugin.dll ${made}/mutated/plugin.dll
@@ -61,7 +73,7 @@ function(redirect_test name folder case)
   set_tests_properties(windows.redirect.${name} PROPERTIES
     TIMEOUT 1800 FIXTURES_REQUIRED "${fixture}")
 endfunction()
-foreach(case family imported tables plugins another_tool host launcher without_library children
+foreach(case family imported cmake static tables plugins another_tool host launcher without_library children
         verify)
   redirect_test(${case} ${made} ${case})
 endforeach()

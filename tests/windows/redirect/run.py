@@ -39,6 +39,27 @@ def case_imported(runner):
     runner.run("imported-last.exe", errors=late)
 
 
+def case_cmake(runner):
+    here = os.path.dirname(os.path.realpath(__file__))
+    with tempfile.TemporaryDirectory(dir=runner.folder) as folder:
+        made = subprocess.run(
+            ["cmake", "-S", here + "/project", "-B", folder, "-G", "Ninja", "-DCMAKE_SYSTEM_NAME=Windows",
+             "-DCMAKE_C_COMPILER=clang", "-DCMAKE_C_COMPILER_TARGET=x86_64-pc-windows-msvc",
+             "-DCMAKE_LINKER=lld-link", "-DWINDOWS_FOLDER=" + runner.folder, f"-DSOURCE={here}/imported.c"],
+            capture_output=True, text=True, check=False)
+        assert made.returncode == 0, made.stderr
+        subprocess.run(["cmake", "--build", folder], stdout=subprocess.DEVNULL, check=True)
+        runner.run(os.path.join(folder, "imported.exe"))
+        refused = subprocess.run(["cmake", "-DREFUSED=ON", folder], capture_output=True, text=True, check=False)
+        assert refused.returncode != 0 and "loam_redirect(library): it is no program" in refused.stderr, refused
+
+
+def case_static(runner):
+    runner.run("static/without.exe", status=20)
+    for name in ("plain", "ref", "thin"):
+        runner.run(f"static/{name}.exe")
+
+
 def case_tables(runner):
     runner.loam("family-tables.exe", options="tables")
     said = runner.loam("--verify", "child.exe", "0", options="tables", errors=None, text="")
