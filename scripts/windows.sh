@@ -43,6 +43,6 @@ link -Wl,--entry,lm_run_start -o "$folder/loam-run.exe" "$folder/run.o"
 "$here/import-library.sh" "$exports" "$folder/loam-redirect.lib"
 msvc x86_64 "$folder/loam-msvc-x64.obj"
 msvc aarch64 "$folder/loam-msvc-arm64.obj"
-cp "$here/../cmake/loam-redirect.cmake" "$folder"
+cp "$here/../cmake/loam-redirect.cmake" "$here/try-windows.cmd" "$folder"
 cd "$folder"
 rm loam.o redirect.o run.o ntdll.a
