@@ -22,7 +22,7 @@ rem By tables, as where code may not be changed.
 set LOAM_REDIRECT=tables
 call :try "%SystemRoot%\System32\curl.exe" --version
 set LOAM_REDIRECT=
-set LOAM_OPTIONS=stats
+set LOAM_OPTIONS=stats=text
 call :run "%SystemRoot%\System32\curl.exe" --version
 set LOAM_OPTIONS=
 

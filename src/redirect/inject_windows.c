@@ -38,7 +38,8 @@ static bool write_memory(const struct program *program, void *to, const void *fr
   return done;
 }
 
-typedef LONG NTAPI query_function(HANDLE process, int what, void *result, ULONG size, ULONG *length);
+typedef LONG NTAPI query_function(HANDLE process, int what, void *result, ULONG size,
+                                  ULONG *length);
 
 static const char *find_program(HANDLE process, struct program *program) {
   static const char cannot_be_read[] = "its memory cannot be read";
@@ -68,7 +69,8 @@ static const char *find_program(HANDLE process, struct program *program) {
 }
 
 /* How many descriptors of imports it has, without the one that ends them. */
-static size_t read_descriptors(const struct program *program, IMAGE_IMPORT_DESCRIPTOR *descriptors) {
+static size_t read_descriptors(const struct program *program,
+                               IMAGE_IMPORT_DESCRIPTOR *descriptors) {
   DWORD table = program->headers.OptionalHeader.DataDirectory[IMPORTS].VirtualAddress;
   size_t count = 0;
   if (table == 0) return 0;
@@ -141,8 +143,10 @@ const char *lm_inject(HANDLE process, const wchar_t *library) {
   size_t count = read_descriptors(&program, added->descriptors + 1);
   char *place = take_above(&program, size);
   reason = "its imports cannot be changed";
-  if (GetFileAttributesW(library) == INVALID_FILE_ATTRIBUTES) reason = "loam-redirect.dll is missing";
-  else if (!narrow(library, added->library)) reason = "the path of loam-redirect.dll has other letters";
+  if (GetFileAttributesW(library) == INVALID_FILE_ATTRIBUTES)
+    reason = "loam-redirect.dll is missing";
+  else if (!narrow(library, added->library))
+    reason = "the path of loam-redirect.dll has other letters than this system's code page";
   else if (place != NULL && count < DESCRIPTORS_MAX) {
     uint32_t distance = (uint32_t)(place - program.base);
     uint32_t table_bytes = (uint32_t)((count + 2) * sizeof(IMAGE_IMPORT_DESCRIPTOR));

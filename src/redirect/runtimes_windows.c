@@ -148,8 +148,10 @@ static void keep_errno(const struct lm_module *module) {
 }
 
 void lm_runtime_redirect(const struct lm_module *module) {
-  if (is_called_one_of(module, debug_runtimes, sizeof debug_runtimes / sizeof *debug_runtimes))
-    say_of_runtime(module, NULL, " is for debugging", " and is left alone: its malloc is not loam's");
+  const size_t debug_count = sizeof debug_runtimes / sizeof *debug_runtimes;
+  if (is_called_one_of(module, debug_runtimes, debug_count))
+    say_of_runtime(module, NULL, " is for debugging",
+                   " and is left alone: its malloc is not loam's");
   if (!lm_is_runtime(module)) return;
   keep_errno(module);
   redirect_all(module);

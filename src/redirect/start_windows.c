@@ -51,20 +51,21 @@ static void redirect_module(void *context, const struct lm_module *module) {
 static void begin(bool at_start) {
   struct found found = {{0}, false};
   HMODULE own;
+  /* Threads, and tables of imports, may lead to its code for ever. */
+  GetModuleHandleExW(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_PIN,
+                     (LPCWSTR)(void *)lm_own_base, &own);
   lm_redirect_options_read();
   if (lm_redirect_options.children) lm_children_follow();
   lm_modules_visit(look_for_loam, &found);
   if (found.host[0] != 0) {
-    say_of_library("loam: ", found.host, " has loam inside, which serves: loam-redirect.dll stands back\n");
+    say_of_library("loam: ", found.host,
+                   " has loam inside, which serves: loam-redirect.dll stands back\n");
     return;
   }
   call_all(lm_constructors);
-  /* Threads may use its code for ever. */
-  GetModuleHandleExW(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_PIN,
-                     (LPCWSTR)(void *)lm_own_base, &own);
   if (at_start && found.is_late)
     say_of_library("loam: loam-redirect.dll", "",
-        " is not first: blocks that a C runtime gave out by now stay its own\n");
+                   " is not first: blocks that a C runtime gave out by now stay its own\n");
   lm_modules_watch(lm_runtime_redirect);
   lm_modules_visit(redirect_module, NULL);
   serves = true;

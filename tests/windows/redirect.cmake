@@ -73,7 +73,9 @@ function(redirect_test name folder case)
   set_tests_properties(windows.redirect.${name} PROPERTIES
     TIMEOUT 1800 FIXTURES_REQUIRED "${fixture}")
 endfunction()
-foreach(case family imported cmake static tables plugins another_tool host launcher without_library children
+windows_compile(redirect/short.dll ${redirect}/short.S "" ${WINDOWS_CC} -shared -nostdlib
+  ${redirect}/short.S -Wl,--entry,0)
+foreach(case family other_runtimes statistics imported cmake static tables plugins another_tool host launcher without_library children
         verify)
   redirect_test(${case} ${made} ${case})
 endforeach()

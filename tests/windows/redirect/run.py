@@ -5,7 +5,7 @@ import subprocess
 import sys
 import tempfile
 
-SECONDS = 120
+SECONDS = 600
 
 
 class Runner:
@@ -97,6 +97,25 @@ def case_another_tool(runner):
     assert runner.run("first.exe", "tool", options="anyway") == "loam"
     unknown = "loam: LOAM_REDIRECT: any is none of anyway, children, tables, verify\n"
     assert runner.run("first.exe", "none", options="any", errors=unknown) == "loam"
+
+
+def case_other_runtimes(runner):
+    """One for debugging, and one whose functions are too short: by the names of libraries."""
+    left = "loam: ucrtbased.dll is for debugging and is left alone: its malloc is not loam's\n"
+    short = ("loam: msvcr120.dll: malloc is too short for a jump; tables of imports and exports lead to loam "
+             "instead\n")
+    os.environ["LOAM_WINE_OVERRIDES"] = "msvcr120=n" # not wine's own
+    with tempfile.TemporaryDirectory(dir=runner.folder) as folder:
+        for name, source, said in (("ucrtbased.dll", "plugin.dll", left), ("msvcr120.dll", "short.dll", short)):
+            os.link(runner.path(source), os.path.join(folder, name))
+            path = os.path.relpath(os.path.join(folder, name), runner.folder)
+            assert runner.run("first.exe", "none", path.replace("/", "\\"), errors=said) == "loam"
+
+
+def case_statistics(runner):
+    os.environ["LOAM_OPTIONS"] = "stats=text,background=on"
+    said = runner.loam("family.exe", errors=None)
+    assert "loam 0." in said and "process" in said, said
 
 
 def case_host(runner):
