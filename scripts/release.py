@@ -117,6 +117,7 @@ def publish(staged, output):
 def check_tools(chosen):
     """What is missing is said before anything is built."""
     command.zig()
+    windows.check_tools()
     for processor in chosen:
         processor.c_compiler()
         processor.runner()

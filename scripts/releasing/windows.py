@@ -1,7 +1,11 @@
 """The folder windows/ of a release: what programs of MSVC take to run on loam."""
 import os
+import shutil
 
+from dist import Failure
 from releasing.process import output_of
+
+TOOLS = ("x86_64-w64-mingw32-gcc", "clang", "lld-link")
 
 README = """loam for programs of MSVC and clang-cl on 64-bit Windows. Tried under wine only.
 
@@ -26,6 +30,12 @@ A program with the runtime inside (/MT) links loam's object before everything:
 try-windows.cmd is for who has a real Windows: it tries all of this and says what came of it.
 share/doc/loam/docs/windows.md has the rest: what is replaced, what cannot be, and what has been run.
 """
+
+
+def check_tools():
+    missing = [tool for tool in TOOLS if shutil.which(tool) is None]
+    if missing:
+        raise Failure(f"what a release has for Windows takes {', '.join(missing)}")
 
 
 def compile_folder(folder, is_soon):

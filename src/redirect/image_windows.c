@@ -11,6 +11,7 @@ bool lm_image_read(void *base, struct lm_image *image) {
   const IMAGE_DOS_HEADER *dos = base;
   if (dos == NULL || dos->e_magic != IMAGE_DOS_SIGNATURE) return false;
   image->base = base;
+  image->path = NULL;
   image->headers = at(image, (size_t)dos->e_lfanew);
   return image->headers->Signature == IMAGE_NT_SIGNATURE &&
          image->headers->OptionalHeader.Magic == IMAGE_NT_OPTIONAL_HDR_MAGIC;
@@ -124,13 +125,12 @@ void lm_image_visit_slots(const struct lm_image *image, lm_slot_visitor *visit, 
 /* ---- The file ---- */
 
 bool lm_image_is_as_in_file(const struct lm_image *image, const char *address, size_t size) {
-  wchar_t path[1024];
   char bytes[64];
   size_t distance = (size_t)(address - image->base);
   const IMAGE_SECTION_HEADER *section = section_of(image, distance);
-  DWORD length = GetModuleFileNameW((HMODULE)image->base, path, 1024), read = 0;
-  if (section == NULL || length == 0 || length == 1024 || size > sizeof bytes) return false;
-  HANDLE file = CreateFileW(path, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_DELETE, NULL,
+  DWORD read = 0;
+  if (section == NULL || image->path == NULL || size > sizeof bytes) return false;
+  HANDLE file = CreateFileW(image->path, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_DELETE, NULL,
                             OPEN_EXISTING, 0, NULL);
   if (file == INVALID_HANDLE_VALUE) return false;
   OVERLAPPED place = {

@@ -9,6 +9,7 @@
 struct lm_image {
   char *base;
   const IMAGE_NT_HEADERS *headers;
+  const wchar_t *path; /* of its file, as the loader has it; NULL if nobody has asked */
 };
 
 /* False if it is no module of this process's bitness. */
@@ -33,7 +34,7 @@ typedef void lm_slot_visitor(void *context, const char *library, const char *nam
                              bool is_delayed);
 void lm_image_visit_slots(const struct lm_image *image, lm_slot_visitor *visit, void *context);
 
-/* Whether so many bytes are as in the module's file. Reads it. */
+/* Whether so many bytes are as in the module's file, whose path is known. Reads it. */
 bool lm_image_is_as_in_file(const struct lm_image *image, const char *address, size_t size);
 
 #endif

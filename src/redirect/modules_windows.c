@@ -27,7 +27,9 @@ static bool describe(void *base, const UNICODE_STRING *path, const UNICODE_STRIN
   module->name = name->Buffer;
   module->length = name->Length / sizeof(wchar_t);
   module->is_systems = is_in_windows(path);
-  return lm_image_read(base, &module->image);
+  bool is_read = lm_image_read(base, &module->image);
+  module->image.path = path->Buffer;
+  return is_read;
 }
 
 void lm_modules_visit(lm_module_visitor *visit, void *context) {
