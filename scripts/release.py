@@ -19,7 +19,7 @@ import sys
 import deb
 import dist
 from dist import Failure
-from releasing import command, crates, library, notices, processors, sbom, wheel
+from releasing import command, crates, library, notices, processors, sbom, wheel, windows
 from releasing.process import output_of
 
 THIRD_PARTY = "share/doc/loam/third-party.txt"
@@ -82,12 +82,13 @@ def compile_all(processor, build, options):
         shutil.copy(path, build + "/lib/graft")
 
 
-def write_packages(processor, build, output, is_soon):
+def write_packages(processor, build, output, windows_folder, is_soon):
     third_party = notices.document(processor).encode()
     tree = files(installed(build, "/usr/local", "lib", processor) + "/usr/local")
     tree[THIRD_PARTY] = (third_party, False)
     name = f"loam-{dist.version()}-{processor.name}-linux"
-    dist.write(output, name + ".tar.gz", dist.packed(name, tree, 1 if is_soon else 9))
+    archive = tree | {"windows/" + path: file for path, file in files(windows_folder).items()}
+    dist.write(output, name + ".tar.gz", dist.packed(name, archive, 1 if is_soon else 9))
     wheel.write(processor, tree, output)
     root = installed(build, "/usr", "lib/" + processor.multiarch, processor)
     deb.put(f"{root}/usr/{THIRD_PARTY}", third_party)
@@ -116,6 +117,7 @@ def publish(staged, output):
 def check_tools(chosen):
     """What is missing is said before anything is built."""
     command.zig()
+    windows.check_tools()
     for processor in chosen:
         processor.c_compiler()
         processor.runner()
@@ -135,10 +137,11 @@ def release(options):
     if options.objects is None:
         options.objects = options.build + "/graft"
         library.compile_objects(options.objects, options.build + "/objects")
+    windows_folder = windows.compile_folder(options.build + "/windows", options.soon is not None)
     for processor in chosen:
         place = f"{options.build}/{processor.name}"
         compile_all(processor, place, options)
-        write_packages(processor, place, staged, options.soon is not None)
+        write_packages(processor, place, staged, windows_folder, options.soon is not None)
         sbom.write(processor, staged)
     write_checksums(staged)
     publish(staged, options.output)

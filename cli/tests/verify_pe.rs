@@ -80,7 +80,8 @@ fn a_program_without_loam_is_not() {
     assert_eq!(status, 1);
     assert_eq!(
         report["verdict"],
-        "program for Windows: it does not hold loam; link it with loam.o first"
+        "program for Windows: it does not hold loam; its malloc is msvcrt.dll's: start it by \
+         loam-run.exe, or link it with loam-redirect.lib, or of MinGW with loam.o, first"
     );
     assert_eq!(report["library"], Value::Null);
     let names = names_of_failures(&report);
@@ -112,6 +113,30 @@ fn a_library_beside_the_program_is_followed_and_one_elsewhere_is_not() {
     assert_eq!(found["modules"][1]["result"], "other");
     std::fs::remove_file(&library).unwrap();
     assert_eq!(report(&program).0, 0);
+}
+
+#[test]
+fn a_program_whose_first_import_is_the_redirect_is_proven() {
+    let workshop = Workshop::new();
+    let program = workshop.path("program.exe");
+    let library = workshop.path("loam-redirect.dll");
+    let implib = format!("-Wl,--out-implib,{}", workshop.path("redirect.a").display());
+    link(&library, "windows_plugin.c", &[&loam_object()], &["-shared", &implib]);
+    // MinGW's linker sorts imports by the names of files: this one comes before all with a slash.
+    run(Command::new(CC)
+        .current_dir(library.parent().unwrap())
+        .args(["-fno-builtin", fixture("windows_uses_plugin.c").to_str().unwrap()])
+        .args(["./redirect.a", "-o", "program.exe"]));
+    let (status, found) = report(&program);
+    assert_eq!(status, 0, "{found}");
+    assert_eq!(found["library"], library.to_str().unwrap());
+    let verdict = found["verdict"].as_str().unwrap();
+    assert!(verdict.contains("loam-redirect.dll, its first import, has loam 0."), "{verdict}");
+    let references = found["modules"][0]["references"].as_array().unwrap();
+    assert!(references.iter().all(|reference| reference["loam"] == true), "{references:?}");
+    std::fs::remove_file(&library).unwrap();
+    let note = "loam-redirect.dll is not beside the program, which does not start without it";
+    loam().arg("verify").arg(&program).assert().success().stdout(contains(note));
 }
 
 #[test]

@@ -2,7 +2,8 @@
  *
  * Each name stands twice: as the function, for what is linked with the runtime statically or
  * through a thunk, and as a pointer `__imp_NAME`, for calls through dllimport. Both win over the
- * import library as long as all of them are here, since then nothing pulls its members in.
+ * import library as long as all of them are here, since then nothing pulls its members in. In the
+ * DLL that redirects runtimes (src/redirect) they are a table.
  *
  * C++'s operators are not here: those of a C++ library that is linked statically call malloc, and
  * those of one that is a DLL must keep to its own. */
@@ -14,6 +15,7 @@
 #include <string.h>
 
 #include "api/checking.h"
+#include "api/family_windows.h"
 #include "api/foreign.h"
 #include "base/bits.h"
 #include "loam/loam.h"
@@ -114,7 +116,7 @@ static void *foreign_start(void *address) {
   void *start = NULL;
   struct lm_os_mapping mapping;
   if (lm_os_find_mapping((uintptr_t)word, &mapping) && mapping.readable) start = *(void **)word;
-  return lm_os_owner_function(start, "_aligned_free") != NULL ? start : address;
+  return lm_os_is_runtimes(start) ? start : address;
 }
 
 /* Where the block starts that _aligned_offset_malloc has given `address` of. */
@@ -145,12 +147,7 @@ static void *take_aligned(size_t size, size_t alignment, size_t offset, bool cle
 }
 
 static void free_aligned(void *address, void *caller) {
-  void *start = start_of(address);
-  void (*owners_free)(void *) = NULL;
-  if (start != address && !is_ours(start))
-    owners_free = (void (*)(void *))lm_os_owner_function(start, "_aligned_free");
-  if (owners_free != NULL) owners_free(address);
-  else lm_checked_free(start, caller);
+  lm_checked_free(start_of(address), caller);
 }
 
 static size_t aligned_bytes(void *address, void *caller) {
@@ -220,40 +217,52 @@ static size_t windows_aligned_msize(void *address, size_t alignment, size_t offs
 
 /* ---- Strings ---- */
 
+#if !LM_REDIRECT
 static char *windows_strdup(const char *string) {
   if (string == NULL) return NULL;
   size_t bytes = strlen(string) + 1;
   char *copy = loam_malloc(bytes);
   return copy != NULL ? memcpy(copy, string, bytes) : NULL;
 }
+#endif
 
 /* ---- The names ---- */
 
-WINDOWS_NAME(malloc, loam_malloc)
-WINDOWS_NAME(free, loam_free)
-WINDOWS_NAME(realloc, loam_realloc)
-WINDOWS_NAME(calloc, windows_calloc)
-WINDOWS_NAME(_recalloc, windows_recalloc)
-WINDOWS_NAME(_msize, windows_msize)
-WINDOWS_NAME(_expand, windows_expand)
-WINDOWS_NAME(_aligned_malloc, windows_aligned_malloc)
-WINDOWS_NAME(_aligned_free, windows_aligned_free)
-WINDOWS_NAME(_aligned_realloc, windows_aligned_realloc)
-WINDOWS_NAME(_aligned_recalloc, windows_aligned_recalloc)
-WINDOWS_NAME(_aligned_msize, windows_aligned_msize)
-WINDOWS_NAME(_aligned_offset_malloc, windows_aligned_offset_malloc)
-WINDOWS_NAME(_aligned_offset_realloc, windows_aligned_offset_realloc)
-WINDOWS_NAME(_aligned_offset_recalloc, windows_aligned_offset_recalloc)
+/* NAME(name, function) for each that a runtime's own parts do not make of the others. */
+#define WINDOWS_FAMILY(NAME) \
+  NAME(malloc, loam_malloc) \
+  NAME(free, loam_free) \
+  NAME(realloc, loam_realloc) \
+  NAME(calloc, windows_calloc) \
+  NAME(_recalloc, windows_recalloc) \
+  NAME(_msize, windows_msize) \
+  NAME(_expand, windows_expand) \
+  NAME(_aligned_malloc, windows_aligned_malloc) \
+  NAME(_aligned_free, windows_aligned_free) \
+  NAME(_aligned_realloc, windows_aligned_realloc) \
+  NAME(_aligned_recalloc, windows_aligned_recalloc) \
+  NAME(_aligned_msize, windows_aligned_msize) \
+  NAME(_aligned_offset_malloc, windows_aligned_offset_malloc) \
+  NAME(_aligned_offset_realloc, windows_aligned_offset_realloc) \
+  NAME(_aligned_offset_recalloc, windows_aligned_offset_recalloc) \
+  /* What the UCRT's own parts call. */ \
+  NAME(_malloc_base, loam_malloc) \
+  NAME(_free_base, loam_free) \
+  NAME(_realloc_base, loam_realloc) \
+  NAME(_calloc_base, windows_calloc) \
+  NAME(_recalloc_base, windows_recalloc) \
+  NAME(_msize_base, windows_msize) \
+  NAME(_expand_base, windows_expand)
+
+#if LM_REDIRECT
+#define ROW(name, function) {#name, (void *)(uintptr_t)(function)},
+const struct lm_windows_function lm_windows_family[] = {WINDOWS_FAMILY(ROW)};
+_Static_assert(sizeof lm_windows_family / sizeof *lm_windows_family == LM_WINDOWS_FAMILY_COUNT,
+               "all are counted");
+#else
+WINDOWS_FAMILY(WINDOWS_NAME)
 WINDOWS_NAME(strdup, windows_strdup)
 WINDOWS_NAME(_strdup, windows_strdup)
-
-/* What the UCRT's own parts call. */
-WINDOWS_NAME(_malloc_base, loam_malloc)
-WINDOWS_NAME(_free_base, loam_free)
-WINDOWS_NAME(_realloc_base, loam_realloc)
-WINDOWS_NAME(_calloc_base, windows_calloc)
-WINDOWS_NAME(_recalloc_base, windows_recalloc)
-WINDOWS_NAME(_msize_base, windows_msize)
-WINDOWS_NAME(_expand_base, windows_expand)
+#endif
 
 #endif

@@ -51,6 +51,9 @@
 #if !defined(LM_SHARED)
 #define LM_SHARED 0 /* 1: a shared library, to be loaded beside any C library */
 #endif
+#if !defined(LM_REDIRECT)
+#define LM_REDIRECT 0 /* 1: the DLL for Windows that redirects C runtimes (src/redirect) */
+#endif
 #if !defined(LM_TLS_DYNAMIC)
 #define LM_TLS_DYNAMIC 0 /* 1: thread-local storage that any loader gives a library at any time */
 #endif

@@ -391,15 +391,22 @@ static bool is_private_memory(const void *address) {
 /* Alignment of all blocks of heaps. */
 #define HEAP_ALIGNMENT (2 * sizeof(void *))
 
-void *lm_os_owner_function(const void *block, const char *name) {
+/* The heap of the runtime that has made `block`, or NULL. */
+static HANDLE heap_of(const void *block) {
   if ((uintptr_t)block % HEAP_ALIGNMENT != 0 || !is_private_memory(block)) return NULL;
   for (size_t i = 0; i < C_RUNTIME_COUNT; i++) {
     intptr_t (*get_heap)(void) = function_of(c_runtimes[i], "_get_heap_handle");
-    if (get_heap != NULL && HeapValidate((HANDLE)get_heap(), 0, block))
-      return function_of(c_runtimes[i], name);
+    HANDLE heap = get_heap != NULL ? (HANDLE)get_heap() : NULL;
+    if (heap != NULL && HeapValidate(heap, 0, block)) return heap;
   }
   return NULL;
 }
+
+bool lm_os_is_runtimes(const void *block) { return heap_of(block) != NULL; }
+
+void lm_os_free_runtimes(void *block) { HeapFree(heap_of(block), 0, block); }
+
+size_t lm_os_bytes_of_runtimes(void *block) { return HeapSize(heap_of(block), 0, block); }
 
 /* Good against accidents, and hard to guess from outside; not meant for cryptography. */
 uintptr_t lm_os_random(void) {

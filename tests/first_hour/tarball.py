@@ -10,7 +10,11 @@ INSTALLED = ("bin/loam", "lib/libloam.so", "lib/libloam-checking.so", "lib/loam.
              "share/doc/loam/LICENSE-MIT", "share/doc/loam/LICENSE-APACHE",
              "share/doc/loam/docs/command.md") + tuple(
                  f"lib/loam/graft/loam-{arch}.o"
-                 for arch in ("x86_64", "aarch64", "riscv64", "armhf", "i386"))
+                 for arch in ("x86_64", "aarch64", "riscv64", "armhf", "i386")) + tuple(
+                     "windows/" + name
+                     for name in ("README.txt", "loam-redirect.dll", "loam-run.exe", "loam-redirect.lib",
+                                  "loam-redirect.cmake", "loam-msvc-x64.obj", "loam-msvc-arm64.obj",
+                                  "try-windows.cmd"))
 
 
 def main(release, folder):

@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 LAYERS = ["base", "os", "config", "sizeclass", "pages", "central", "thread", "large", "profile",
-          "report", "api"]
+          "report", "api", "redirect"]
 COLUMNS = 100
 FUNCTION_LINES = 70
 # Files for other systems than the one that the tests run on cannot be compiled here.

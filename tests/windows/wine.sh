@@ -4,7 +4,7 @@
 # Without that it ends some seconds after the last program, and one that comes just then may fail.
 # LOAM_WINE32 names the folder of a wine for 32 bit (wine32.sh), which is run in the place of wine.
 export WINEPREFIX="${LOAM_WINE_PREFIX:?says which folder wine shall use}"
-export WINEDEBUG=-all DISPLAY= WINEDLLOVERRIDES="winedbg.exe=d;mscoree=;mshtml="
+export WINEDEBUG=-all DISPLAY= WINEDLLOVERRIDES="winedbg.exe=d;mscoree=;mshtml=${LOAM_WINE_OVERRIDES:+;$LOAM_WINE_OVERRIDES}"
 if [ -n "${LOAM_WINE32:-}" ]; then
   [ -e "$LOAM_WINE32/complete" ] || { echo "not tested: no wine for i386"; exit 77; }
   export WINEARCH=win32 PATH="$LOAM_WINE32/usr/lib/wine:$PATH"

@@ -8,6 +8,7 @@ use crate::verify::report::{
     Finding, FindingKind, Linkage, ModuleResult, ModuleRow, Reference, Report, Role, SCHEMA,
     Started,
 };
+use crate::verify::runtime_pe::{self, REDIRECT, Redirect};
 use crate::verify::words::{count, list, name_of, shown};
 use anyhow::{Context, Result};
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,19 +27,26 @@ pub fn report(path: &Path) -> Result<Option<Report>> {
     let mut findings: Vec<Finding> = of_program(program).into_iter().collect();
     for module in &modules {
         findings.extend(imported(module, &modules));
+        findings.extend(inside(module, program));
         findings.extend(given(module));
     }
+    findings.extend(redirect_elsewhere(&modules));
     let failure = findings.iter().find(|finding| finding.is_failure);
-    let version = program.image.loam_note.as_ref();
+    let holder = if is_redirected(program) { named(&modules, REDIRECT) } else { Some(program) };
+    let version = holder.and_then(|module| module.image.loam_note.as_ref());
     let version = version.map(|note| format!("{} ({})", note.version, note.build));
     Ok(Some(Report {
         schema: SCHEMA,
         loam: failure.is_none(),
         verdict: failure.map_or_else(
             || {
+                let holds = if is_redirected(program) {
+                    format!("{REDIRECT}, its first import, has loam")
+                } else {
+                    "it holds loam".into()
+                };
                 format!(
-                    "program for Windows: it holds loam{}, and nothing is imported past it; {} \
-                     beside it",
+                    "program for Windows: {holds}{}, and nothing is imported past it; {} beside it",
                     version.as_ref().map_or_else(String::new, |version| format!(" {version}")),
                     count(modules.len() - 1, "library", "libraries")
                 )
@@ -50,7 +58,7 @@ pub fn report(path: &Path) -> Result<Option<Report>> {
         pid: None,
         started: Started::AsItIs,
         linkage: Linkage::Dynamic,
-        library: version.map(|_| shown(path)),
+        library: version.and(holder).map(|module| shown(&module.path)),
         findings,
         // There is no lookup for the whole process: each module has its imports.
         entry_points: Vec::new(),
@@ -99,7 +107,15 @@ fn named<'a>(modules: &'a [Module], library: &str) -> Option<&'a Module> {
     })
 }
 
+/// Whether loam-redirect.dll is there before any runtime's first malloc.
+fn is_redirected(program: &Module) -> bool {
+    matches!(runtime_pe::redirect(&program.image), Redirect::First)
+}
+
 fn leads_to_loam(modules: &[Module], import: &Import) -> bool {
+    if is_redirected(&modules[0]) && runtime_pe::is_redirected(&import.library) {
+        return true;
+    }
     named(modules, &import.library).is_some_and(|module| module.image.loam_note.is_some())
 }
 
@@ -134,19 +150,69 @@ fn reference(import: &Import, modules: &[Module]) -> Option<Reference> {
 
 fn of_program(program: &Module) -> Option<Finding> {
     let (kind, text) = match program.image.malloc_addresses {
-        _ if program.image.loam_note.is_none() => (
-            FindingKind::NotLoaded,
-            "program for Windows: it does not hold loam; link it with loam.o first",
-        ),
+        _ if is_redirected(program) => return None,
+        _ if program.image.loam_note.is_none() => (FindingKind::NotLoaded, without_loam(program)),
         Some((malloc, loam_malloc)) if malloc != loam_malloc => (
             FindingKind::OtherAllocator,
-            "program for Windows: it holds loam, but its malloc is another",
+            "program for Windows: it holds loam, but its malloc is another".to_owned(),
         ),
         _ => return None,
     };
     let module = Some(shown(&program.path));
-    let text = text.to_owned();
     Some(Finding { kind, is_failure: true, module, entry_points: Vec::new(), text })
+}
+
+/// Whose malloc it has, and what would put loam there.
+fn without_loam(program: &Module) -> String {
+    const START: &str = "program for Windows: it does not hold loam";
+    if let Redirect::Behind(library) = runtime_pe::redirect(&program.image) {
+        return format!(
+            "{START}; it imports {REDIRECT} behind {library}, which may have blocks by then: let \
+             it be the first"
+        );
+    }
+    if runtime_pe::is_inside(&program.image) {
+        return format!("{START}, and has a C runtime inside: link it with loam-msvc.obj first");
+    }
+    match runtime_pe::imported(&program.image) {
+        Some(runtime) => format!(
+            "{START}; its malloc is {runtime}'s: start it by loam-run.exe, or link it with \
+             loam-redirect.lib, or of MinGW with loam.o, first"
+        ),
+        None => format!("{START}; link it with loam.o first"),
+    }
+}
+
+/// A module beside a redirected program that has a malloc of its own inside.
+fn inside(module: &Module, program: &Module) -> Option<Finding> {
+    if !is_redirected(program) || !runtime_pe::is_inside(&module.image) {
+        return None;
+    }
+    Some(Finding {
+        kind: FindingKind::OwnMalloc,
+        is_failure: true,
+        module: Some(shown(&module.path)),
+        entry_points: Vec::new(),
+        text: format!(
+            "{}: it has a C runtime inside, whose malloc {REDIRECT} does not reach",
+            module.path.display()
+        ),
+    })
+}
+
+/// A note: the loader has to find the library somewhere.
+fn redirect_elsewhere(modules: &[Module]) -> Option<Finding> {
+    let program = &modules[0];
+    if !is_redirected(program) || named(modules, REDIRECT).is_some() {
+        return None;
+    }
+    Some(Finding {
+        kind: FindingKind::NotLoaded,
+        is_failure: false,
+        module: Some(shown(&program.path)),
+        entry_points: Vec::new(),
+        text: format!("{REDIRECT} is not beside the program, which does not start without it"),
+    })
 }
 
 /// What a module imports past loam, by the library that it comes from.

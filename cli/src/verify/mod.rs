@@ -7,6 +7,7 @@ mod inspect_pe; // a program for Windows, inspected
 mod inspect_static; // a static program, inspected
 mod launchers; // programs that start others
 mod report; // what was found, as data and JSON
+mod runtime_pe; // the C runtimes of programs for Windows
 mod text; // what was found, as text
 mod words; // what these share
 

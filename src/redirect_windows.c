@@ -1,0 +1,15 @@
+/* What puts loam in the place of the C runtimes' functions, as one compilation unit: with loam.c,
+ * compiled for that (LM_REDIRECT=1), it is loam-redirect.dll. scripts/windows.sh builds it. */
+#include "redirect/bare_windows.c"
+#include "redirect/children_windows.c"
+#include "redirect/image_windows.c"
+#include "redirect/inject_windows.c"
+#include "redirect/modules_windows.c"
+#include "redirect/options_windows.c"
+#include "redirect/others_windows.c"
+#include "redirect/patch_windows.c"
+#include "redirect/proof_windows.c"
+#include "redirect/relay_windows.c"
+#include "redirect/runtimes_windows.c"
+#include "redirect/start_windows.c"
+#include "redirect/tables_windows.c"
