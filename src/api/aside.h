@@ -24,6 +24,8 @@ void lm_own_free(void *block);
 void *lm_own_calloc(size_t count, size_t size);
 void *lm_own_realloc(void *block, size_t size);
 size_t lm_own_malloc_usable_size(void *block);
+/* The function under valloc's public name. */
+void *lm_public_valloc(size_t size);
 
 enum lm_aside { LM_ASIDE_NO, LM_ASIDE_YES, LM_ASIDE_UNKNOWN };
 /* Becomes known with the first call of whoever asks; always the same, and orders nothing. */
@@ -45,6 +47,7 @@ bool lm_aside_size_foreign(void *block, size_t *bytes);
 
 #else
 
+#define lm_public_valloc loam_valloc
 LM_UNUSED LM_INLINE bool lm_is_aside(void) { return false; }
 LM_UNUSED LM_INLINE bool lm_aside_take(size_t alignment, size_t size, void **block) {
   (void)alignment, (void)size, (void)block;

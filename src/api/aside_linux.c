@@ -126,16 +126,9 @@ static int public_posix_memalign(void **result, size_t alignment, size_t size) {
   return 0;
 }
 
-static void *public_valloc(size_t size) {
+void *lm_public_valloc(size_t size) {
   void *block;
   return lm_is_aside() && is_taken(lm_os.page_bytes, size, &block) ? block : loam_valloc(size);
-}
-
-static void *public_pvalloc(size_t size) {
-  void *block;
-  if (!lm_is_aside() || size > PTRDIFF_MAX) return loam_pvalloc(size);
-  size_t rounded = lm_max(lm_align_up(size, lm_os.page_bytes), lm_os.page_bytes);
-  return is_taken(lm_os.page_bytes, rounded, &block) ? block : loam_pvalloc(size);
 }
 
 static void *public_reallocarray(void *block, size_t count, size_t size) {
@@ -159,10 +152,32 @@ static void public_free_aligned_sized(void *block, size_t alignment, size_t size
 LM_ALIAS(void *, found_memalign, public_memalign, size_t, size_t)
 LM_ALIAS(void *, found_aligned_alloc, public_aligned_alloc, size_t, size_t)
 LM_ALIAS(int, found_posix_memalign, public_posix_memalign, void **, size_t, size_t)
-LM_ALIAS(void *, valloc, public_valloc, size_t)
-LM_ALIAS(void *, pvalloc, public_pvalloc, size_t)
+LM_ALIAS(void *, valloc, lm_public_valloc, size_t)
 LM_ALIAS(void *, reallocarray, public_reallocarray, void *, size_t, size_t)
 LM_ALIAS(void, free_sized, public_free_sized, void *, size_t)
 LM_ALIAS(void, free_aligned_sized, public_free_aligned_sized, void *, size_t, size_t)
+
+/* ---- glibc's names of these ----
+ *
+ * What interposes a public one asks for these when it wants the next: that is loam's own. */
+
+static void *libc_memalign(size_t alignment, size_t size) {
+  return lm_is_aside() ? loam_memalign(alignment, size)
+                       : LM_BY_NAME(public_memalign)(alignment, size);
+}
+
+static void *libc_valloc(size_t size) {
+  return lm_is_aside() ? loam_valloc(size) : LM_BY_NAME(lm_public_valloc)(size);
+}
+
+static int libc_posix_memalign(void **result, size_t alignment, size_t size) {
+  return lm_is_aside() ? loam_posix_memalign(result, alignment, size)
+                       : LM_BY_NAME(public_posix_memalign)(result, alignment, size);
+}
+
+LM_ALIAS(void *, __libc_memalign, libc_memalign, size_t, size_t)
+LM_ALIAS(void *, __libc_valloc, libc_valloc, size_t)
+LM_ALIAS(int, __posix_memalign, libc_posix_memalign, void **, size_t, size_t)
+LM_ALIAS(void *, __libc_reallocarray, loam_reallocarray, void *, size_t, size_t)
 
 #endif

@@ -49,20 +49,10 @@ LM_EXPORT void *loam_realloc(void *block, size_t size) {
   return or_enomem(lm_checked_realloc(block, size, LM_CALLER()));
 }
 
-/* Tools that watch memory put functions of their own in the place of these, which they find by
- * name, and do not know all that derive from them (Valgrind: reallocarray, pvalloc, free_sized). So
- * whatever derives from another is a call of that, last, so that its caller is ours. */
-#define BY_NAME(function)                        \
-  ({                                             \
-    __typeof__(&(function)) address = &function; \
-    __asm__("" : "+r"(address));                 \
-    address;                                     \
-  })
-
 LM_EXPORT void *loam_reallocarray(void *block, size_t count, size_t size) {
   size_t bytes;
   if (!multiply(count, size, &bytes)) return NULL;
-  return BY_NAME(loam_realloc)(block, bytes);
+  return LM_BY_NAME(loam_realloc)(block, bytes);
 }
 
 LM_EXPORT void *loam_aligned_alloc(size_t alignment, size_t size) {
@@ -87,13 +77,13 @@ LM_EXPORT int loam_posix_memalign(void **result, size_t alignment, size_t size) 
 
 LM_EXPORT void loam_free_sized(void *block, size_t size) {
   lm_checked_compare_size(block, size, false, LM_CALLER());
-  BY_NAME(loam_free)(block);
+  LM_BY_NAME(loam_free)(block);
 }
 
 LM_EXPORT void loam_free_aligned_sized(void *block, size_t alignment, size_t size) {
   (void)alignment;
   lm_checked_compare_size(block, size, true, LM_CALLER());
-  BY_NAME(loam_free)(block);
+  LM_BY_NAME(loam_free)(block);
 }
 
 /* ---- Extensions of C libraries ---- */
@@ -121,7 +111,7 @@ LM_EXPORT void *loam_pvalloc(size_t size) {
     return NULL;
   }
   size_t rounded = lm_max(lm_align_up(size, lm_os.page_bytes), lm_os.page_bytes);
-  return BY_NAME(loam_valloc)(rounded);
+  return LM_BY_NAME(lm_public_valloc)(rounded);
 }
 
 LM_EXPORT size_t loam_malloc_usable_size(void *block) {
@@ -213,6 +203,7 @@ LM_ALIAS(void, free, loam_free, void *)
 LM_ALIAS(void *, calloc, loam_calloc, size_t, size_t)
 LM_ALIAS(void *, realloc, loam_realloc, void *, size_t)
 LM_ALIAS(size_t, malloc_usable_size, loam_malloc_usable_size, void *)
+LM_ALIAS(void *, pvalloc, loam_pvalloc, size_t)
 LM_ALIAS(int, malloc_trim, loam_malloc_trim, size_t)
 LM_ALIAS(void, malloc_stats, loam_malloc_stats, void)
 LM_ALIAS(int, malloc_info, loam_malloc_info, int, FILE *)
@@ -220,7 +211,7 @@ LM_ALIAS(int, mallopt, loam_mallopt, int, int)
 LM_ALIAS(struct loam_mallinfo2, mallinfo2, loam_mallinfo2, void)
 LM_ALIAS(struct loam_mallinfo, mallinfo, loam_mallinfo, void)
 
-/* Those that derive from others, under their public names: a shared library has them in
+/* Those that derive from others, under their public names and glibc's: a shared library has them in
  * aside_linux.c. */
 #if !LM_STEPS_ASIDE
 LM_ALIAS(void *, reallocarray, loam_reallocarray, void *, size_t, size_t)
@@ -230,7 +221,10 @@ LM_ALIAS(void, free_sized, loam_free_sized, void *, size_t)
 LM_ALIAS(void, free_aligned_sized, loam_free_aligned_sized, void *, size_t, size_t)
 LM_ALIAS(void *, memalign, loam_memalign, size_t, size_t)
 LM_ALIAS(void *, valloc, loam_valloc, size_t)
-LM_ALIAS(void *, pvalloc, loam_pvalloc, size_t)
+LM_ALIAS(void *, __libc_memalign, loam_memalign, size_t, size_t)
+LM_ALIAS(void *, __libc_valloc, loam_valloc, size_t)
+LM_ALIAS(int, __posix_memalign, loam_posix_memalign, void **, size_t, size_t)
+LM_ALIAS(void *, __libc_reallocarray, loam_reallocarray, void *, size_t, size_t)
 #else
 #define LM_OWN(name) __attribute__((alias(#name), visibility("hidden")));
 __typeof__(loam_malloc) lm_own_malloc LM_OWN(loam_malloc)
@@ -245,13 +239,9 @@ LM_ALIAS(void *, __libc_malloc, loam_malloc, size_t)
 LM_ALIAS(void, __libc_free, loam_free, void *)
 LM_ALIAS(void *, __libc_calloc, loam_calloc, size_t, size_t)
 LM_ALIAS(void *, __libc_realloc, loam_realloc, void *, size_t)
-LM_ALIAS(void *, __libc_memalign, loam_memalign, size_t, size_t)
-LM_ALIAS(void *, __libc_valloc, loam_valloc, size_t)
 LM_ALIAS(void *, __libc_pvalloc, loam_pvalloc, size_t)
 LM_ALIAS(int, __libc_mallopt, loam_mallopt, int, int)
 LM_ALIAS(struct loam_mallinfo, __libc_mallinfo, loam_mallinfo, void)
-LM_ALIAS(int, __posix_memalign, loam_posix_memalign, void **, size_t, size_t)
-LM_ALIAS(void *, __libc_reallocarray, loam_reallocarray, void *, size_t, size_t)
 
 #if !LM_SHARED
 /* What the members of musl's libc.a ask of its malloc; fork's part is in os/fork_linux.c. */
