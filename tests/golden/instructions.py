@@ -20,17 +20,59 @@ SLOW_PATHS = 1 # instructions per pair of calls, on average, outside of the fast
 PATH_MAX = 200
 
 # A clock of the program's own, which goes on by so much each time that it is read: what the library
-# does by the clock is the same however busy the machine is.
+# does by the clock is the same however busy the machine is. The library finds it in the vDSO, which
+# is one of the program's own as well: the least that has a clock.
 CLOCK = r"""
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <link.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <time.h>
-int clock_gettime(clockid_t clock, struct timespec *now) {
-  static atomic_ulong reads;
+#include <unistd.h>
+static atomic_ulong reads;
+static int read_clock(clockid_t clock, struct timespec *now) {
   unsigned long us = 1000000 + 50 * atomic_fetch_add(&reads, 1);
   (void)clock;
   now->tv_sec = us / 1000000;
   now->tv_nsec = us % 1000000 * 1000;
   return 0;
+}
+static struct {
+  ElfW(Ehdr) file;
+  ElfW(Phdr) loaded, dynamic;
+  ElfW(Dyn) entries[3];
+  ElfW(Sym) symbol;
+  char names[32]; /* behind the symbols */
+} vdso;
+static unsigned long make_vdso(void) {
+  unsigned long start = (unsigned long)&vdso;
+  vdso.file.e_phoff = (unsigned long)&vdso.loaded - start;
+  vdso.file.e_phnum = 2;
+  vdso.loaded.p_type = PT_LOAD;
+  vdso.loaded.p_vaddr = start;
+  vdso.dynamic.p_type = PT_DYNAMIC;
+  vdso.dynamic.p_offset = (unsigned long)&vdso.entries - start;
+  vdso.entries[0].d_tag = DT_SYMTAB;
+  vdso.entries[0].d_un.d_ptr = (unsigned long)&vdso.symbol;
+  vdso.entries[1].d_tag = DT_STRTAB;
+  vdso.entries[1].d_un.d_ptr = (unsigned long)vdso.names;
+  strcpy(vdso.names + 1, "__vdso_clock_gettime");
+  vdso.symbol.st_name = 1;
+  vdso.symbol.st_shndx = 1;
+  vdso.symbol.st_value = (unsigned long)read_clock;
+  return start;
+}
+unsigned long getauxval(unsigned long type) {
+  ElfW(auxv_t) entry = {0};
+  int file = open("/proc/self/auxv", O_RDONLY | O_CLOEXEC);
+  while (read(file, &entry, sizeof entry) == sizeof entry && entry.a_type != type) {}
+  close(file);
+  if (type == AT_SYSINFO_EHDR) return make_vdso();
+  return entry.a_type == type ? entry.a_un.a_val : 0;
+}
+static __attribute__((destructor)) void the_clock_was_read(void) {
+  if (reads == 0) _exit(1);
 }
 """
 
