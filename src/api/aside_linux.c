@@ -6,6 +6,7 @@
 #include "config/options.h"
 #include "loam/loam.h"
 #include "os/os.h"
+#include "sizeclass/sizeclass.h"
 
 _Atomic(uint32_t) lm_aside = LM_STEPS_ASIDE ? LM_ASIDE_UNKNOWN : LM_ASIDE_NO;
 
