@@ -1,6 +1,6 @@
 //! `loam verify`: what is proven, and what is detected.
 
-use crate::common::{Background, Workshop, library, loam, loam_process, standin};
+use crate::common::{Background, Workshop, library, loam, loam_process, real_library, standin};
 use predicates::prelude::*;
 use predicates::str::{contains, starts_with};
 use serde_json::Value;
@@ -196,6 +196,20 @@ fn a_malloc_inside_the_executable_is_detected() {
     assert_eq!(found["module"], program.canonicalize().unwrap().to_str().unwrap());
     assert_eq!(entry_point(&report, "malloc")["module"], found["module"]);
     assert_eq!(entry_point(&report, "strdup's allocation")["loam"], false);
+}
+
+#[test]
+fn a_program_that_the_option_aside_lists_is_not_on_loam() {
+    let workshop = Workshop::new();
+    let program = workshop.compile("serves.c", &[]);
+    let list = format!("aside=sh:{}", program.display());
+    let mut verify = loam();
+    verify.args(["verify", "--preloaded", "--library"]).arg(real_library());
+    verify.arg(&program).env("LOAM_OPTIONS", list);
+    let (status, report) = report_by(&mut verify);
+    assert_eq!(report_by(loam().args(["verify", "--preloaded"]).arg(&program)).0, 0);
+    assert_eq!(status, 1);
+    assert!(finding(&report, "aside")["text"].as_str().unwrap().contains("stepped aside"));
 }
 
 #[test]

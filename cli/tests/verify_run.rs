@@ -1,7 +1,7 @@
 //! `loam verify --run`: calls counted by entry point and caller, dynamic and static.
 
 use crate::common::libc::{MUSL, copy_of, graft, run, text};
-use crate::common::{Workshop, fixture, loam};
+use crate::common::{Workshop, fixture, loam, real_library};
 use assert_cmd::Command;
 use predicates::prelude::*;
 use predicates::str::{contains, starts_with};
@@ -146,6 +146,21 @@ fn calls_past_loam_are_a_failure() {
     let findings = report["findings"].as_array().unwrap();
     let found = findings.iter().find(|finding| finding["kind"] == "past-loam").unwrap();
     assert!(found["text"].as_str().unwrap().contains("libc.so.6"), "{found}");
+}
+
+#[test]
+fn calls_by_a_handle_of_the_c_library_are_counted_where_they_go() {
+    let workshop = Workshop::new();
+    let program = workshop.compile("handle.c", &[]);
+    for (option, expected) in [("libc_handle=libc", 1), ("libc_handle=loam", 0)] {
+        let mut command = loam();
+        command.env("LOAM_LIBRARY", real_library()).env("LOAM_OPTIONS", option);
+        let (status, report) = report_of(command, &program, &[]);
+        assert_eq!(status, expected, "{report}");
+        assert_eq!(count(&report, "free", "program", None), 100, "{report}");
+        let is_past = |finding: &Value| finding["kind"] == "past-loam";
+        assert_eq!(report["findings"].as_array().unwrap().iter().any(is_past), expected == 1);
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "api/aside.h"
 #include "api/background.h"
 #include "api/foreign.h"
 #include "api/guarded.h"
@@ -73,6 +74,11 @@ static LM_COLD void *take_after_end(size_t size, bool clear) {
   return fills() && !clear ? fill_taken(block, 0) : block;
 }
 
+/* So has every thread of a program that is listed. */
+static LM_COLD void *take_without_cache(size_t size, bool clear) {
+  return lm_is_listed() ? lm_aside_take_behind(size, clear) : take_after_end(size, clear);
+}
+
 /* One of the next small blocks is guarded: until then each call takes the slow path. */
 static LM_COLD void *take_sampled(struct lm_cache *cache, size_t size, bool clear) {
   void *block = NULL;
@@ -114,7 +120,7 @@ static LM_NOINLINE void *take_elsewhere(struct lm_cache *cache, size_t size, boo
 static void *take_any(size_t size, bool clear) {
   if (LM_UNLIKELY(size > LM_REQUEST_MAX_BYTES)) return NULL;
   struct lm_cache *cache = lm_cache_of_thread();
-  if (LM_UNLIKELY(cache == NULL)) return take_after_end(size, clear);
+  if (LM_UNLIKELY(cache == NULL)) return take_without_cache(size, clear);
   if (LM_UNLIKELY(LM_THREAD(lm_malloc_cache) != cache)) return take_elsewhere(cache, size, clear);
   return lm_take(cache, size, clear);
 }
@@ -181,8 +187,9 @@ void *lm_raw_calloc(size_t size) {
 }
 
 static LM_NOINLINE void *take_by_alignment(size_t size) {
-  struct lm_cache *cache = lm_profile_is_on() ? lm_cache_of_thread() : NULL;
-  return cache != NULL ? take_elsewhere(cache, size, false) : take_any(size, false);
+  struct lm_cache *cache = lm_cache_of_thread();
+  if (LM_UNLIKELY(cache == NULL)) return take_after_end(size, false);
+  return lm_profile_is_on() ? take_elsewhere(cache, size, false) : take_any(size, false);
 }
 
 /* For blocks of no list, which can do without a cache. */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "api/aside.h"
 #include "api/live.h"
 #include "base/bits.h"
 #include "config/options.h"
@@ -280,6 +281,8 @@ void *lm_checked_finish(void *raw, size_t size, size_t alignment) {
 
 void *lm_checked_new_aligned(size_t alignment, size_t size, enum lm_block_kind kind) {
   if (size > PTRDIFF_MAX / 2 || alignment > PTRDIFF_MAX / 4) return NULL;
+  lm_process_start();
+  if (lm_is_listed() && alignment <= LM_GRANULE_BYTES) return lm_aside_take_behind(size, false);
   release_one(QUARANTINE_BLOCKS / 2, SIZE_MAX);
   look_now_and_then();
   struct about about = about_new(alignment, size, kind);
@@ -302,6 +305,8 @@ void *lm_checked_memalign(size_t alignment, size_t size) {
 
 void *lm_checked_calloc(size_t size) {
   if (size > PTRDIFF_MAX / 2) return NULL;
+  lm_process_start();
+  if (lm_is_listed()) return lm_aside_take_behind(size, true);
   struct about about = about_new(LM_GRANULE_BYTES, size, LM_KIND_MALLOC);
   return finish(lm_raw_calloc(lm_checked_room(size, LM_GRANULE_BYTES)), &about);
 }

@@ -109,14 +109,23 @@ extern void *lm_cxx_new(size_t size)
 extern void lm_cxx_delete(void *block) __attribute__((alias("_ZdlPv"), visibility("hidden")));
 
 /* Both, since the address of one may be the program's stub of ours. */
-LM_INLINE bool program_has_operators(void) {
+LM_INLINE bool finds_other_operators(void) {
   return LM_UNLIKELY(bound_new != lm_cxx_new) && bound_delete != lm_cxx_delete;
 }
 #else
-LM_INLINE bool program_has_operators(void) { return false; }
+LM_INLINE bool finds_other_operators(void) { return false; }
 #endif
 
-/* Through the C++ runtime's form, which catches what the program's new throws. */
+#if LM_STEPS_ASIDE
+bool lm_program_has_operators(void) { return finds_other_operators(); }
+
+LM_INLINE bool program_has_operators(void) {
+  return LM_UNLIKELY(lm_load_relaxed(&lm_aside) != LM_ASIDE_NO) && finds_other_operators();
+}
+#else
+LM_INLINE bool program_has_operators(void) { return finds_other_operators(); }
+#endif
+
 static LM_COLD void *program_new_nothrow(const char *name, size_t size, const void *nothrow,
                                          const void *caller) {
   void *(*next)(size_t, const void *) =
@@ -155,7 +164,7 @@ NAMED(void *, cxx_new_array_aligned, "_Zna" SIZE_CODE "St11align_val_t", size_t 
 
 /* The C++ runtime's forms call operator new for both kinds. */
 static void *of_kind(void *block, enum lm_block_kind kind) {
-  if (block != NULL) lm_checked_set_kind(block, kind);
+  if (block != NULL && !lm_is_aside()) lm_checked_set_kind(block, kind);
   return block;
 }
 
@@ -224,28 +233,42 @@ NAMED(void *, cxx_new_array_aligned_nothrow, "_Zna" SIZE_CODE "St11align_val_tRK
 
 /* ---- delete: all forms free ---- */
 
+/* A block that is not loam's to free, or not at once; false if it is. */
+static LM_NOINLINE bool delete_elsewhere(void *block, void (*other)(void *)) {
+  if (other != NULL && finds_other_operators()) other(block);
+  else if (lm_is_aside()) lm_aside_free(block);
+  else return false;
+  return true;
+}
+
+LM_INLINE bool is_elsewhere(void) {
+#if LM_STEPS_ASIDE
+  return LM_UNLIKELY(lm_load_relaxed(&lm_aside) != LM_ASIDE_NO);
+#else
+  return program_has_operators();
+#endif
+}
+
 #define DELETE(name, mangled, kind, ...) \
   NAMED(void, name, mangled, void *block, ##__VA_ARGS__) { \
-    if (lm_is_aside()) lm_aside_free(block); \
-    else lm_checked_delete(block, kind, LM_CALLER()); \
+    if (LM_STEPS_ASIDE && is_elsewhere() && delete_elsewhere(block, NULL)) return; \
+    lm_checked_delete(block, kind, LM_CALLER()); \
   }
 /* Goes through another form where that may be the program's own. */
 #define DELETE_BY(other, name, mangled, kind, ...) \
   NAMED(void, name, mangled, void *block, ##__VA_ARGS__) { \
-    if (program_has_operators()) other(block); \
-    else if (lm_is_aside()) lm_aside_free(block); \
-    else lm_checked_delete(block, kind, LM_CALLER()); \
+    if (is_elsewhere() && delete_elsewhere(block, other)) return; \
+    lm_checked_delete(block, kind, LM_CALLER()); \
   }
 #define DELETE_SIZED(name, mangled, kind, ...) \
   NAMED(void, name, mangled, void *block, size_t size, ##__VA_ARGS__) { \
-    if (lm_is_aside()) lm_aside_free(block); \
-    else lm_checked_delete_sized(block, size, true, kind, LM_CALLER()); \
+    if (LM_STEPS_ASIDE && is_elsewhere() && delete_elsewhere(block, NULL)) return; \
+    lm_checked_delete_sized(block, size, true, kind, LM_CALLER()); \
   }
 #define DELETE_SIZED_BY(other, name, mangled, kind) \
   NAMED(void, name, mangled, void *block, size_t size) { \
-    if (program_has_operators()) other(block); \
-    else if (lm_is_aside()) lm_aside_free(block); \
-    else lm_checked_delete_sized(block, size, false, kind, LM_CALLER()); \
+    if (is_elsewhere() && delete_elsewhere(block, other)) return; \
+    lm_checked_delete_sized(block, size, false, kind, LM_CALLER()); \
   }
 
 #define NEW LM_KIND_NEW
@@ -267,5 +290,9 @@ DELETE_SIZED(cxx_delete_sized_aligned, "_ZdlPv" SIZE_CODE "St11align_val_t", NEW
              size_t a LM_UNUSED)
 DELETE_SIZED(cxx_delete_array_sized_aligned, "_ZdaPv" SIZE_CODE "St11align_val_t", ARRAY,
              size_t a LM_UNUSED)
+
+#elif LM_STEPS_ASIDE
+
+bool lm_program_has_operators(void) { return false; }
 
 #endif

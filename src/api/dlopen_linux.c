@@ -2,6 +2,7 @@
  * own libraries first, past a preloaded loam, and gives the C library's free blocks that others
  * have of loam, or the other way round. */
 #include "api/allocate.h"
+#include "api/aside.h"
 #include "api/override.h"
 #include "config/options.h"
 #include "os/os.h"
@@ -28,7 +29,7 @@ LM_EXPORT void *lm_dlopen(const char *path, int flags) __asm__("dlopen");
 LM_EXPORT void *lm_dlopen(const char *path, int flags) {
   open_function *open = next_dlopen();
   if (open == NULL) return NULL;
-  if (LM_OPTION(deepbind) == LM_DEEPBIND_DROP) flags &= ~DEEPBIND;
+  if (LM_OPTION(deepbind) == LM_DEEPBIND_DROP && !lm_is_listed()) flags &= ~DEEPBIND;
   return open(path, flags);
 }
 

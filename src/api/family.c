@@ -212,16 +212,15 @@ LM_ALIAS(void *, calloc, loam_calloc, size_t, size_t)
 LM_ALIAS(void *, realloc, loam_realloc, void *, size_t)
 LM_ALIAS(size_t, malloc_usable_size, loam_malloc_usable_size, void *)
 LM_ALIAS(void *, pvalloc, loam_pvalloc, size_t)
+/* What derives from others, or speaks of the whole heap, under the public names and glibc's: a
+ * shared library has these in aside_linux.c. */
+#if !LM_STEPS_ASIDE
 LM_ALIAS(int, malloc_trim, loam_malloc_trim, size_t)
 LM_ALIAS(void, malloc_stats, loam_malloc_stats, void)
 LM_ALIAS(int, malloc_info, loam_malloc_info, int, FILE *)
 LM_ALIAS(int, mallopt, loam_mallopt, int, int)
 LM_ALIAS(struct loam_mallinfo2, mallinfo2, loam_mallinfo2, void)
 LM_ALIAS(struct loam_mallinfo, mallinfo, loam_mallinfo, void)
-
-/* Those that derive from others, under their public names and glibc's: a shared library has them in
- * aside_linux.c. */
-#if !LM_STEPS_ASIDE
 LM_ALIAS(void *, reallocarray, loam_reallocarray, void *, size_t, size_t)
 LM_ALIAS(void *, aligned_alloc, loam_aligned_alloc, size_t, size_t)
 LM_ALIAS(int, posix_memalign, loam_posix_memalign, void **, size_t, size_t)

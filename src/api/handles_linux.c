@@ -49,8 +49,8 @@ static const struct {
 };
 
 static void *answer(const char *name, void *found) {
-  if (found == NULL || LM_OPTION(libc_handle) == LM_LIBC_HANDLE_LIBC || !lm_os_is_of_libc(found))
-    return found;
+  bool keeps = LM_OPTION(libc_handle) == LM_LIBC_HANDLE_LIBC || lm_is_listed();
+  if (found == NULL || keeps || !lm_os_is_of_libc(found)) return found;
   for (size_t i = 0; i < sizeof family / sizeof family[0]; i++)
     if (name[0] == family[i].name[0] && strcmp(name, family[i].name) == 0)
       return family[i].function;

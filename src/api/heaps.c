@@ -5,6 +5,7 @@
 #include "api/checking.h"
 #include "central/put.h"
 #include "central/shared.h"
+#include "central/take.h"
 #include "large/large.h"
 #include "large/owned.h"
 #include "loam/loam.h"

@@ -2,6 +2,7 @@
  * there are laid out: a note, which a stripped program keeps and which is in memory with its
  * program headers, and a table of names and numbers. `loam explain` reads both; it knows the names
  * and no number, so that it reads every version that has the names it needs. */
+#include "api/aside.h"
 #include "api/profile.h"
 #include "central/shared.h"
 #include "pages/huge.h"
@@ -135,6 +136,7 @@ const struct lm_layout_entry lm_layout[] = {
     FIELD("totals", struct lm_profile_totals, lost_count),
     FIELD("totals", struct lm_profile_totals, freed_count),
     FIELD("totals", struct lm_profile_totals, record_bytes),
+    VALUE("aside.listed", LM_ASIDE_LISTED),
     VALUE("", 0),
 };
 
@@ -159,7 +161,8 @@ const struct lm_layout_entry lm_layout[] = {
   DO(lm_guarded_calls_left) \
   DO(lm_centrals) \
   DO(lm_profile_heap) \
-  DO(lm_python_lines)
+  DO(lm_python_lines) \
+  DO(lm_aside)
 
 /* Optimization at link time would not see that the note needs them. */
 #define KEEP(symbol) extern __typeof__(symbol) symbol LM_SEEN_FROM_OUTSIDE;

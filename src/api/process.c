@@ -47,19 +47,21 @@ static const char *embedded_options(void) {
 }
 
 /* The C library may not have its environment yet at the first malloc; the constructor comes again.
- * Returns whether they have been read by this call. */
-static bool read_options(void) {
+ * Returns whether they have been read by this call. `first`: before anything has been mapped. */
+static bool read_options(bool first) {
   if (options_read || !lm_os_has_environment()) return false;
   options_read = true;
-  if (lm_os_is_privileged()) return false;
-  lm_options_start(embedded_options(), lm_os_environment("LOAM_OPTIONS"));
+  if (lm_os_is_privileged()) lm_options_start_privileged();
+  else lm_options_start(embedded_options(), lm_os_environment("LOAM_OPTIONS"));
   if (LM_OPTION(libc_calls) == LM_LIBC_CALLS_ON) lm_os_call_library();
+  if (LM_OPTION(system_calls) == LM_SYSTEM_CALLS_FEW && first) lm_os_make_few_calls();
   return true;
 }
 
 /* What the options ask for. Handlers of signals are set by functions that another library may
  * replace, and allocate in them: so the process has started by now, and no lock is held. */
 static void obey_options(void) {
+  lm_aside_start_by_options();
   lm_statistics_start(lm_os_environment("LOAM_OPTIONS"));
   lm_sampled_start_by_options();
   lm_profile_start_by_options();
@@ -99,7 +101,7 @@ void lm_process_start(void) {
   if (!lm_load_relaxed(&started)) {
     first = true;
     lm_os_start();
-    obey = read_options();
+    obey = read_options(true);
     lm_sizeclass_start(lm_os.page_bytes);
 #if LM_HARDENED_LINKS
     lm_link_key = lm_os_random();
@@ -155,10 +157,11 @@ __attribute__((constructor(101))) static void construct(void) {
   lm_process_start();
   lm_is_aside(); /* while there is one thread */
   if (!options_read) {
-    bool obey = read_options();
+    bool obey = read_options(false);
     lm_pool_begin_huge();
     lm_pool_begin_explicit();
     if (obey) obey_options();
+    if (lm_is_listed() && !lm_cache_is_empty(LM_THREAD(lm_this_cache))) lm_cache_leave_thread();
   }
   lm_os_stay_loaded();
   lm_os_fork_start(lm_locks_take_all, lm_locks_free_all, after_fork_in_child);

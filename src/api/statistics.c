@@ -94,8 +94,10 @@ void lm_statistics_start(const char *environment) {
 
 static void print_aside(struct lm_text *text, const struct lm_figures *figures) {
   (void)figures;
-  lm_text_string(text, "loam: the program, or a library in front of loam, defines malloc itself: "
-                       "loam has stepped aside\n");
+  const char *why = "the program, or a library in front of loam, defines malloc itself";
+  lm_text_string(text, "loam: ");
+  lm_text_string(text, lm_is_listed() ? "the option aside lists the program" : why);
+  lm_text_string(text, ": loam has stepped aside\n");
 }
 
 void lm_statistics_end(void) {

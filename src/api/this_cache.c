@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "api/aside.h"
 #include "api/background.h"
 #include "central/put.h"
 #include "config/options.h"
@@ -29,7 +30,7 @@ static void set_cache(struct lm_cache *cache) {
 
 struct lm_cache *lm_cache_of_thread_slow(void) {
   lm_process_start();
-  if (LM_THREAD(lm_thread_ended)) return NULL;
+  if (LM_THREAD(lm_thread_ended) || lm_is_listed()) return NULL;
   lm_os_thread_begins();
   struct lm_cache *cache = lm_cache_begin();
   if (cache == NULL) return NULL;

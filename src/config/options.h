@@ -19,6 +19,7 @@ enum lm_background { LM_BACKGROUND_OFF, LM_BACKGROUND_ON };
 enum lm_group_limit { LM_GROUP_LIMIT_START, LM_GROUP_LIMIT_FOLLOW };
 enum lm_libc_calls { LM_LIBC_CALLS_OFF, LM_LIBC_CALLS_ON };
 enum lm_names { LM_NAMES_OFF, LM_NAMES_START, LM_NAMES_ON };
+enum lm_system_calls { LM_SYSTEM_CALLS_ALL, LM_SYSTEM_CALLS_FEW };
 enum lm_profile { LM_PROFILE_OFF, LM_PROFILE_ON };
 enum lm_fill { LM_FILL_OFF, LM_FILL_ZERO, LM_FILL_JUNK };
 enum lm_holes_option { LM_HOLES_OFF, LM_HOLES_ON };
@@ -53,6 +54,7 @@ struct lm_options {
   _Atomic(size_t) group_limit; /* enum lm_group_limit */
   _Atomic(size_t) libc_calls;  /* enum lm_libc_calls */
   _Atomic(size_t) names;       /* enum lm_names */
+  _Atomic(size_t) system_calls; /* enum lm_system_calls */
   _Atomic(size_t) foreign;    /* enum lm_foreign_policy */
   _Atomic(size_t) deepbind;   /* enum lm_deepbind_policy */
   _Atomic(size_t) libc_handle; /* enum lm_libc_handle */
@@ -66,6 +68,7 @@ struct lm_options {
   char profile_file[LM_PATH_BYTES]; /* empty: none */
   _Atomic(size_t) profile_signal;   /* 0: none */
   char options_file[LM_PATH_BYTES]; /* empty: LM_OPTIONS_FILE */
+  char aside[LM_PATH_BYTES];        /* empty: no program */
 };
 extern struct lm_options lm_options;
 #define LM_OPTION(name) lm_load_relaxed(&lm_options.name)
@@ -89,6 +92,9 @@ struct lm_options_source {
  * help=1. Ends the process with LM_INVALID_STATUS if an entry was wrong and invalid=end. */
 #define LM_INVALID_STATUS 125
 void lm_options_start(const char *embedded, const char *environment);
+/* For a process that may do nothing on the word of who started it: `aside` alone, from
+ * LM_OPTIONS_FILE. Prints nothing. */
+void lm_options_start_privileged(void);
 
 /* How long the name in front of "=value" is, without the blanks behind it; all if there is none. */
 size_t lm_options_name_length(const char *entry, size_t length);

@@ -42,24 +42,28 @@ static void read_line(const struct lm_options_source *source, const char *line, 
   else read_entries(source, line, length, FOR_OTHERS);
 }
 
-static void read_lines(const char *path, const char *text, size_t length) {
+typedef void line_reader(const struct lm_options_source *source, const char *line, size_t length);
+
+static void read_lines(const char *path, const char *text, size_t length, line_reader *read) {
   struct lm_options_source source = {path, 0};
   for (size_t start = 0, end; start < length; start = end + 1) {
     for (end = start; end < length && text[end] != '\n';) end++;
     source.line++;
-    read_line(&source, text + start, end - start);
+    read(&source, text + start, end - start);
   }
 }
 
+/* No memory stands behind it until it is used. */
+static char options_file_text[LM_OPTIONS_FILE_BYTES + 1];
+
 /* One that nobody has named may be missing, or not be for this process. */
 static void read_file(void) {
-  static char text[LM_OPTIONS_FILE_BYTES + 1]; /* which no memory stands behind until it is used */
   const struct lm_options_source source = {"options_file", 0};
   bool named = lm_options.options_file[0] != 0;
   const char *path = named ? lm_options.options_file : LM_OPTIONS_FILE;
   size_t length = 0;
   if (path == NULL) return;
-  int error = lm_os_read_file(path, text, sizeof text, &length);
+  int error = lm_os_read_file(path, options_file_text, sizeof options_file_text, &length);
   LM_TEXT(after, 64);
   lm_text_string(&after, " cannot be read: ");
   lm_text_reason(&after, error);
@@ -69,7 +73,25 @@ static void read_file(void) {
   else if (length > LM_OPTIONS_FILE_BYTES)
     lm_options_complain(&source, "", path, lm_string_length(path),
                         " is longer than 16 KiB: not read");
-  else read_lines(path, text, length);
+  else read_lines(path, options_file_text, length, read_line);
+}
+
+static void read_line_of_aside(const struct lm_options_source *source, const char *line,
+                               size_t length) {
+  lm_string_trim(&line, &length);
+  size_t name_length = lm_options_name_length(line, length);
+  if (lm_string_equal(line, name_length, "aside") && name_length < length)
+    lm_options_set(source, line, length);
+}
+
+void lm_options_start_privileged(void) {
+  size_t length = 0;
+  const char *path = LM_OPTIONS_FILE;
+  if (path == NULL ||
+      lm_os_read_file(path, options_file_text, sizeof options_file_text, &length) != 0 ||
+      length > LM_OPTIONS_FILE_BYTES)
+    return;
+  read_lines(path, options_file_text, length, read_line_of_aside);
 }
 
 void lm_options_start(const char *embedded, const char *environment) {

@@ -5,6 +5,7 @@
 #include "os/os.h"
 
 void lm_os_call_library(void) {}
+void lm_os_make_few_calls(void) {}
 
 /* Large pages need a privilege (Windows), or are the system's own matter. */
 void lm_os_advise_huge(void *address, size_t size) { (void)address, (void)size; }

@@ -61,6 +61,13 @@ int lm_os_purge(void *address, size_t size);
  * lm_os_guard, lm_os_remap) are made by the C library's functions, by their public names, and may
  * be made with locks held. Nothing is done on systems where they always are. */
 void lm_os_call_library(void);
+/* From here on memory is mapped as private and anonymous and no more is said of it, is unmapped,
+ * and given back by MADV_DONTNEED: what takes other calls is refused with ENOSYS, and no address
+ * can be asked for. Before anything is reserved. Nothing is done on systems without filters. */
+void lm_os_make_few_calls(void);
+#if defined(__linux__)
+bool lm_os_makes_few_calls(void);
+#endif
 
 /* Asks for huge pages in a reservation or mapping, from here on; a hint, which the system need not
  * take. lm_os_remap and lm_os_move_pages take it along. */
@@ -274,6 +281,12 @@ bool lm_os_has_environment(void);
 /* The value of an environment variable, or NULL. */
 const char *lm_os_environment(const char *name);
 
+#if defined(__linux__)
+/* Whether the list, with a ':' between entries, has the name of the program's file, or of the link
+ * to it that it was started by; or its whole path. */
+bool lm_os_is_program(const char *list);
+#endif
+
 /* One mapping of the process, as the system lists it. */
 struct lm_os_mapping {
   uintptr_t start, end;
@@ -381,6 +394,8 @@ void *lm_os_function_seen_by(const void *caller, const char *name);
 /* By the tables of modules, in the order in which the loader looks: dlsym is not asked, and a
  * function under that name that this module defines is passed over. NULL if nobody else has one. */
 void *lm_os_other_definition(const char *name);
+/* The same, of the modules behind this one alone. */
+void *lm_os_definition_behind(const char *name);
 /* Whether the program, or a library that the loader has put in front of this module, has it. */
 bool lm_os_is_defined_in_front(const char *name);
 bool lm_os_is_of_libc(const void *address);

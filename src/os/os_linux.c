@@ -51,6 +51,19 @@ static _Atomic(bool) calls_library;
 
 void lm_os_call_library(void) { lm_store_relaxed(&calls_library, true); }
 
+/* ---- Few kinds of calls, if that is asked for: for filters that look at arguments ---- */
+
+/* Written once at start, read by any thread; pairs with nothing. */
+static _Atomic(bool) makes_few_calls;
+
+void lm_os_make_few_calls(void) { lm_store_relaxed(&makes_few_calls, true); }
+bool lm_os_makes_few_calls(void) { return LM_UNLIKELY(lm_load_relaxed(&makes_few_calls)); }
+
+static void advise(void *address, size_t size, int advice) {
+  if (lm_os_makes_few_calls()) return;
+  lm_syscall6(SYS_madvise, (long)address, (long)size, advice, 0, 0, 0);
+}
+
 /* As lm_syscall6. Only with four arguments: who replaces mremap may not pass on the fifth. */
 static long call_library(long n, long a, long b, long c, long d) {
   int saved = errno;
@@ -120,7 +133,7 @@ void lm_os_read_address_space_limit(void) {
 #define PROBE_MIN_BYTES ((uint64_t)1 << 20)
 
 static bool can_reserve(size_t size) {
-  long flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  long flags = MAP_PRIVATE | MAP_ANONYMOUS | (lm_os_makes_few_calls() ? 0 : MAP_NORESERVE);
   long address = lm_syscall6(LM_SYS_MMAP, 0, (long)size, PROT_NONE, flags, -1, 0);
   if (lm_is_error(address)) return false;
   lm_syscall6(SYS_munmap, address, (long)size, 0, 0, 0, 0);
@@ -243,7 +256,7 @@ enum backing { UNCHECKED = MAP_NORESERVE, CHECKED = 0 };
 static int map_memory(void *hint, size_t size, int protection, enum backing backing,
                       void **result) {
   if (LM_UNLIKELY(lm_load_relaxed(&left_count) != 0)) unmap_left();
-  int flags = MAP_PRIVATE | MAP_ANONYMOUS | (int)backing;
+  int flags = MAP_PRIVATE | MAP_ANONYMOUS | (lm_os_makes_few_calls() ? 0 : (int)backing);
   long address = call_or_fault(LM_SYS_MMAP, (long)hint, (long)size, protection, flags, -1, 0);
   if (lm_is_error(address)) return (int)-address;
   *result = (void *)address;
@@ -256,14 +269,15 @@ static int map_and_cut(size_t size, size_t alignment, int protection, enum backi
                        void **result) {
   void *address;
   if (size + alignment < size) return ENOMEM;
-  int error = map_memory(NULL, size + alignment, PROT_NONE, backing, &address);
+  int before = lm_os_makes_few_calls() ? protection : PROT_NONE;
+  int error = map_memory(NULL, size + alignment, before, backing, &address);
   if (error != 0) return error;
   uintptr_t start = lm_align_up((uintptr_t)address, alignment);
   uintptr_t end = (uintptr_t)address + size + alignment;
   if (start > (uintptr_t)address) lm_os_release(address, start - (uintptr_t)address);
   if (end > start + size) lm_os_release((void *)(start + size), end - start - size);
   *result = (void *)start;
-  error = protection == PROT_NONE ? 0 : lm_os_commit(*result, size);
+  error = protection == before ? 0 : lm_os_commit(*result, size);
   if (error != 0) lm_os_release(*result, size);
   return error;
 }
@@ -307,6 +321,9 @@ static int map_aligned(size_t size, size_t alignment, int protection, enum backi
   return 0;
 }
 
+/* Whatever is mapped, from the start: no call changes that. */
+static bool are_pages_writable(void) { return lm_os_makes_few_calls() && lm_os.overcommit; }
+
 int lm_os_reserve(size_t size, size_t alignment, void **result) {
   int protection = lm_os.overcommit ? PROT_READ | PROT_WRITE : PROT_NONE;
   return map_aligned(size, alignment, protection, UNCHECKED, result);
@@ -349,12 +366,10 @@ void lm_os_unmap_explicit(void *address, size_t size) {
 }
 
 void lm_os_leave_out_of_cores(void *address, size_t size) {
-  lm_syscall6(SYS_madvise, (long)address, (long)size, MADV_DONTDUMP, 0, 0, 0);
+  advise(address, size, MADV_DONTDUMP);
 }
 
-void lm_os_put_into_cores(void *address, size_t size) {
-  lm_syscall6(SYS_madvise, (long)address, (long)size, MADV_DODUMP, 0, 0, 0);
-}
+void lm_os_put_into_cores(void *address, size_t size) { advise(address, size, MADV_DODUMP); }
 
 /* Since Linux 5.17, where it is built in. The C library's headers may be older. */
 #define SET_VMA 0x53564d41
@@ -368,13 +383,19 @@ void lm_os_name(void *address, size_t size, const char *name) {
   if (result == -EINVAL) lm_store_relaxed(&is_unknown, true);
 }
 
+/* At start, and so by any kind of call. */
 int lm_os_reserve_zero(size_t size, void **result) {
-  int error = map_memory(NULL, size, PROT_READ, UNCHECKED, result);
-  if (error == 0) lm_os_leave_out_of_cores(*result, size);
-  return error;
+  int protection = are_pages_writable() ? PROT_READ | PROT_WRITE : PROT_READ;
+  long flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  long address = call_or_fault(LM_SYS_MMAP, 0, (long)size, protection, flags, -1, 0);
+  if (lm_is_error(address)) return (int)-address;
+  *result = (void *)address;
+  lm_syscall6(SYS_madvise, address, (long)size, MADV_DONTDUMP, 0, 0, 0); /* nearly all is zero */
+  return 0;
 }
 
 int lm_os_commit(void *address, size_t size) {
+  if (are_pages_writable()) return 0;
   uintptr_t start = lm_align_down((uintptr_t)address, lm_os.page_bytes);
   uintptr_t end = lm_align_up((uintptr_t)address + size, lm_os.page_bytes);
   long result = call_or_fault(SYS_mprotect, (long)start, (long)(end - start),
@@ -418,6 +439,7 @@ static bool purge_clears(void) {
 }
 
 int lm_os_uncommit(void *address, size_t size) {
+  if (are_pages_writable()) return ENOSYS;
   return (int)-call_taking_or_fault(SYS_mprotect, (long)address, (long)size, PROT_NONE, 0);
 }
 
@@ -430,11 +452,11 @@ int lm_os_purge(void *address, size_t size) {
 }
 
 void lm_os_advise_huge(void *address, size_t size) {
-  lm_syscall6(SYS_madvise, (long)address, (long)size, MADV_HUGEPAGE, 0, 0, 0);
+  advise(address, size, MADV_HUGEPAGE);
 }
 
 void lm_os_refuse_huge(void *address, size_t size) {
-  lm_syscall6(SYS_madvise, (long)address, (long)size, MADV_NOHUGEPAGE, 0, 0, 0);
+  advise(address, size, MADV_NOHUGEPAGE);
 }
 
 /* No advice takes MADV_NOHUGEPAGE back, but MADV_HUGEPAGE, which is the same where the setting is
@@ -448,11 +470,12 @@ void lm_os_accept_huge(void *address, size_t size) {
 #define ADVICE_UNGUARD 103
 
 int lm_os_guard(void *address, size_t size) {
+  if (lm_os_makes_few_calls()) return ENOSYS;
   return (int)-call_taking(SYS_madvise, (long)address, (long)size, ADVICE_GUARD, 0);
 }
 
 void lm_os_unguard(void *address, size_t size) {
-  lm_syscall6(SYS_madvise, (long)address, (long)size, ADVICE_UNGUARD, 0, 0, 0);
+  advise(address, size, ADVICE_UNGUARD);
 }
 
 int lm_os_map(size_t size, size_t alignment, void **result) {
@@ -462,6 +485,7 @@ int lm_os_map(size_t size, size_t alignment, void **result) {
 }
 
 int lm_os_remap(void *address, size_t size, size_t new_size, void **result) {
+  if (lm_os_makes_few_calls()) return ENOSYS;
   long moved = call_taking_or_fault(SYS_mremap, (long)address, (long)size, (long)new_size,
                                   MREMAP_MAYMOVE);
   if (lm_is_error(moved)) return (int)-moved;
@@ -495,8 +519,13 @@ static bool move_leaves_zeros(void) {
   return lm_load_relaxed(&known) == WORKS;
 }
 
+/* call_library, and filters, have mremap with four arguments at most. */
+static bool has_moving_calls(void) {
+  return !lm_load_relaxed(&calls_library) && !lm_os_makes_few_calls() && move_leaves_zeros();
+}
+
 int lm_os_move_pages(void *from, void *to, size_t size) {
-  if (lm_load_relaxed(&calls_library) || !move_leaves_zeros()) return ENOSYS; /* call_library */
+  if (!has_moving_calls()) return ENOSYS;
   long flags = MOVE_FLAGS;
   long result = -ENOMEM;
   if (lm_fault_here()) /* the worst that a kernel does */
@@ -514,7 +543,7 @@ int lm_os_move_pages(void *from, void *to, size_t size) {
 /* Pages that are moved into another mapping, or onto a part of it, would be one apart for ever, and
  * mremap resizes no more than one. */
 int lm_os_move_out(void *from, size_t size, size_t new_size, void **result) {
-  if (lm_load_relaxed(&calls_library) || !move_leaves_zeros()) return ENOSYS; /* call_library */
+  if (!has_moving_calls()) return ENOSYS;
   long moved = call_or_fault(SYS_mremap, (long)from, (long)size, (long)size,
                              MREMAP_MAYMOVE | MREMAP_DONTUNMAP, 0, 0);
   if (lm_is_error(moved)) return ENOSYS;

@@ -75,6 +75,32 @@ void lm_os_process_name(char *name, size_t capacity) {
   lm_lines_end(&lines);
 }
 
+static bool same_bytes(const char *text, size_t length, const char *other) {
+  return strlen(other) == length && memcmp(text, other, length) == 0;
+}
+
+static bool list_has(const char *list, const char *path) {
+  const char *name = path;
+  for (const char *at = path; *at != 0; at++)
+    if (*at == '/') name = at + 1;
+  for (const char *entry = list, *end; *path != 0; entry = end + 1) {
+    for (end = entry; *end != 0 && *end != ':';) end++;
+    size_t length = (size_t)(end - entry);
+    if (same_bytes(entry, length, name) || same_bytes(entry, length, path)) return true;
+    if (*end == 0) break;
+  }
+  return false;
+}
+
+bool lm_os_is_program(const char *list) {
+  char path[4096];
+  const char *started_as = (const char *)getauxval(AT_EXECFN);
+  long length = lm_syscall6(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)path,
+                            sizeof path - 1, 0, 0);
+  path[length > 0 ? length : 0] = 0;
+  return list_has(list, path) || (started_as != NULL && list_has(list, started_as));
+}
+
 /* The next text that ends in a zero byte; false at the end. Whether it is `name`=`value` whole. */
 static bool read_variable(struct lm_lines *lines, const char *name, const char *value,
                           bool *same) {
@@ -192,6 +218,7 @@ void lm_os_visit_code(lm_os_mapping_visitor *visit, void *context) {
 /* futex compares the word with what is expected there before it wakes nobody and moves nobody: a
  * call that sandboxes permit where there are threads. */
 static bool is_word_readable(uintptr_t address) {
+  if (lm_os_makes_few_calls()) return false;
   long result = lm_syscall6(LM_SYS_FUTEX, (long)address, FUTEX_CMP_REQUEUE_PRIVATE, 0, 0,
                             (long)address, 0);
   return result == 0 || result == -EAGAIN;

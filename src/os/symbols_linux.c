@@ -186,6 +186,12 @@ void *lm_os_other_definition(const char *name) {
   return found->end != 0 ? (void *)address_in(found, name) : NULL;
 }
 
+void *lm_os_definition_behind(const char *name) {
+  struct search search;
+  bool is_there = search_modules(name, &search) && search.behind.end != 0;
+  return is_there ? (void *)address_in(&search.behind, name) : NULL;
+}
+
 #define OF_EVERY_LIBC "strdup"
 
 bool lm_os_is_defined_in_front(const char *name) {

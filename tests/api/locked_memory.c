@@ -1,4 +1,5 @@
 // builds: fast checking hardened linked
+// environment: LOAM_OPTIONS=purge_delay_ms=3600000
 /* Memory that is locked (mlockall): calloc's is zero, and what is free goes back once it is locked no
  * longer, though the system refused that before. */
 #include "check.h"

@@ -30,8 +30,8 @@ def range_in_docs(text):
     match = RANGE.fullmatch(text)
     if match is None: # a choice
         return words(text.replace("0|1", "0 or 1"))
-    if match["unit"] == "path":
-        return ["path"]
+    if match["unit"] in ("path", "list"):
+        return [match["unit"]]
     others = match["words"].replace("|", " or ") if match["words"] else ""
     join = "," if " or " in others else " or" if others else ""
     return words(f"{match['unit']}, {match['range']}{join} {others}")

@@ -10,7 +10,7 @@ use std::path::Path;
 const OWNER: &[u8] = b"loam-layout";
 const FORMAT: u32 = 2;
 /// What the note's words stand for, in their order.
-const ROOTS: [&str; 20] = [
+const ROOTS: [&str; 21] = [
     "layout",
     "tags",
     "region_map",
@@ -31,6 +31,7 @@ const ROOTS: [&str; 20] = [
     "centrals",
     "profile_heap",
     "python_lines",
+    "aside",
 ];
 
 pub struct Layout {

@@ -15,8 +15,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 pub struct Process {
-    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))] // for calls that are counted
-    pid: i32,
+    pub pid: i32,
     pub executable: PathBuf,
     /// By address.
     pub modules: Vec<Module>,

@@ -2,8 +2,11 @@
 
 use crate::binary::elf::{Image, sanitizer_library};
 use crate::binary::entry_points::{self, ENTRY_POINTS, EntryPoint, Group};
+use crate::heap::layout::Layout;
+use crate::heap::live::Live;
+use crate::heap::source::Source;
 use crate::process::binding::{Resolver, Target, is_cxx_runtime};
-use crate::process::modules::Module;
+use crate::process::modules::{Module, Process};
 use crate::verify::report::{CallRow, EntryPointRow, Finding, FindingKind, Report, RunReport};
 use crate::verify::words::{STRDUP, list, shown};
 use std::collections::BTreeSet;
@@ -31,6 +34,7 @@ pub fn of_process(
     match loam {
         None => findings.push(not_loaded(rows)),
         Some(loam) => {
+            findings.extend(listed(resolver.process, loam));
             findings.extend(global_allocator(&program.path, &program.image, rows));
             let seen: Vec<String> = findings.iter().filter_map(|f| f.module.clone()).collect();
             findings.extend(other_definers(resolver, loam, rows, &seen));
@@ -132,6 +136,18 @@ fn own_malloc(program: &Module, is_loam_loaded: bool) -> Option<Finding> {
         text += "; loam has stepped aside";
     }
     Some(failure(FindingKind::OwnMalloc, program, names, text))
+}
+
+/// A program that loam leaves to the C library's malloc, though its calls lead to loam.
+fn listed(process: &Process, loam: &Module) -> Option<Finding> {
+    let source = Live::open(process.pid).ok()?;
+    let layout = Layout::find(&source).ok()?;
+    let state = source.bytes(layout.root("aside").ok()?, 4).ok()?;
+    let state = u64::from(u32::from_le_bytes(state.try_into().ok()?));
+    let text = "the option aside lists the program: loam has stepped aside, and its blocks are of the \
+                C library's malloc";
+    (state == layout.number("aside.listed").ok()?)
+        .then(|| failure(FindingKind::Aside, loam, Vec::new(), text.to_owned()))
 }
 
 /// Loam in the program that malloc does not lead to.

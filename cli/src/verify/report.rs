@@ -109,6 +109,8 @@ pub enum FindingKind {
     Sanitizer,
     /// The executable defines entry points itself.
     OwnMalloc,
+    /// The option `aside` lists the program.
+    Aside,
     /// Another library comes before loam in the order of lookup.
     AheadOfLoam,
     /// Loam does not define the entry point and another module does.

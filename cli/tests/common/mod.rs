@@ -144,6 +144,7 @@ pub fn real_library() -> PathBuf {
     built_once("libloam-of-tests.so", &[checkout("src"), checkout("include")], |path| {
         let mut compiler = std::process::Command::new("cc");
         compiler.args(["-O2", "-w", "-std=gnu11", "-fno-builtin", "-fPIC", "-shared"]);
+        compiler.arg("-DLM_SHARED=1");
         compiler.arg("-I").arg(checkout("include")).arg("-I").arg(checkout("src"));
         compiler.arg(checkout("src/loam.c")).arg("-o").arg(path);
         assert!(compiler.status().expect("a compiler").success(), "{compiler:?}");
