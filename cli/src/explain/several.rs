@@ -160,12 +160,11 @@ impl Line {
             allocator: None,
         };
         let source = Live::open(pid)?;
-        if Layout::find(&source).is_err() {
-            line.allocator = allocators.name(pid, &source);
-            return Ok(line);
-        }
-        line.allocator = Some("loam".to_owned());
-        // One that begins or executes another program just now has no figures.
+        line.allocator = match Layout::look_for(&source)? {
+            Some(_) => Some("loam".to_owned()),
+            None => allocators.name(pid, &source),
+        };
+        // One that begins or executes another program just now has no figures, nor has another malloc.
         if let Ok(figures) = walk(&source) {
             let free = [Kind::Beside, Kind::Idle, Kind::Cached, Kind::Depots, Kind::Dirty];
             line.live_bytes = Some(figures.resident.of(Kind::Live));

@@ -117,7 +117,10 @@ pub enum Keeper {
     /// Blocks that stand in for samples.
     Profile,
     /// One of glibc's, of which the first is the main arena, by how many threads it is used.
-    Arena { index: usize, thread_count: u64 },
+    Arena {
+        index: usize,
+        thread_count: u64,
+    },
     /// glibc's of a thread that cannot be told.
     Tcache,
 }
@@ -150,10 +153,8 @@ impl Heap {
     /// `None` of a cache: what a thread has taken nobody counts. A profile's blocks are the program's
     /// elsewhere.
     pub fn live_bytes(&self) -> Option<u64> {
-        let has_blocks = matches!(
-            self.keeper,
-            Keeper::Central(_) | Keeper::FirstClass | Keeper::Arena { .. }
-        );
+        let has_blocks =
+            matches!(self.keeper, Keeper::Central(_) | Keeper::FirstClass | Keeper::Arena { .. });
         has_blocks.then_some(self.live_bytes)
     }
 }
@@ -223,6 +224,10 @@ pub struct Glibc {
     pub known_mapped_count: Option<u64>,
     /// What the live blocks would have on loam.
     pub on_loam: on_loam::Range,
+    /// How it is started on loam, in words; `None` of a core.
+    pub start: Option<String>,
+    /// Whose objects are elsewhere, in words: a language's that has a heap of its own.
+    pub runtime: Option<String>,
 }
 
 pub struct Figures {

@@ -33,7 +33,8 @@ impl Range {
     /// Adds a block that holds so many bytes, as much of it as is in memory.
     pub fn add(&mut self, usable_bytes: u64, resident_bytes: u64) {
         const UNKNOWN_BYTES: u64 = 15;
-        let least = usable_bytes.saturating_sub(if usable_bytes == 24 { 24 } else { UNKNOWN_BYTES });
+        let least =
+            usable_bytes.saturating_sub(if usable_bytes == 24 { 24 } else { UNKNOWN_BYTES });
         let in_memory = |bytes: u64| match usable_bytes > SMALL_MAX_BYTES {
             true => bytes.min(resident_bytes.next_multiple_of(PAGE_BYTES)),
             false => bytes,
@@ -43,14 +44,60 @@ impl Range {
     }
 }
 
+/// What is known of a process on another malloc.
+pub struct Here {
+    pub blocks: Range,
+    /// What is not malloc's, and stays.
+    pub others_bytes: u64,
+    /// Free on pages with live blocks.
+    pub beside_bytes: u64,
+    pub free_bytes: u64,
+    /// Since it had most.
+    pub given_back_bytes: u64,
+    /// Of so many sizes blocks are live.
+    pub size_count: u64,
+}
+
+/// What the process would have in memory on loam, when what is free there has gone back.
+pub fn process(here: &Here) -> Range {
+    // loam's code and data, its records and the first region's header; of each size the last page is
+    // not full.
+    const OWN_BYTES: (u64, u64) = (256 << 10, 2 << 20);
+    const CACHES_BYTES_MAX: u64 = 16 << 20;
+    const RECORDS_SHARE: u64 = 64;
+    // Only what has been freed is in caches or beside blocks.
+    let freed = here.beside_bytes + here.free_bytes + here.given_back_bytes;
+    let kept = here.beside_bytes + freed.min(CACHES_BYTES_MAX);
+    let blocks = here.blocks;
+    Range {
+        low_bytes: here.others_bytes + blocks.low_bytes + OWN_BYTES.0,
+        high_bytes: here.others_bytes
+            + blocks.high_bytes
+            + blocks.high_bytes / RECORDS_SHARE
+            + here.size_count * PAGE_BYTES
+            + kept
+            + OWN_BYTES.1,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn blocks_are_as_large_as_loams() {
-        let pairs = [(0, 16), (16, 16), (17, 32), (1024, 1024), (1025, 1152), (1152, 1152),
-            (16384, 16384), (16385, 20480), (262_144, 262_144), (262_145, 266_240)];
+        let pairs = [
+            (0, 16),
+            (16, 16),
+            (17, 32),
+            (1024, 1024),
+            (1025, 1152),
+            (1152, 1152),
+            (16384, 16384),
+            (16385, 20480),
+            (262_144, 262_144),
+            (262_145, 266_240),
+        ];
         for (asked, bytes) in pairs {
             assert_eq!(block_bytes(asked), bytes, "{asked}");
         }

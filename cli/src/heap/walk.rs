@@ -19,10 +19,13 @@ pub fn walk(source: &dyn Source) -> Result<Figures> {
     if let Some(layout) = Layout::look_for(source)? {
         return with(source, layout);
     }
-    match glibc::walk(source)? {
-        Some(figures) => Ok(figures),
-        None => bail!("{}", without::told(source)),
+    let seen = without::look(source);
+    let walked = if seen.is_others { None } else { glibc::walk(source)? };
+    let Some(mut figures) = walked else { bail!("{}", without::told(source)) };
+    if let Allocator::Glibc(glibc) = &mut figures.allocator {
+        (glibc.start, glibc.runtime) = (seen.start, seen.runtime);
     }
+    Ok(figures)
 }
 
 /// What is in the heaps of a process on loam.

@@ -45,10 +45,40 @@ pub fn told(source: &dyn Source) -> String {
     out
 }
 
+/// What is known of a process before its heap is read.
+pub struct Seen {
+    /// Its malloc is known, and not glibc's.
+    pub is_others: bool,
+    /// How it is started on loam, in words.
+    pub start: Option<String>,
+    /// Whose objects are elsewhere, and which tool knows them.
+    pub runtime: Option<String>,
+}
+
+pub fn look(source: &dyn Source) -> Seen {
+    let process = source.process();
+    let pid = process.pid.filter(|_| process.is_live).and_then(|pid| i32::try_from(pid).ok());
+    let opened = pid.and_then(|pid| Some((pid, Opened::open(pid).ok()?)));
+    let Some((pid, opened)) = opened else {
+        return Seen { is_others: false, start: None, runtime: None };
+    };
+    let runtime = Runtime::of(source, &opened);
+    Seen {
+        is_others: Malloc::of(&opened, runtime).is_others,
+        start: opened.program().ok().map(|program| match obstacle(program) {
+            Some(obstacle) => format!("{obstacle}."),
+            None => format!("To see it there: {}", command(pid)),
+        }),
+        runtime: runtime.map(|runtime| format!("{}.", runtime.text(pid))),
+    }
+}
+
 /// What serves the process's malloc.
 struct Malloc {
     text: String,
     is_glibc: bool,
+    /// Known, and not glibc's.
+    is_others: bool,
 }
 
 impl Malloc {
@@ -58,7 +88,8 @@ impl Malloc {
         {
             return match runtime {
                 Some(Runtime::Go) => {
-                    Malloc { text: "it is a static program of Go's".into(), is_glibc: false }
+                    let text = "it is a static program of Go's".into();
+                    Malloc { text, is_glibc: false, is_others: true }
                 }
                 _ => Malloc::of_static(&program.image),
             };
@@ -66,14 +97,16 @@ impl Malloc {
         let entry = entry_points::find("malloc");
         let target = entry.and_then(|entry| Resolver::new(opened).look_up(entry));
         let Some(module) = target.and_then(|target| target.module) else {
-            return Malloc { text: "none of its modules defines malloc".into(), is_glibc: false };
+            let text = "none of its modules defines malloc".into();
+            return Malloc { text, is_glibc: false, is_others: true };
         };
         let path = module.path.display();
         let text = match name_of(module) {
             Some(name) => format!("its malloc is {name}, of {path}"),
             None => format!("its malloc is that of {path}"),
         };
-        Malloc { text, is_glibc: is_glibc(&module.image) }
+        let is_glibc = is_glibc(&module.image);
+        Malloc { text, is_glibc, is_others: !is_glibc }
     }
 
     fn of_static(image: &Image) -> Malloc {
@@ -83,7 +116,9 @@ impl Malloc {
             None if image.has_symbol_table => "it is static, with a malloc of its own".into(),
             None => "it is static, and stripped of the names that would tell its malloc".into(),
         };
-        Malloc { text, is_glibc }
+        // Without names, its memory tells.
+        let is_known = image.has_symbol_table || marked(image).is_some();
+        Malloc { text, is_glibc, is_others: is_known && !is_glibc }
     }
 }
 

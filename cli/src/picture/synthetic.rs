@@ -1,6 +1,8 @@
 //! A heap for tests.
 
-use crate::heap::figures::{Allocator, Blocks, Class, Figures, Heap, Keeper, Kind, Larger, Resident};
+use crate::heap::figures::{
+    Allocator, Blocks, Class, Figures, Heap, Keeper, Kind, Larger, Resident,
+};
 use std::collections::{BTreeMap, HashMap};
 
 pub fn figures() -> Figures {

@@ -93,9 +93,9 @@ fn candidates(source: &dyn Source) -> Vec<&Mapping> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         name.starts_with("libc.so") || name.starts_with("libc-2.")
     };
-    let files = mappings.iter().filter(|mapping| {
-        matches!(mapping.name, Name::File(_)) && mapping.is_accessible
-    });
+    let files = mappings
+        .iter()
+        .filter(|mapping| matches!(mapping.name, Name::File(_)) && mapping.is_accessible);
     let program = mappings.iter().find(|mapping| matches!(mapping.name, Name::File(_)));
     let is_programs =
         |mapping: &&Mapping| program.is_some_and(|program| program.name == mapping.name);
@@ -134,9 +134,7 @@ fn bins_in(data: &Pages) -> Vec<u64> {
             index += 1;
             continue;
         }
-        let before = (1..PAIRS).take_while(|back| {
-            index.checked_sub(back * 2).is_some_and(is_bin)
-        });
+        let before = (1..PAIRS).take_while(|back| index.checked_sub(back * 2).is_some_and(is_bin));
         let first = index - before.count() * 2;
         let run = (0..).take_while(|pair| is_bin(first + pair * 2)).count();
         let starts = (0..(run + 1).saturating_sub(PAIRS)).map(|pair| first + pair * 2);
@@ -201,7 +199,8 @@ fn read_arena(memory: &mut Memory, layout: Layout, at: u64, is_main: bool) -> Re
     binned.retain(|word| !itself.contains(word));
     let fastbins = layout.fastbins.map(|offset| memory.words(at + offset, FASTBINS));
     let top = memory.word(bins - 16)?;
-    let [thread_count, system_bytes, most_bytes] = [16, 24, 32].map(|after| at + layout.next() + after);
+    let [thread_count, system_bytes, most_bytes] =
+        [16, 24, 32].map(|after| at + layout.next() + after);
     let (system_bytes, most_bytes) = (memory.word(system_bytes)?, memory.word(most_bytes)?);
     ensure!(
         system_bytes <= most_bytes,
@@ -224,8 +223,7 @@ fn read_arena(memory: &mut Memory, layout: Layout, at: u64, is_main: bool) -> Re
 /// what one may be long: 64 MiB, or more with huge pages.
 fn heaps_of(memory: &mut Memory, layout: Layout, arena: u64, top: u64) -> Result<Vec<Heap>> {
     const RECORD_BYTES: [u64; 2] = [48, 32];
-    let is_heap =
-        |memory: &mut Memory, at: u64| memory.word(at).is_ok_and(|owner| owner == arena);
+    let is_heap = |memory: &mut Memory, at: u64| memory.word(at).is_ok_and(|owner| owner == arena);
     let record = RECORD_BYTES
         .into_iter()
         .find(|bytes| (arena - bytes).is_multiple_of(1 << 16) && is_heap(memory, arena - bytes));

@@ -21,9 +21,19 @@ pub struct Shape {
 }
 
 const SHAPES: [Shape; 3] = [
-    Shape { lists: 64, count_bytes: 2, is_room: false, about: "tcaches of 64 lists (2.30 to 2.41)" },
+    Shape {
+        lists: 64,
+        count_bytes: 2,
+        is_room: false,
+        about: "tcaches of 64 lists (2.30 to 2.41)",
+    },
     Shape { lists: 76, count_bytes: 2, is_room: true, about: "tcaches of 76 lists (from 2.42)" },
-    Shape { lists: 64, count_bytes: 1, is_room: false, about: "tcaches of 64 lists (2.26 to 2.29)" },
+    Shape {
+        lists: 64,
+        count_bytes: 1,
+        is_room: false,
+        about: "tcaches of 64 lists (2.26 to 2.29)",
+    },
 ];
 /// Lists of one size each; those behind them have a power of two.
 const EXACT_LISTS: u64 = 64;

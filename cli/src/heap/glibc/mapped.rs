@@ -130,7 +130,8 @@ fn chunk_on(page: &[u8], address: u64, (start, end): (u64, u64)) -> Option<Mappe
         let is_newer = !before.wrapping_add(size).is_multiple_of(PAGE_BYTES);
         let before = if is_newer { before & !1 } else { before };
         let base = at.checked_sub(before)?;
-        let bytes = before.checked_add(size)?.checked_add(if is_newer { HEADER_BYTES } else { 0 })?;
+        let bytes =
+            before.checked_add(size)?.checked_add(if is_newer { HEADER_BYTES } else { 0 })?;
         let is_one = base.is_multiple_of(PAGE_BYTES)
             && base >= start
             && bytes.is_multiple_of(PAGE_BYTES)

@@ -213,6 +213,8 @@ impl<'a> Whole<'a> {
             mapped_count: self.huge.count,
             known_mapped_count: parameters.map(|known| known.mapped_count),
             on_loam: self.found.on_loam,
+            start: None,
+            runtime: None,
         };
         let active = [small, middle, large, self.huge].iter().map(|blocks| blocks.bytes).sum();
         Figures {

@@ -134,12 +134,19 @@ impl<'a> Pager<'a> {
             Piece::Fast(class) => Some((Kind::Depots, Some(*class), self.arena)),
             _ => None,
         };
-        let listed: Vec<_> = self.pieces.iter().filter_map(|one| Some((of(&one.0)?, one.1))).collect();
+        let listed: Vec<_> =
+            self.pieces.iter().filter_map(|one| Some((of(&one.0)?, one.1))).collect();
         if listed.is_empty() {
             let top = self.sum(|piece| *piece == Piece::Top);
             let free = self.sum(|piece| *piece == Piece::Free);
             let is_own = top == 0 && free == 0;
-            let kind = if is_own { Kind::Metadata } else if top > free { Kind::Dirty } else { Kind::Idle };
+            let kind = if is_own {
+                Kind::Metadata
+            } else if top > free {
+                Kind::Dirty
+            } else {
+                Kind::Idle
+            };
             sums.add(self.arena, None, kind, left);
             return kind;
         }

@@ -42,7 +42,9 @@ fn read(source: &dyn Source, words: &[u64], at: usize) -> Option<Parameters> {
     let half = |index: usize| (words[at - 5 + index / 2] >> (index % 2 * 32)) as u32;
     let fits = |first: &usize| {
         let [count, allowed, most, is_fixed] = [0, 1, 2, 3].map(|index| half(first + index));
-        allowed == COUNT_MAX_DEFAULT && count <= most && is_fixed <= 1
+        allowed == COUNT_MAX_DEFAULT
+            && count <= most
+            && is_fixed <= 1
             && (count == 0) == (bytes == 0)
     };
     let first = [1, 2].into_iter().find(fits)?;

@@ -197,15 +197,18 @@ impl OneRegion<'_> {
         self.put(Piece::Live(class), block, block + usable);
         let blocks = match usable {
             ..=sizes::EXACT_MAX_BYTES => &mut self.found.small,
-            sizes::EXACT_MAX_BYTES..LARGE_MIN_BYTES => &mut self.found.middle,
+            ..LARGE_MIN_BYTES => &mut self.found.middle,
             _ => &mut self.found.large,
         };
         blocks.add(usable);
         if let Some(heap) = self.found.sums.heaps.get_mut(self.region.arena) {
             heap.live_bytes += usable;
         }
-        let resident =
-            if bytes > LARGE_MIN_BYTES / 8 { self.resident_bytes(block, block + usable) } else { usable };
+        let resident = if bytes > LARGE_MIN_BYTES / 8 {
+            self.resident_bytes(block, block + usable)
+        } else {
+            usable
+        };
         self.found.on_loam.add(usable, resident);
         if lists::is_as_long(bytes) && self.found.suspects.len() < SUSPECTS_MAX {
             self.found.suspects.push(block);

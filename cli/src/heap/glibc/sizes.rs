@@ -5,7 +5,7 @@ use crate::heap::figures::Class;
 
 pub const EXACT_MAX_BYTES: u64 = 1032;
 const EXACT: u64 = 64;
-const DOUBLINGS: u64 = 37;
+const DOUBLINGS: u64 = 23;
 
 pub fn classes() -> Vec<Class> {
     let exact = (0..EXACT).map(|index| 24 + index * 16);

@@ -40,7 +40,8 @@ mod tests {
 
     #[test]
     fn the_release_is_read_from_the_banner() {
-        let banner = b"\0GNU C Library (Debian GLIBC 2.36-9+deb12u14) stable release version 2.36.\n";
+        let banner =
+            b"\0GNU C Library (Debian GLIBC 2.36-9+deb12u14) stable release version 2.36.\n";
         assert_eq!(release(banner).as_deref(), Some("2.36"));
         let next = b"GNU C Library (GNU libc) development release version 2.42.9000.\n";
         assert_eq!(release(next).as_deref(), Some("2.42.9000"));
