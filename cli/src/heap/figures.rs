@@ -203,6 +203,15 @@ pub enum Allocator {
     Glibc(Box<Glibc>),
 }
 
+impl Allocator {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Allocator::Loam => "loam",
+            Allocator::Glibc(_) => "glibc",
+        }
+    }
+}
+
 /// What is said of glibc's malloc besides. Bytes are of chunks, but for what a trim gives back.
 #[derive(Clone)]
 pub struct Glibc {

@@ -1,5 +1,5 @@
 //! The heaps of another process, or of one that has left a core: found, read and added up from
-//! outside. Nothing runs in it, and nothing of it is stopped.
+//! outside, loam's or glibc's. Nothing runs in it, and nothing of it is stopped.
 
 mod blocks; // what the blocks of a span are
 pub mod chosen; // the process or file that was asked for
@@ -13,6 +13,7 @@ mod lists; // which blocks are on lists
 pub mod live; // a process that runs
 pub mod on_loam; // what blocks of another malloc would take on loam
 pub mod pinned; // what blocks keep of the pages that they are on
+pub mod read; // all of that at once, and in four figures
 mod residency; // which pages are in memory
 pub mod samples; // what a profile has of them
 mod shape; // how structures are laid out

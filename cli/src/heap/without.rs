@@ -40,6 +40,9 @@ pub fn told(source: &dyn Source) -> String {
     let mut out = format!("{} is not on loam: {}\n", process.title, malloc.text);
     // Writing to a String cannot fail.
     let _ = write_memory(&mut out, process, &malloc);
+    if let Some(text) = malloc.name.and_then(statistics) {
+        let _ = writeln!(out, "{text}");
+    }
     let _ = write_ways(&mut out, pid, &opened, runtime);
     out.truncate(out.trim_end().len());
     out
@@ -79,6 +82,8 @@ struct Malloc {
     is_glibc: bool,
     /// Known, and not glibc's.
     is_others: bool,
+    /// What it is called, if that is known.
+    name: Option<&'static str>,
 }
 
 impl Malloc {
@@ -89,7 +94,7 @@ impl Malloc {
             return match runtime {
                 Some(Runtime::Go) => {
                     let text = "it is a static program of Go's".into();
-                    Malloc { text, is_glibc: false, is_others: true }
+                    Malloc { text, is_glibc: false, is_others: true, name: None }
                 }
                 _ => Malloc::of_static(&program.image),
             };
@@ -98,7 +103,7 @@ impl Malloc {
         let target = entry.and_then(|entry| Resolver::new(opened).look_up(entry));
         let Some(module) = target.and_then(|target| target.module) else {
             let text = "none of its modules defines malloc".into();
-            return Malloc { text, is_glibc: false, is_others: true };
+            return Malloc { text, is_glibc: false, is_others: true, name: None };
         };
         let path = module.path.display();
         let text = match name_of(module) {
@@ -106,7 +111,7 @@ impl Malloc {
             None => format!("its malloc is that of {path}"),
         };
         let is_glibc = is_glibc(&module.image);
-        Malloc { text, is_glibc, is_others: !is_glibc }
+        Malloc { text, is_glibc, is_others: !is_glibc, name: name_of(module) }
     }
 
     fn of_static(image: &Image) -> Malloc {
@@ -118,7 +123,7 @@ impl Malloc {
         };
         // Without names, its memory tells.
         let is_known = image.has_symbol_table || marked(image).is_some();
-        Malloc { text, is_glibc, is_others: is_known && !is_glibc }
+        Malloc { text, is_glibc, is_others: is_known && !is_glibc, name: marked(image) }
     }
 }
 
@@ -227,10 +232,60 @@ fn write_memory(out: &mut String, process: &Process, malloc: &Malloc) -> std::fm
     };
     let (count, bytes) = is(&is_other);
     let what = if arenas.is_empty() { "anonymous" } else { "other anonymous" };
-    if count == 0 {
-        return Ok(());
+    if count != 0 {
+        line(what, bytes, &format!("{count} mappings: large blocks, stacks of threads, its own"))?;
     }
-    line(what, bytes, &format!("{count} mappings: large blocks, stacks of threads, its own"))
+    match malloc.name.filter(|_| malloc.is_others) {
+        Some(name) => write_share(out, process, name),
+        None => Ok(()),
+    }
+}
+
+/// What of the memory is such a malloc's: where it names its mappings, these; else it is at most what
+/// is anonymous and no stack.
+fn write_share(out: &mut String, process: &Process, name: &str) -> std::fmt::Result {
+    let resident = |is: &dyn Fn(&Mapping) -> bool| -> u64 {
+        let found = process.mappings.iter().filter(|mapping| is(mapping));
+        found.filter_map(|mapping| mapping.resident_bytes).sum()
+    };
+    let word = name.trim_end_matches(" malloc").trim_end_matches("'s");
+    let named =
+        resident(&|mapping| matches!(&mapping.name, Name::Other(name) if name.contains(word)));
+    let is_stack = |mapping: &Mapping| {
+        let mut pointers = process.threads.iter().filter_map(|thread| thread.stack_pointer);
+        pointers.any(|pointer| mapping.contains(pointer))
+    };
+    let anonymous = resident(&|mapping| {
+        let is_its = matches!(mapping.name, Name::Anonymous | Name::Heap);
+        is_its && mapping.is_accessible && !is_stack(mapping)
+    });
+    let (bytes, about) = match named {
+        0 => (anonymous, "at most: what is anonymous and no thread's stack"),
+        named => (named, "in mappings that it has given its name"),
+    };
+    writeln!(out, "  {:<16}{:>10}  {about}", name, numbers::bytes(bytes))
+}
+
+/// Where another malloc says more of itself.
+fn statistics(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "jemalloc" => {
+            "What jemalloc has in use and keeps, it says itself: start the program with \
+             MALLOC_CONF=stats_print:true, or call malloc_stats_print in it."
+        }
+        "mimalloc" => {
+            "What mimalloc has in use and keeps, it says itself: start the program with \
+             MIMALLOC_SHOW_STATS=1, or call mi_stats_print in it."
+        }
+        "tcmalloc" => {
+            "What tcmalloc has in use and keeps, it says itself: start the program with \
+             MALLOCSTATS=1, or call MallocExtension's GetStats in it."
+        }
+        "musl's" | "musl's malloc" | "musl's older malloc" => {
+            "musl's malloc keeps no statistics, and nothing in the process says what of it is free."
+        }
+        _ => return None,
+    })
 }
 
 /// Where anonymous mappings begin that are a part of 64 MiB of addresses, aligned to that, of which

@@ -1,6 +1,6 @@
 //! The figures, as data.
 
-use crate::heap::figures::{Allocator, Class, Figures, Heap, Kind};
+use crate::heap::figures::{Class, Figures, Heap, Kind};
 use crate::heap::source::Process;
 use serde::Serialize;
 
@@ -60,10 +60,7 @@ impl Stats {
             process: process.title.clone(),
             pid: process.pid,
             name: process.name.clone(),
-            allocator: match figures.allocator {
-                Allocator::Loam => "loam",
-                Allocator::Glibc(_) => "glibc",
-            },
+            allocator: figures.allocator.name(),
             allocated: live.bytes,
             active: figures.active_bytes,
             metadata: figures.resident.of(Kind::Metadata),

@@ -1,9 +1,8 @@
 //! What is seen of a process at one time, and how that has changed.
 
 use crate::account::names::{self, Names};
-use crate::heap::chosen;
 use crate::heap::figures::{Class, Heap, KINDS, Kind, Resident};
-use crate::heap::walk::walk;
+use crate::heap::read::read;
 use crate::process::group::{Group, Limit};
 use anyhow::Result;
 use std::ffi::OsString;
@@ -32,8 +31,7 @@ pub struct Sample {
 
 impl Sample {
     pub fn take(pid: i32) -> Result<Sample> {
-        let source = chosen::open(&OsString::from(pid.to_string()))?;
-        let figures = walk(source.as_ref())?;
+        let (source, figures) = read(&OsString::from(pid.to_string()))?;
         let process = source.process();
         Ok(Sample {
             at: Instant::now(),

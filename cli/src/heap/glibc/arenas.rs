@@ -41,7 +41,6 @@ impl Layout {
 }
 
 pub struct Arena {
-    pub address: u64,
     pub top: u64,
     /// Where that is kept.
     pub top_at: u64,
@@ -50,6 +49,8 @@ pub struct Arena {
     /// The first and last chunks of bins that have any.
     pub binned: Vec<u64>,
     pub thread_count: u64,
+    /// Somebody is in the midst of a call.
+    pub is_locked: bool,
     pub system_bytes: u64,
     /// Those of mapped memory, in which all but the main arena are.
     pub heaps: Vec<Heap>,
@@ -208,12 +209,12 @@ fn read_arena(memory: &mut Memory, layout: Layout, at: u64, is_main: bool) -> Re
          at most"
     );
     Ok(Arena {
-        address: at,
         top: if itself.contains(&top) { 0 } else { top },
         top_at: bins - 16,
         fastbins: fastbins.transpose()?.unwrap_or_default(),
         binned,
         thread_count: memory.word(thread_count)?,
+        is_locked: memory.word(at)? as u32 != 0,
         system_bytes,
         heaps: if is_main { Vec::new() } else { heaps_of(memory, layout, at, top)? },
     })
@@ -228,7 +229,7 @@ fn heaps_of(memory: &mut Memory, layout: Layout, arena: u64, top: u64) -> Result
         .into_iter()
         .find(|bytes| (arena - bytes).is_multiple_of(1 << 16) && is_heap(memory, arena - bytes));
     let aligned = |shift: u32| top >> shift << shift;
-    let shift = (24..=32).rev().find(|shift| is_heap(memory, aligned(*shift)));
+    let shift = (26..=32).find(|shift| is_heap(memory, aligned(*shift)));
     let (Some(record), Some(shift)) = (record, shift) else {
         bail!("glibc's arena at {arena:#x} has no heap whose layout is known");
     };

@@ -88,16 +88,26 @@ pub fn broken(at: u64, why: &str) -> anyhow::Error {
     anyhow!("glibc's heap does not add up at {at:#x}: {why}")
 }
 
-/// Shows all chunks of the region, in their order. `resident` is of its pages; where its top is by
-/// then, `top` says.
+/// What is asked of the process meanwhile.
+pub struct Guide<'a> {
+    /// Where the arena's top is by then.
+    pub top: &'a mut dyn FnMut() -> Result<u64>,
+    /// Where chunks go on behind a place that does not add up.
+    pub resume: &'a mut dyn FnMut(u64) -> Option<u64>,
+    /// So many such places are what threads are in the midst of, and count as free.
+    pub gaps: usize,
+}
+
+/// Shows all chunks of the region, in their order, and returns where they end. `resident` is of its
+/// pages.
 pub fn each(
     source: &dyn Source,
     region: Region,
     (resident, page_bytes): (&[bool], u64),
-    top: &mut dyn FnMut() -> Result<u64>,
-    visit: &mut dyn FnMut(Chunk) -> Result<()>,
+    guide: &mut Guide,
+    visit: &mut dyn FnMut(Chunk),
 ) -> Result<u64> {
-    let mut window = Window {
+    let window = Window {
         source,
         region,
         page_bytes,
@@ -106,34 +116,60 @@ pub fn each(
         bytes: Vec::new(),
         ahead: page_bytes,
     };
+    let mut reader = Reader { window, region, top: region.top };
     let mut at = region.first;
-    let mut header = window.header(at)?;
-    let mut known_top = region.top;
-    loop {
-        let bytes = header.bytes();
-        let is_at_end = at + bytes >= region.end;
-        if is_at_end || known_top.is_some_and(|top| at >= top) {
-            known_top = known_top.map(|_| top()).transpose()?;
+    while at < region.end {
+        match reader.chunk(at, guide.top) {
+            Ok(chunk) => {
+                visit(chunk);
+                at += chunk.bytes;
+                if chunk.kind == Kind::Fence {
+                    break;
+                }
+            }
+            Err(cause) => {
+                guide.gaps = guide.gaps.checked_sub(1).ok_or(cause)?;
+                let next = (guide.resume)(at).filter(|next| *next > at && *next < region.end);
+                let next = next.unwrap_or(region.end);
+                visit(Chunk { at, bytes: next - at, kind: Kind::Free });
+                reader.window.bytes.clear();
+                at = next;
+            }
         }
-        if known_top == Some(at) {
-            visit(Chunk { at, bytes: region.end.max(at) - at, kind: Kind::Top })?;
-            return Ok(region.end);
+    }
+    Ok(at.min(region.end))
+}
+
+struct Reader<'source> {
+    window: Window<'source>,
+    region: Region,
+    top: Option<u64>,
+}
+
+impl Reader<'_> {
+    fn chunk(&mut self, at: u64, top: &mut dyn FnMut() -> Result<u64>) -> Result<Chunk> {
+        let end = self.region.end;
+        let header = self.window.header(at)?;
+        let bytes = header.bytes();
+        if self.top.is_some_and(|top| at >= top || bytes >= end - at) {
+            self.top = Some(top()?);
+        }
+        if self.top == Some(at) {
+            return Ok(Chunk { at, bytes: end - at, kind: Kind::Top });
         }
         if bytes < LEAST_BYTES {
-            return fence(&mut window, at, bytes, visit);
+            return fence(&mut self.window, at, bytes);
         }
-        check(at, header, &region)?;
-        if at + bytes + HEADER_BYTES > region.end {
+        check(at, header, &self.region)?;
+        if bytes + HEADER_BYTES > end - at {
             bail!(broken(at, "a chunk reaches to where its heap ends"));
         }
-        let next = window.header(at + bytes)?;
+        let next = self.window.header(at + bytes)?;
         let is_used = next.word & PREVIOUS_IS_USED != 0;
         if !is_used && next.before_bytes != bytes {
             bail!(broken(at, "a free chunk and the one behind it differ in its size"));
         }
-        let kind = if is_used { Kind::Used } else { Kind::Free };
-        visit(Chunk { at, bytes, kind })?;
-        (at, header) = (at + bytes, next);
+        Ok(Chunk { at, bytes, kind: if is_used { Kind::Used } else { Kind::Free } })
     }
 }
 
@@ -149,20 +185,14 @@ fn check(at: u64, header: Header, region: &Region) -> Result<()> {
     Ok(())
 }
 
-/// Two headers of no chunks; what is behind them is not this heap's. Returns where they end.
-fn fence(
-    window: &mut Window,
-    at: u64,
-    bytes: u64,
-    visit: &mut dyn FnMut(Chunk) -> Result<()>,
-) -> Result<u64> {
-    let is_last = at + 2 * HEADER_BYTES >= window.region.end;
+/// Two headers of no chunks; what is behind them is not this heap's.
+fn fence(window: &mut Window, at: u64, bytes: u64) -> Result<Chunk> {
+    let is_last = window.region.end - at <= 2 * HEADER_BYTES;
     let is_fence = bytes == HEADER_BYTES || bytes == 0 && is_last;
     let second = if is_last { Ok(0) } else { window.header(at + HEADER_BYTES).map(Header::bytes) };
     if !is_fence || ![0, HEADER_BYTES].contains(&second?) {
         bail!(broken(at, &format!("a chunk of {bytes:#x} bytes")));
     }
-    let end = (at + 2 * HEADER_BYTES).min(window.region.end);
-    visit(Chunk { at, bytes: end - at, kind: Kind::Fence })?;
-    Ok(end)
+    let bytes = (2 * HEADER_BYTES).min(window.region.end - at);
+    Ok(Chunk { at, bytes, kind: Kind::Fence })
 }

@@ -83,18 +83,26 @@ pub fn read(
     arenas: &Arenas,
     regions: &[Region],
     more: &BTreeSet<u64>,
+    is_busy: bool,
 ) -> Result<Lists> {
     let tcaches = tcaches(memory, regions, more)?;
     let mut lists = Lists { tcaches, ..Lists::default() };
-    let protected = chunks(memory, arenas, regions, &lists.tcaches, true);
-    let plain = chunks(memory, arenas, regions, &lists.tcaches, false);
-    (lists.chunks, lists.are_protected) = match (protected, plain) {
-        (Some(chunks), None) => (chunks, Some(true)),
-        (None, Some(chunks)) => (chunks, Some(false)),
-        (Some(chunks), Some(_)) if chunks.is_empty() => (chunks, None),
-        _ => bail!("glibc's lists of free chunks do not add up: links lead nowhere"),
+    let mut of_kind = |are_protected| {
+        let mut reader = Reader { memory, regions, are_protected, broken: 0, found: Vec::new() };
+        reader.add_all(arenas, &lists.tcaches);
+        (reader.broken, reader.found)
     };
+    let ((protected_broken, protected), (plain_broken, plain)) = (of_kind(true), of_kind(false));
+    let are_protected = protected_broken < plain_broken;
+    if protected_broken.min(plain_broken) != 0 && !is_busy {
+        bail!("glibc's lists of free chunks do not add up: links lead nowhere");
+    }
+    lists.are_protected = (protected_broken != plain_broken).then_some(are_protected);
+    lists.chunks = if are_protected { protected } else { plain };
     lists.chunks.sort_unstable();
+    if is_busy {
+        lists.chunks.dedup_by_key(|(at, _)| *at);
+    }
     let is_twice = lists.chunks.windows(2).find(|pair| pair[0].0 == pair[1].0);
     if let Some(pair) = is_twice {
         bail!("glibc's lists of free chunks do not add up: {:#x} is in two", pair[0].0);
@@ -108,54 +116,70 @@ fn is_chunk(regions: &[Region], at: u64) -> bool {
     at.is_multiple_of(16) && region.is_some_and(|region| region.contains(at))
 }
 
-/// Chunks of all lists; `None` if a link leads to none.
-fn chunks(
-    memory: &mut Memory,
-    arenas: &Arenas,
-    regions: &[Region],
-    tcaches: &[Tcache],
+/// Follows lists, with links of one kind.
+struct Reader<'a, 'source> {
+    memory: &'a mut Memory<'source>,
+    regions: &'a [Region],
     are_protected: bool,
-) -> Option<Vec<(u64, Place)>> {
-    const LENGTH_MAX: usize = 1 << 26;
-    let mut found = Vec::new();
-    let mut follow = |memory: &mut Memory, mut at: u64, bytes: Option<u64>, place| {
-        let start = found.len();
+    /// Lists that lead to no chunk, or to one of another size.
+    broken: usize,
+    found: Vec<(u64, Place)>,
+}
+
+impl Reader<'_, '_> {
+    fn add_all(&mut self, arenas: &Arenas, tcaches: &[Tcache]) {
+        for (index, tcache) in tcaches.iter().enumerate() {
+            for list in 0..tcache.shape.lists {
+                let entry = tcache.address + tcache.shape.entries() + list * 8;
+                let at = self.memory.word(entry).unwrap_or(0);
+                let at = if at == 0 { 0 } else { at.wrapping_sub(16) };
+                let bytes = (list < EXACT_LISTS).then_some(32 + list * 16);
+                self.add(at, bytes, Place::Tcache(index));
+            }
+        }
+        for arena in &arenas.arenas {
+            for (index, first) in (0..).zip(&arena.fastbins) {
+                self.add(*first, Some(32 + index * 16), Place::Fastbin);
+            }
+        }
+    }
+
+    fn add(&mut self, first: u64, bytes: Option<u64>, place: Place) {
+        const LENGTH_MAX: usize = 1 << 26;
+        let (mut at, mut length) = (first, 0);
         while at != 0 {
-            if !is_chunk(regions, at) || found.len() - start > LENGTH_MAX {
-                return None;
-            }
-            let size = memory.word(at + 8).ok()? & !7;
-            if bytes.is_some_and(|bytes| bytes != size) {
-                return None;
-            }
-            found.push((at, place));
-            let link = memory.word(at + 16).ok()?;
-            let next = if are_protected { link ^ (at + 16) >> 12 } else { link };
-            // Lists of tcaches lead to what the program has of a chunk, fastbins to its head.
-            at = match place {
-                Place::Tcache(_) if next != 0 => next.wrapping_sub(16),
-                _ => next,
+            let next = self.next(at, bytes, place);
+            let (Some(next), true) = (next, length < LENGTH_MAX) else {
+                self.broken += 1;
+                return;
             };
-            if at == found[start].0 {
-                return None;
+            self.found.push((at, place));
+            length += 1;
+            if next == first {
+                self.broken += 1;
+                return;
             }
-        }
-        Some(())
-    };
-    for (index, tcache) in tcaches.iter().enumerate() {
-        for list in 0..tcache.shape.lists {
-            let entry = memory.word(tcache.address + tcache.shape.entries() + list * 8).ok()?;
-            let at = if entry == 0 { 0 } else { entry.wrapping_sub(16) };
-            let bytes = (list < EXACT_LISTS).then_some(32 + list * 16);
-            follow(memory, at, bytes, Place::Tcache(index))?;
+            at = next;
         }
     }
-    for arena in &arenas.arenas {
-        for (index, first) in (0..).zip(&arena.fastbins) {
-            follow(memory, *first, Some(32 + index * 16), Place::Fastbin)?;
+
+    /// What the chunk's link leads to; `None` if the chunk is none of the list.
+    fn next(&mut self, at: u64, bytes: Option<u64>, place: Place) -> Option<u64> {
+        if !is_chunk(self.regions, at) {
+            return None;
         }
+        let size = self.memory.word(at + 8).ok()? & !7;
+        if bytes.is_some_and(|bytes| bytes != size) {
+            return None;
+        }
+        let link = self.memory.word(at + 16).ok()?;
+        let next = if self.are_protected { link ^ ((at + 16) >> 12) } else { link };
+        // Lists of tcaches lead to what the program has of a chunk, fastbins to its head.
+        Some(match place {
+            Place::Tcache(_) if next != 0 => next.wrapping_sub(16),
+            _ => next,
+        })
     }
-    Some(found)
 }
 
 /// Threads keep where theirs is in what they have of their own, which is at an end of a mapping: with
@@ -227,7 +251,8 @@ pub fn is_as_long(chunk_bytes: u64) -> bool {
     SHAPES.iter().any(|shape| shape.chunk_bytes() == chunk_bytes)
 }
 
-/// If a tcache with anything in it is there: each list is empty or begins with a chunk of its size.
+/// If a tcache is there: each list is empty or begins with a chunk of its size. One without any is
+/// told by its place, which is the first of all.
 pub fn shape_at(memory: &mut Memory, regions: &[Region], address: u64) -> Option<Shape> {
     if !is_chunk(regions, address.wrapping_sub(16)) {
         return None;
@@ -259,6 +284,11 @@ pub fn shape_at(memory: &mut Memory, regions: &[Region], address: u64) -> Option
             return None;
         }
     }
-    let has_room = shape.is_room && room != 0 && (0..shape.lists).all(|list| count(list) <= room);
-    (!is_empty || has_room && (0..shape.lists).all(|list| count(list) == room)).then_some(shape)
+    let is_first = regions.iter().any(|region| region.first == address.wrapping_sub(16));
+    // One that has had nothing yet.
+    let is_new = match shape.is_room {
+        true => room != 0 && (0..shape.lists).all(|list| count(list) == room),
+        false => room == 0 && is_first,
+    };
+    (!is_empty || is_new).then_some(shape)
 }

@@ -1,6 +1,7 @@
 //! Chunks that are mapped by themselves: no arena knows them. Each begins a run of pages, with its
 //! length and a mark; malloc has their number and sum.
 
+use crate::heap::glibc::memory::words_of;
 use crate::heap::glibc::parameters::Parameters;
 use crate::heap::glibc::regions::{Region, reach};
 use crate::heap::residency::Pages;
@@ -72,6 +73,32 @@ impl Finder<'_> {
         }
     }
 
+    /// Where the block is aligned to more than a page, it has another header before it, and what is
+    /// between nobody has touched.
+    fn aligned(&self, one: Mapped) -> Mapped {
+        const PAGES_MAX: usize = 1 << 12;
+        let pages = (one.bytes / PAGE_BYTES) as usize;
+        let is_there = self.source.resident(one.start, pages.min(PAGES_MAX), PAGE_BYTES);
+        let touched = is_there.ok().and_then(|is| is.iter().skip(1).position(|is| *is));
+        let in_first = (5..=12).map(|shift| (1 << shift) - HEADER_BYTES);
+        let behind = touched.map(|page| (page as u64 + 2) * PAGE_BYTES - HEADER_BYTES);
+        let is_its = |offset: &u64| {
+            let Ok(words) = self.source.bytes(one.start + offset, 16) else { return false };
+            let words: Vec<u64> = words_of(&words).collect();
+            let whole = offset.wrapping_add(words[1].wrapping_sub(IS_MAPPED));
+            words[0] & !1 == *offset && [one.bytes, one.bytes - HEADER_BYTES].contains(&whole)
+        };
+        let is_whole = one.block == one.start + HEADER_BYTES;
+        match in_first.chain(behind).filter(|_| is_whole).find(is_its) {
+            Some(offset) => Mapped {
+                block: one.start + offset + HEADER_BYTES,
+                block_bytes: one.block_bytes - offset,
+                ..one
+            },
+            None => one,
+        }
+    }
+
     /// Those that follow each other from the mapping's beginning.
     fn add_first(&mut self, mapping: &Mapping) -> Result<()> {
         let end = reach(self.source.process(), mapping.start);
@@ -79,6 +106,7 @@ impl Finder<'_> {
         while start < end && self.source.resident(start, 1, PAGE_BYTES)?[0] {
             let Ok(page) = self.source.bytes(start, PAGE_BYTES as usize) else { break };
             let Some(one) = chunk_on(&page, start, (mapping.start, end)) else { break };
+            let one = self.aligned(one);
             self.add(one);
             start = one.start + one.bytes;
         }
@@ -100,6 +128,7 @@ impl Finder<'_> {
                 let bytes = &pages.bytes[from..from + PAGE_BYTES as usize];
                 let one = chunk_on(bytes, page, (mapping.start, end));
                 if let Some(one) = one {
+                    let one = self.aligned(one);
                     self.add(one);
                 }
                 page = one.map_or(page + PAGE_BYTES, |one| one.start + one.bytes);

@@ -18,8 +18,9 @@ use crate::heap::figures::{
     Allocator, Blocks, Content, Figures, Glibc, Heap, Keeper, Kind, Larger, Page, Range, Resident,
 };
 use crate::heap::source::{Process, Source};
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use arenas::Arenas;
+use chunks::Guide;
 use lists::Lists;
 use mapped::Mapped;
 use memory::Memory;
@@ -28,10 +29,12 @@ use parameters::Parameters;
 use region::{Found, Walk};
 use regions::Region;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::error::Error;
+use std::fmt::{Display, Formatter};
 
 const PAGE_BYTES: u64 = 4096;
 /// Of one that goes on: what has been torn is read again.
-const TRIES: usize = 20;
+const TRIES: usize = 3;
 
 /// `None` of a process without glibc's malloc, or that has never called it.
 pub fn walk(source: &dyn Source) -> Result<Option<Figures>> {
@@ -42,8 +45,20 @@ pub fn walk(source: &dyn Source) -> Result<Option<Figures>> {
             return Ok(figures);
         }
     }
-    once(source).with_context(title)
+    once(source).map_err(|cause| Unsteady(format!("{}: {cause:#}", title())).into())
 }
+
+/// The heap does not add up: it is damaged, or has changed too much while it was read.
+#[derive(Debug)]
+pub struct Unsteady(String);
+
+impl Display for Unsteady {
+    fn fmt(&self, out: &mut Formatter) -> std::fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+impl Error for Unsteady {}
 
 fn once(source: &dyn Source) -> Result<Option<Figures>> {
     let Some(arenas) = arenas::find(source)? else { return Ok(None) };
@@ -56,7 +71,7 @@ fn once(source: &dyn Source) -> Result<Option<Figures>> {
     }
     let mut late = BTreeSet::new();
     loop {
-        let lists = lists::read(&mut memory, &arenas, &regions, &late)?;
+        let lists = lists::read(&mut memory, &arenas, &regions, &late, is_busy(source))?;
         let mut whole = Whole::new(source, &arenas, &lists);
         whole.add_regions(&regions)?;
         let suspects = std::mem::take(&mut whole.found.suspects);
@@ -71,6 +86,12 @@ fn once(source: &dyn Source) -> Result<Option<Figures>> {
         late.extend(more);
         memory = Memory::new(source);
     }
+}
+
+/// Whether it goes on while it is read, or has been stopped in the midst of something.
+fn is_busy(source: &dyn Source) -> bool {
+    let process = source.process();
+    process.is_live && process.threads.iter().any(|thread| !thread.is_waiting)
 }
 
 struct Whole<'a> {
@@ -129,12 +150,9 @@ impl<'a> Whole<'a> {
 
     /// With the parts that follow where others have taken memory by brk in between.
     fn add_region(&mut self, walk: &Walk, region: Region) -> Result<()> {
-        let arena = &self.arenas.arenas[region.arena];
-        let (source, top_at) = (self.source, arena.top_at);
-        let mut top = || Memory::new(source).word(top_at);
         let mut part = Some((region, region.start / PAGE_BYTES * PAGE_BYTES));
         while let Some((one, from_page)) = part {
-            let walked = self.add_part(walk, one, from_page, &mut top)?;
+            let walked = self.add_part(walk, one, from_page)?;
             let end_page = walked.end.next_multiple_of(PAGE_BYTES);
             self.ranges.push(walked.range);
             part = self.after(region, walked.end).map(|next| (next, end_page));
@@ -142,22 +160,35 @@ impl<'a> Whole<'a> {
         Ok(())
     }
 
-    fn add_part(
-        &mut self,
-        walk: &Walk,
-        region: Region,
-        from_page: u64,
-        top: &mut dyn FnMut() -> Result<u64>,
-    ) -> Result<region::Walked> {
-        let tries = if self.source.process().is_live { TRIES } else { 1 };
-        for _ in 1..tries {
+    /// What does not add up is read again; and in the end, while somebody is in the midst of a call,
+    /// left out.
+    fn add_part(&mut self, walk: &Walk, region: Region, from_page: u64) -> Result<region::Walked> {
+        const BYTES_OF_A_GAP: u64 = 1 << 16;
+        let arena = &self.arenas.arenas[region.arena];
+        let (source, top_at) = (self.source, arena.top_at);
+        let mut top = || Memory::new(source).word(top_at);
+        let mut resume = |at: u64| Some(self.after(region, at + 16)?.first);
+        let gaps = match is_busy(source) || source.process().is_live && arena.is_locked {
+            true => {
+                source.process().threads.len()
+                    + ((region.end - region.start) / BYTES_OF_A_GAP) as usize
+            }
+            false => 0,
+        };
+        let tries: &[usize] = if source.process().is_live { &[0, 0, gaps, gaps] } else { &[0] };
+        let mut last = Ok(());
+        for &gaps in tries {
             let mut found = self.found.clone();
-            if let Ok(walked) = walk.add(&mut found, region, from_page, top) {
-                self.found = found;
-                return Ok(walked);
+            let mut guide = Guide { top: &mut top, resume: &mut resume, gaps };
+            match walk.add(&mut found, region, from_page, &mut guide) {
+                Ok(walked) => {
+                    self.found = found;
+                    return Ok(walked);
+                }
+                Err(cause) => last = Err(cause),
             }
         }
-        walk.add(&mut self.found, region, from_page, top)
+        last.and_then(|()| bail!("glibc's heap cannot be read"))
     }
 
     /// Where chunks go on in the region: at one that is known.

@@ -1,7 +1,7 @@
 //! One region, chunk by chunk: what is live, what is free and where, and what a trim would give back.
 
 use crate::heap::figures::{Blocks, Class, Range};
-use crate::heap::glibc::chunks::{self, Chunk, Kind};
+use crate::heap::glibc::chunks::{self, Chunk, Guide, Kind};
 use crate::heap::glibc::lists::{self, Lists, Place};
 use crate::heap::glibc::pages::{Pager, Piece, Sums};
 use crate::heap::glibc::regions::Region;
@@ -74,7 +74,7 @@ impl Walk<'_> {
         found: &mut Found,
         region: Region,
         from_page: u64,
-        top: &mut dyn FnMut() -> Result<u64>,
+        guide: &mut Guide,
     ) -> Result<Walked> {
         let page = self.page_bytes;
         let start = region.start / page * page;
@@ -94,11 +94,8 @@ impl Walk<'_> {
             free_from: None,
         };
         one.put(Piece::Own, region.start.max(from_page), region.first + 8);
-        let visit = &mut |chunk: Chunk| -> Result<()> {
-            one.visit(chunk);
-            Ok(())
-        };
-        let end = chunks::each(self.source, region, (&resident, page), top, visit)?;
+        let visit = &mut |chunk: Chunk| one.visit(chunk);
+        let end = chunks::each(self.source, region, (&resident, page), guide, visit)?;
         let OneRegion { mut pager, found, .. } = one;
         let used_pages = (end.div_ceil(page) * page - start) / page;
         pager.finish(&mut found.sums, used_pages as usize - skipped.min(used_pages as usize));

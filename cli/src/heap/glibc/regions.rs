@@ -65,11 +65,14 @@ fn main_regions(
     let base = parameters.map(|found| found.base).or(heap.map(|heap| heap.start));
     let size = memory.word(arena.top + 8)? & !7;
     let top_end = arena.top.wrapping_add(size);
+    let reached = reach(process, arena.top);
     ensure!(
-        size >= LEAST_BYTES / 2 && reach(process, arena.top) >= top_end,
+        size >= LEAST_BYTES / 2 && reached > arena.top && (reached >= top_end || process.is_live),
         "glibc's main arena does not add up: {size:#x} bytes at its top, {:#x}",
         arena.top
     );
+    // One that goes on may have more by now than the system has said.
+    let top_end = top_end.min(reached);
     let mut regions = Vec::new();
     if let Some(base) = base {
         let first = base.next_multiple_of(16);
@@ -78,24 +81,57 @@ fn main_regions(
             if is_tops { (top_end, Some(arena.top)) } else { (reach(process, base), None) };
         regions.push(Region { arena: 0, start: base, first, end, top });
     }
-    let others = [arena.top].into_iter().chain(arena.binned.iter().copied());
-    for anchor in others {
-        if regions.iter().any(|region: &Region| region.contains(anchor)) {
-            continue;
+    if regions.iter().any(|region| region.top.is_some()) {
+        return Ok(regions);
+    }
+    let known = [arena.top].into_iter().chain(arena.binned.iter().copied());
+    let in_memory: Vec<&Mapping> = process
+        .mappings
+        .iter()
+        .filter(|mapping| known.clone().any(|at| mapping.contains(at)))
+        .filter(|mapping| !regions.iter().any(|region| mapping.contains(region.first)))
+        .collect();
+    for mapping in in_memory {
+        let top = arena.top;
+        let mut page = mapping.start;
+        while page < mapping.end {
+            let (end, top) = if leads(memory, page, top) {
+                (Some(top_end), Some(top))
+            } else {
+                (closed(memory, page, mapping.end), None)
+            };
+            if let Some(end) = end {
+                regions.push(Region { arena: 0, start: page, first: page, end, top });
+            }
+            page = end.unwrap_or(page + 1).next_multiple_of(PAGE_BYTES);
         }
-        let Some(mapping) = process.mappings.iter().find(|one| one.contains(anchor)) else {
-            continue;
-        };
-        let Some(first) = begin_of(memory, mapping, anchor) else { continue };
-        let (end, top) = if (first..reach(process, first)).contains(&arena.top) {
-            (top_end, Some(arena.top))
-        } else {
-            (reach(process, first), None)
-        };
-        regions.push(Region { arena: 0, start: first, first, end, top });
     }
     Ok(regions)
 }
+
+/// Where chunks of the main arena end that follow each other from the page on, if it is with the two
+/// headers that such memory is closed by.
+fn closed(memory: &mut Memory, start: u64, limit: u64) -> Option<u64> {
+    // What the arena takes at once.
+    const LEAST: u64 = 1 << 16;
+    let mut at = start;
+    loop {
+        let word = memory.word(at + 8).ok()?;
+        let bytes = word & !7;
+        if word & 6 != 0 || word & 8 != 0 || at == start && word & 1 == 0 {
+            return None;
+        }
+        if bytes == LEAST_BYTES / 2 && at - start >= LEAST {
+            let (second, end) =
+                (memory.word(at + LEAST_BYTES / 2 + 8).ok()? & !7, at + LEAST_BYTES);
+            let is_at_end = end.next_multiple_of(PAGE_BYTES) - end < LEAST_BYTES;
+            return (is_at_end && (second == 0 || second == bytes)).then_some(end);
+        }
+        at = at.checked_add(bytes).filter(|next| *next < limit && bytes >= LEAST_BYTES)?;
+    }
+}
+
+const PAGE_BYTES: u64 = 4096;
 
 /// Where memory that may be written ends from there on: a fork may have cut it into mappings.
 pub fn reach(process: &Process, address: u64) -> u64 {
@@ -110,12 +146,6 @@ pub fn reach(process: &Process, address: u64) -> u64 {
     end
 }
 
-/// The page of the mapping from which chunks lead to the anchor.
-fn begin_of(memory: &mut Memory, mapping: &Mapping, anchor: u64) -> Option<u64> {
-    const PAGE_BYTES: usize = 4096;
-    (mapping.start..=anchor).step_by(PAGE_BYTES).find(|start| leads(memory, *start, anchor))
-}
-
 /// The first place from which chunks lead to the anchor; the anchor itself if none does.
 pub fn begin_before(memory: &mut Memory, from: u64, anchor: u64) -> u64 {
     const STEPS_MAX: usize = 1 << 20;
@@ -127,6 +157,9 @@ pub fn begin_before(memory: &mut Memory, from: u64, anchor: u64) -> u64 {
 /// any that is free.
 fn leads(memory: &mut Memory, start: u64, anchor: u64) -> bool {
     const CHUNKS_MAX: usize = 1 << 20;
+    if start > anchor {
+        return false;
+    }
     let mut at = start;
     for _ in 0..CHUNKS_MAX {
         if at >= anchor {
