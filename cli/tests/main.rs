@@ -11,6 +11,7 @@ mod explain;
 mod explain_change;
 mod explain_several;
 mod generated;
+mod glibc;
 mod graft;
 mod graft_bundle;
 mod graft_folder;

@@ -111,6 +111,10 @@ impl Malloc {
             None => format!("its malloc is that of {path}"),
         };
         let is_glibc = is_glibc(&module.image);
+        let text = match module.image.architecture.pointer_bytes() {
+            4 if is_glibc => text + ", of 32 bits: of glibc's heaps those of 64 bits are read",
+            _ => text,
+        };
         Malloc { text, is_glibc, is_others: !is_glibc, name: name_of(module) }
     }
 
@@ -138,8 +142,10 @@ fn is_glibc(image: &Image) -> bool {
 
 fn name_of(module: &Module) -> Option<&'static str> {
     let image = &module.image;
-    let is_musl =
-        module.file_name().starts_with("ld-musl") || image.export("__stdio_exit").is_some();
+    // Its loader is its library, and is called either way.
+    let is_musls = ["ld-musl", "libc.musl"].iter().any(|name| module.file_name().starts_with(name))
+        || module.file_name() == "libc.so";
+    let is_musl = is_musls || image.export("__stdio_exit").is_some();
     let libc = || is_glibc(image).then_some("glibc's").or_else(|| is_musl.then_some("musl's"));
     image.sanitizer().or_else(|| marked(image)).or_else(libc)
 }
