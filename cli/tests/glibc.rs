@@ -2,8 +2,7 @@
 //! found, all adds up to what the kernel counts, a trim gives back what was said, and what does not
 //! add up is one line.
 
-use crate::common::heaps::Running;
-use crate::common::{Workshop, built_once, fixture, library, loam};
+use crate::common::{Workshop, built_once, fixture, loam, real_library};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use predicates::prelude::PredicateBooleanExt;
@@ -208,10 +207,9 @@ fn what_is_said_follows_from_what_there_is() {
     let said = |shape: &str, text: &str| {
         let held = Held::of(false, &[shape]);
         let report = explained(&held.pid());
-        let first = report["advice"][0].as_str().unwrap();
-        assert!(first.contains(text), "{shape}: {first}");
         let advice = report["advice"].as_array().unwrap();
         let has = |text: &str| advice.iter().any(|one| one.as_str().unwrap().contains(text));
+        assert!(has(text), "{shape}: {advice:#?}");
         assert!(has("On loam it would have ") && has("loam run -- "), "{advice:#?}");
     };
     said("small", " is live: the program has it, in 100000 blocks");
@@ -223,6 +221,8 @@ fn what_is_said_follows_from_what_there_is() {
 #[test]
 fn a_busy_process_is_read_and_one_that_is_stopped_anywhere() {
     let held = Held::of(false, &["busy"]);
+    // Until it has grown.
+    std::thread::sleep(Duration::from_secs(1));
     for _ in 0..10 {
         check_sum(&explained(&held.pid()));
     }
@@ -285,7 +285,7 @@ fn pictures_figures_and_comparisons_are_of_glibcs_heap_too() {
 /// What is in memory of a process on loam, when what is free has gone back.
 fn kept_on_loam(command: &mut Command) -> u64 {
     let mut child = command
-        .env("LD_PRELOAD", library())
+        .env("LD_PRELOAD", real_library())
         .env("LOAM_OPTIONS", "background=on,purge_delay_ms=10")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -372,7 +372,7 @@ fn real_programs_add_up() {
 #[test]
 fn a_process_on_loam_is_loams_still() {
     let mut command = Command::new(program(false));
-    let running = Running::start(command.arg("small").env("LD_PRELOAD", library()));
-    let report = explained(&running.pid());
+    let held = Held::start(command.arg("small").env("LD_PRELOAD", real_library()));
+    let report = explained(&held.pid());
     assert!(report["loam"].is_object() && report["malloc"].is_null(), "{report:#}");
 }

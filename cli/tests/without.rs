@@ -143,7 +143,7 @@ fn a_static_program_is_told_that_it_is_to_be_linked() {
         return;
     }
     let other = Other::start(&mut Command::new(&program), &program);
-    let text = said(&["explain"], &other.pid());
+    let text = said(&["prof"], &other.pid());
     assert!(text.contains("it is static, and its malloc is glibc's malloc\n"), "{text}");
     assert!(text.contains("link it again with loam.o") && !text.contains("loam run"), "{text}");
 }

@@ -116,15 +116,31 @@ impl<'a> Pager<'a> {
         Page { kind, content: self.content(), live_bytes, heap }
     }
 
+    /// What is in a tcache is beside, too, and that of its thread.
     fn give_to_live(&self, sums: &mut Sums, live: u64, left: u64) {
-        let (mut beside, mut live_left) = (left - live, live);
+        let beside = left - live;
+        let (mut beside_left, mut live_left, mut arenas) = (beside, live, beside);
         for (piece, bytes) in &self.pieces {
-            let Piece::Live(class) = piece else { continue };
-            sums.add(self.arena, Some(*class), Kind::Live, *bytes);
-            let part = beside * bytes / live_left;
-            sums.add(self.arena, Some(*class), Kind::Beside, part);
-            (beside, live_left) = (beside - part, live_left - bytes);
+            match piece {
+                Piece::Live(class) => {
+                    let part = beside_left * bytes / live_left;
+                    let resident = &mut sums.classes[usize::from(*class)].resident;
+                    resident.add(Kind::Live, *bytes);
+                    resident.add(Kind::Beside, part);
+                    (beside_left, live_left) = (beside_left - part, live_left - bytes);
+                }
+                Piece::Cached(_, heap) => {
+                    sums.heaps[*heap].resident.add(Kind::Beside, *bytes);
+                    arenas -= bytes;
+                }
+                _ => {}
+            }
         }
+        sums.resident.add(Kind::Live, live);
+        sums.resident.add(Kind::Beside, beside);
+        let arena = &mut sums.heaps[self.arena].resident;
+        arena.add(Kind::Live, live);
+        arena.add(Kind::Beside, arenas);
     }
 
     /// Returns what most of the page is.
