@@ -228,12 +228,10 @@ fn ends_of(memory: &Memory, mapping: &Mapping) -> Result<Vec<u64>> {
     const END_BYTES: u64 = 64 << 10;
     const PAGE_BYTES: u64 = 4096;
     let (start, end) = (mapping.start, mapping.end);
-    let parts = match end - start > 2 * END_BYTES {
-        true => vec![start..start + END_BYTES, end - END_BYTES..end],
-        false => vec![start..end],
-    };
+    let first = start..end.min(start + END_BYTES);
+    let last = first.end.max(end.saturating_sub(END_BYTES))..end;
     let mut words = Vec::new();
-    for part in parts {
+    for part in [first, last] {
         let count = ((part.end - part.start) / PAGE_BYTES) as usize;
         let resident = memory.source.resident(part.start, count, PAGE_BYTES)?;
         let Ok(pages) = Pages::read(memory.source, part.start, &resident, PAGE_BYTES) else {

@@ -192,10 +192,13 @@ impl OneRegion<'_> {
         let block = at + HEADER_BYTES;
         self.put(Piece::Own, block - 8, block);
         self.put(Piece::Live(class), block, block + usable);
-        let blocks = match usable {
-            ..=sizes::EXACT_MAX_BYTES => &mut self.found.small,
-            ..LARGE_MIN_BYTES => &mut self.found.middle,
-            _ => &mut self.found.large,
+        let found = &mut *self.found;
+        let blocks = if usable <= sizes::EXACT_MAX_BYTES {
+            &mut found.small
+        } else if usable < LARGE_MIN_BYTES {
+            &mut found.middle
+        } else {
+            &mut found.large
         };
         blocks.add(usable);
         if let Some(heap) = self.found.sums.heaps.get_mut(self.region.arena) {
