@@ -33,14 +33,16 @@ impl Range {
     /// Adds a block that holds so many bytes, as much of it as is in memory.
     pub fn add(&mut self, usable_bytes: u64, resident_bytes: u64) {
         const UNKNOWN_BYTES: u64 = 15;
-        let least =
-            usable_bytes.saturating_sub(if usable_bytes == 24 { 24 } else { UNKNOWN_BYTES });
-        let in_memory = |bytes: u64| match usable_bytes > SMALL_MAX_BYTES {
-            true => bytes.min(resident_bytes.next_multiple_of(PAGE_BYTES)),
-            false => bytes,
-        };
-        self.low_bytes += in_memory(block_bytes(least));
-        self.high_bytes += in_memory(block_bytes(usable_bytes));
+        let known = if usable_bytes == 24 { 0 } else { usable_bytes.saturating_sub(UNKNOWN_BYTES) };
+        if usable_bytes <= SMALL_MAX_BYTES {
+            self.low_bytes += block_bytes(known);
+            self.high_bytes += block_bytes(usable_bytes);
+            return;
+        }
+        // The end of a run of pages is in memory only if somebody writes there.
+        let resident_bytes = resident_bytes.next_multiple_of(PAGE_BYTES);
+        self.low_bytes += known.next_multiple_of(PAGE_BYTES).min(resident_bytes);
+        self.high_bytes += block_bytes(usable_bytes).min(resident_bytes);
     }
 }
 
@@ -62,7 +64,7 @@ pub struct Here {
 pub fn process(here: &Here) -> Range {
     // loam's code and data, its records and the first region's header; of each size the last page is
     // not full.
-    const OWN_BYTES: (u64, u64) = (256 << 10, 2 << 20);
+    const OWN_BYTES: (u64, u64) = (64 << 10, 2 << 20);
     const CACHES_BYTES_MAX: u64 = 16 << 20;
     const RECORDS_SHARE: u64 = 64;
     // Only what has been freed is in caches or beside blocks.

@@ -35,6 +35,8 @@ use std::fmt::{Display, Formatter};
 const PAGE_BYTES: u64 = 4096;
 /// Of one that goes on: what has been torn is read again.
 const TRIES: usize = 3;
+/// Tcaches of so many threads are found where only the heap leads to them.
+const LATE_MAX: usize = 1 << 12;
 
 /// `None` of a process without glibc's malloc, or that has never called it.
 pub fn walk(source: &dyn Source) -> Result<Option<Figures>> {
@@ -79,7 +81,7 @@ fn once(source: &dyn Source) -> Result<Option<Figures>> {
             !late.contains(at) && lists::shape_at(&mut memory, &regions, *at).is_some()
         });
         let more: Vec<u64> = more.collect();
-        if more.is_empty() {
+        if more.is_empty() || late.len() > LATE_MAX {
             whole.add_mapped(&mapped)?;
             return Ok(Some(whole.figures(parameters)));
         }

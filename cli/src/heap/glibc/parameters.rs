@@ -3,7 +3,7 @@
 
 use crate::heap::glibc::arenas::{Arenas, data_of};
 use crate::heap::glibc::memory::words_of;
-use crate::heap::source::{Mapping, Source};
+use crate::heap::source::{Mapping, Name, Source};
 use anyhow::Result;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,11 +38,14 @@ fn read(source: &dyn Source, words: &[u64], at: usize) -> Option<Parameters> {
     if base == 0 || !base.is_multiple_of(16) || bytes > most_bytes || !bytes.is_multiple_of(4096) {
         return None;
     }
+    let heap = source.process().mappings.iter().find(|mapping| mapping.name == Name::Heap);
+    // A program may allow another number of mapped chunks.
+    let is_heaps = heap.is_some_and(|heap| heap.start == base);
     // Halves of words: counts are ints, behind one of flags or not (from 2.35, and to 2.34).
     let half = |index: usize| (words[at - 5 + index / 2] >> (index % 2 * 32)) as u32;
     let fits = |first: &usize| {
         let [count, allowed, most, is_fixed] = [0, 1, 2, 3].map(|index| half(first + index));
-        allowed == COUNT_MAX_DEFAULT
+        (allowed == COUNT_MAX_DEFAULT || is_heaps)
             && count <= most
             && is_fixed <= 1
             && (count == 0) == (bytes == 0)

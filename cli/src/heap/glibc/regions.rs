@@ -64,8 +64,7 @@ fn main_regions(
     let heap = process.mappings.iter().find(|mapping| mapping.name == Name::Heap);
     let base = parameters.map(|found| found.base).or(heap.map(|heap| heap.start));
     let size = memory.word(arena.top + 8)? & !7;
-    let top_end = arena.top.wrapping_add(size);
-    let reached = reach(process, arena.top);
+    let (top_end, reached) = (arena.top.wrapping_add(size), reach(process, arena.top));
     ensure!(
         size >= LEAST_BYTES / 2 && reached > arena.top && (reached >= top_end || process.is_live),
         "glibc's main arena does not add up: {size:#x} bytes at its top, {:#x}",
@@ -73,30 +72,28 @@ fn main_regions(
     );
     // One that goes on may have more by now than the system has said.
     let top_end = top_end.min(reached);
-    let mut regions = Vec::new();
-    if let Some(base) = base {
-        let first = base.next_multiple_of(16);
-        let is_tops = (first..=reach(process, base)).contains(&arena.top);
-        let (end, top) =
-            if is_tops { (top_end, Some(arena.top)) } else { (reach(process, base), None) };
-        regions.push(Region { arena: 0, start: base, first, end, top });
+    let Some(base) = base else { return Ok(by_mmap(memory, arena, top_end, None)) };
+    let (first, reached) = (base.next_multiple_of(16), reach(process, base));
+    let by_brk = |end, top| Region { arena: 0, start: base, first, end, top };
+    if (first..=reached).contains(&arena.top) {
+        return Ok(vec![by_brk(top_end, Some(arena.top))]);
     }
-    if regions.iter().any(|region| region.top.is_some()) {
-        return Ok(regions);
-    }
+    let by_brk = by_brk(reached, None);
+    Ok([by_brk].into_iter().chain(by_mmap(memory, arena, top_end, Some(by_brk))).collect())
+}
+
+/// In mappings that the top or any chunk of a bin is in.
+fn by_mmap(memory: &mut Memory, arena: &Arena, top_end: u64, brk: Option<Region>) -> Vec<Region> {
     let known = [arena.top].into_iter().chain(arena.binned.iter().copied());
-    let in_memory: Vec<&Mapping> = process
-        .mappings
-        .iter()
-        .filter(|mapping| known.clone().any(|at| mapping.contains(at)))
-        .filter(|mapping| !regions.iter().any(|region| mapping.contains(region.first)))
-        .collect();
-    for mapping in in_memory {
-        let top = arena.top;
+    let is_its = |mapping: &&Mapping| known.clone().any(|at| mapping.contains(at));
+    let is_brks = |mapping: &&Mapping| brk.is_some_and(|brk| mapping.contains(brk.first));
+    let mappings = memory.source.process().mappings.iter();
+    let mut regions = Vec::new();
+    for mapping in mappings.filter(is_its).filter(|mapping| !is_brks(mapping)) {
         let mut page = mapping.start;
         while page < mapping.end {
-            let (end, top) = if leads(memory, page, top) {
-                (Some(top_end), Some(top))
+            let (end, top) = if leads(memory, page, arena.top) {
+                (Some(top_end), Some(arena.top))
             } else {
                 (closed(memory, page, mapping.end), None)
             };
@@ -106,7 +103,7 @@ fn main_regions(
             page = end.unwrap_or(page + 1).next_multiple_of(PAGE_BYTES);
         }
     }
-    Ok(regions)
+    regions
 }
 
 /// Where chunks of the main arena end that follow each other from the page on, if it is with the two
