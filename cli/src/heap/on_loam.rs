@@ -63,8 +63,8 @@ pub struct Here {
 /// What the process would have in memory on loam, when what is free there has gone back.
 pub fn process(here: &Here) -> Range {
     // loam's code and data, its records and the first region's header; of each size the last page is
-    // not full.
-    const OWN_BYTES: (u64, u64) = (64 << 10, 2 << 20);
+    // not full. The low end is without.
+    const OWN_BYTES: u64 = 2 << 20;
     const CACHES_BYTES_MAX: u64 = 16 << 20;
     const RECORDS_SHARE: u64 = 64;
     // Only what has been freed is in caches or beside blocks.
@@ -72,13 +72,13 @@ pub fn process(here: &Here) -> Range {
     let kept = here.beside_bytes + freed.min(CACHES_BYTES_MAX);
     let blocks = here.blocks;
     Range {
-        low_bytes: here.others_bytes + blocks.low_bytes + OWN_BYTES.0,
+        low_bytes: here.others_bytes + blocks.low_bytes,
         high_bytes: here.others_bytes
             + blocks.high_bytes
             + blocks.high_bytes / RECORDS_SHARE
             + here.size_count * PAGE_BYTES
             + kept
-            + OWN_BYTES.1,
+            + OWN_BYTES,
     }
 }
 
