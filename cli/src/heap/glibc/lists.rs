@@ -47,8 +47,10 @@ impl Shape {
         self.entries() + self.lists * 8
     }
 
-    fn chunk_bytes(self) -> u64 {
-        (self.bytes() + 8).next_multiple_of(16)
+    /// What is left of a chunk that is too short for another one stays with it.
+    fn is_in(self, chunk_bytes: u64) -> bool {
+        let least = (self.bytes() + 8).next_multiple_of(16);
+        chunk_bytes == least || chunk_bytes == least + 16
     }
 }
 
@@ -246,7 +248,7 @@ fn ends_of(memory: &Memory, mapping: &Mapping) -> Result<Vec<u64>> {
 
 /// Whether a chunk is as long as that of a tcache.
 pub fn is_as_long(chunk_bytes: u64) -> bool {
-    SHAPES.iter().any(|shape| shape.chunk_bytes() == chunk_bytes)
+    SHAPES.iter().any(|shape| shape.is_in(chunk_bytes))
 }
 
 /// If a tcache is there: each list is empty or begins with a chunk of its size. One without any is
@@ -256,7 +258,7 @@ pub fn shape_at(memory: &mut Memory, regions: &[Region], address: u64) -> Option
         return None;
     }
     let chunk_bytes = memory.word(address - 8).ok()? & !7;
-    let shape = SHAPES.into_iter().find(|shape| shape.chunk_bytes() == chunk_bytes)?;
+    let shape = SHAPES.into_iter().find(|shape| shape.is_in(chunk_bytes))?;
     let counts = memory.words(address, shape.entries() / 8).ok()?;
     let entries = memory.words(address + shape.entries(), shape.lists).ok()?;
     let count = |list: u64| {

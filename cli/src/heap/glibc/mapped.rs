@@ -170,7 +170,7 @@ fn chunk_on(page: &[u8], address: u64, (start, end): (u64, u64)) -> Option<Mappe
             start: base,
             bytes,
             block: at + HEADER_BYTES,
-            block_bytes: size - HEADER_BYTES,
+            block_bytes: size - if is_newer { HEADER_BYTES / 2 } else { HEADER_BYTES },
         })
     })
 }

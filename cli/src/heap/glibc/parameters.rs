@@ -35,7 +35,7 @@ fn read(source: &dyn Source, words: &[u64], at: usize) -> Option<Parameters> {
     const COUNT_MAX_DEFAULT: u32 = 65536;
     let base = words[at];
     let (bytes, most_bytes) = (words[at - 2], words[at - 1]);
-    if base == 0 || !base.is_multiple_of(16) || bytes > most_bytes || !bytes.is_multiple_of(4096) {
+    if base == 0 || !base.is_multiple_of(16) || bytes > most_bytes || !bytes.is_multiple_of(16) {
         return None;
     }
     let heap = source.process().mappings.iter().find(|mapping| mapping.name == Name::Heap);
