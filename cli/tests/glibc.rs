@@ -243,6 +243,8 @@ fn a_busy_process_is_read_and_one_that_is_stopped_anywhere() {
 fn a_damaged_heap_is_one_line() {
     for how in ["size", "zero", "tcache"] {
         let held = Held::of(false, &["none", how]);
+        // Until it waits: what a thread is in the midst of is not taken for damage.
+        std::thread::sleep(Duration::from_millis(300));
         let line = starts_with(format!("loam: process {} ", held.pid()))
             .and(contains("add up"))
             .and(predicates::function::function(|text: &str| text.lines().count() == 1));
