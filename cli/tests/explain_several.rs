@@ -28,7 +28,7 @@ fn check(report: &Value, server: &Server) {
     let (servers, sleeps) = (of("workers"), of("sleep"));
     assert_eq!((servers.len(), sleeps.len()), (3, 1), "{report:#}");
     assert_eq!(sleeps[0]["allocator"], "glibc");
-    assert_eq!(sleeps[0]["live_bytes"], Value::Null);
+    assert!(number(sleeps[0], "live_bytes") > 0, "{report:#}");
     for one in &servers {
         let pid = number(one, "pid");
         assert_eq!(one["allocator"], "loam");
@@ -63,7 +63,7 @@ fn a_tree_has_the_server_its_workers_and_what_they_have_become() {
         text.lines().all(|line| line.chars().count() <= 80 || line.starts_with("cgroup ")),
         "{text}"
     );
-    assert!(text.contains(" glibc\n") && text.contains("\n  in all "), "{text}");
+    assert!(text.contains("\n  sleep ") && text.contains("\n  in all "), "{text}");
 }
 
 #[test]

@@ -13,6 +13,7 @@ mod explain_several;
 mod exporter;
 mod exporter_scraped;
 mod generated;
+mod glibc;
 mod graft;
 mod graft_bundle;
 mod graft_folder;

@@ -1,7 +1,10 @@
 //! Verbs that read a process on loam, asked about one that is not: which malloc it has, where its
-//! memory is as far as the system says, and what starts it on loam.
+//! memory is as far as the system says, and what starts it on loam. Those that read glibc's heap as
+//! well are in glibc.rs.
 
 use crate::common::{Workshop, loam};
+use predicates::prelude::PredicateBooleanExt;
+use predicates::str::contains;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -57,14 +60,7 @@ fn every_verb_says_of_a_process_without_loam_what_it_has_and_how_it_is_started()
     let other =
         Other::start(Command::new(sleep()).args(["100", "\n 1"]).current_dir(&folder), sleep());
     let pid = other.pid();
-    let verbs: [&[&str]; 6] = [
-        &["explain"],
-        &["stats"],
-        &["prof"],
-        &["prof", "--start"],
-        &["prof", "--stop"],
-        &["plot", "--html", "/nowhere/page.html"],
-    ];
+    let verbs: [&[&str]; 4] = [&["doctor"], &["prof"], &["prof", "--start"], &["prof", "--stop"]];
     let first = said(verbs[0], &pid);
     let head = format!("loam: process {pid} (sleep) is not on loam: its malloc is glibc's, of /");
     assert!(first.starts_with(&head), "{first}");
@@ -96,7 +92,7 @@ fn glibcs_arenas_and_who_started_it_by_a_link_are_told() {
                 [thread.start() for thread in threads]";
     let other = Other::start(Command::new(&link).args(["-c", code]), python);
     std::thread::sleep(Duration::from_secs(1));
-    let text = said(&["explain"], &other.pid());
+    let text = said(&["prof"], &other.pid());
     let line = text.lines().find(|line| line.starts_with("  arenas ")).unwrap_or(&text);
     assert!(line.contains("MiB  3 anonymous, "), "{text}");
     assert!(text.contains(&format!("loam run -- {} -c $'import", link.display())), "{text}");
@@ -128,8 +124,10 @@ fn runtimes_with_heaps_of_their_own_name_the_tool_that_knows_them() {
     };
     let code = "setTimeout(() => {}, 100000)";
     let other = Other::start(Command::new(&node).args(["-e", code]), &node);
-    let text = said(&["stats"], &other.pid());
+    let text = said(&["prof"], &other.pid());
     assert!(text.contains("--heapsnapshot-signal") && text.contains("loam run -- "), "{text}");
+    let explained = loam().args(["explain", &other.pid()]).assert().success();
+    explained.stdout(contains("--heapsnapshot-signal").and(contains("on glibc 2.")));
 }
 
 #[test]
@@ -145,7 +143,41 @@ fn a_static_program_is_told_that_it_is_to_be_linked() {
         return;
     }
     let other = Other::start(&mut Command::new(&program), &program);
-    let text = said(&["explain"], &other.pid());
+    let text = said(&["prof"], &other.pid());
     assert!(text.contains("it is static, and its malloc is glibc's malloc\n"), "{text}");
     assert!(text.contains("link it again with loam.o") && !text.contains("loam run"), "{text}");
+}
+
+#[test]
+fn other_mallocs_are_named_with_their_share_and_where_their_statistics_are() {
+    let library = Path::new("/usr/lib/x86_64-linux-gnu/libjemalloc.so.2");
+    if !library.exists() {
+        eprintln!("not tested: no {}", library.display());
+        return;
+    }
+    let mut command = Command::new(sleep());
+    let other = Other::start(command.arg("100").env("LD_PRELOAD", library), sleep());
+    let text = said(&["explain"], &other.pid());
+    assert!(text.contains("is not on loam: its malloc is jemalloc, of "), "{text}");
+    assert!(text.contains("\n  jemalloc ") && text.contains("stats_print:true"), "{text}");
+}
+
+#[test]
+fn musls_malloc_is_named() {
+    let workshop = Workshop::new();
+    let source = workshop.path("wait.c");
+    let code = "void *malloc(unsigned long); int pause(void);\n\
+                int main(void) { return malloc(100) == 0 || pause(); }\n";
+    std::fs::write(&source, code).unwrap();
+    let program = workshop.path("wait");
+    let mut compiler = Command::new("musl-gcc");
+    if !compiler.arg(&source).arg("-o").arg(&program).status().is_ok_and(|status| status.success())
+    {
+        eprintln!("not tested: no musl-gcc");
+        return;
+    }
+    let other = Other::start(&mut Command::new(&program), &program);
+    let text = said(&["explain"], &other.pid());
+    assert!(text.contains("its malloc is musl's, of "), "{text}");
+    assert!(text.contains("musl's malloc keeps no statistics"), "{text}");
 }

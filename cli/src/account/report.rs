@@ -1,9 +1,14 @@
 //! What was found, as data: the text and the JSON say the same.
 
 use crate::account::advice;
+use crate::account::malloc::Malloc;
+use crate::account::names::{GLIBC, LOAM, Names};
 use crate::account::sums::Account;
-use crate::heap::figures::{Blocks, Class, Figures, Heap, Keeper, Kind, Larger, Resident};
+use crate::heap::figures::{
+    Allocator, Blocks, Class, Figures, Heap, Keeper, Kind, Larger, Resident,
+};
 use serde::{Deserialize, Serialize};
+use std::ops::Deref;
 
 /// What the names of the fields mean.
 pub const SCHEMA: u32 = 2;
@@ -19,7 +24,8 @@ pub struct Report {
     pub is_live: bool,
     pub resident_bytes: u64,
     pub peak_resident_bytes: Option<u64>,
-    pub loam: Loam,
+    #[serde(flatten)]
+    pub heap: Whose,
     pub others: Others,
     pub unexplained_bytes: i64,
     /// Live, and beside.
@@ -30,12 +36,49 @@ pub struct Report {
     pub sizes: Vec<Size>,
     pub larger_sizes: Vec<LargerSize>,
     pub heaps: Vec<HeapLine>,
+    /// Of glibc's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub malloc: Option<Malloc>,
     pub advice: Vec<String>,
+}
+
+/// Whose heap it is.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Whose {
+    Loam(Parts),
+    Glibc(Parts),
+}
+
+impl Whose {
+    fn of(allocator: &Allocator, resident: &Resident) -> Whose {
+        match allocator {
+            Allocator::Loam => Whose::Loam(Parts::of(resident)),
+            Allocator::Glibc(_) => Whose::Glibc(Parts::of(resident)),
+        }
+    }
+
+    pub fn names(&self) -> &'static Names {
+        match self {
+            Whose::Loam(_) => &LOAM,
+            Whose::Glibc(_) => &GLIBC,
+        }
+    }
+}
+
+impl Deref for Whose {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        match self {
+            Whose::Loam(parts) | Whose::Glibc(parts) => parts,
+        }
+    }
 }
 
 /// Resident bytes.
 #[derive(Serialize, Deserialize)]
-pub struct Loam {
+pub struct Parts {
     pub live_bytes: u64,
     pub beside_bytes: u64,
     pub idle_bytes: u64,
@@ -47,9 +90,9 @@ pub struct Loam {
     pub profile_bytes: u64,
 }
 
-impl Loam {
-    fn of(resident: &Resident) -> Loam {
-        Loam {
+impl Parts {
+    fn of(resident: &Resident) -> Parts {
+        Parts {
             live_bytes: resident.of(Kind::Live),
             beside_bytes: resident.of(Kind::Beside),
             idle_bytes: resident.of(Kind::Idle),
@@ -145,24 +188,27 @@ pub struct HeapLine {
     pub name: String,
     pub thread_id: Option<u32>,
     pub resident_bytes: u64,
-    pub loam: Loam,
+    #[serde(flatten)]
+    pub heap: Whose,
 }
 
 impl HeapLine {
-    fn of(heap: &Heap) -> HeapLine {
+    fn of(allocator: &Allocator, heap: &Heap) -> HeapLine {
         let thread_id = if let Keeper::Cache(id) = heap.keeper { Some(id) } else { None };
         let resident_bytes = heap.resident.sum();
-        HeapLine { name: heap.name(), thread_id, resident_bytes, loam: Loam::of(&heap.resident) }
+        let parts = Whose::of(allocator, &heap.resident);
+        HeapLine { name: heap.name(), thread_id, resident_bytes, heap: parts }
     }
 }
 
 impl Report {
     pub fn of(account: &Account, figures: &Figures) -> Report {
         let others = account.others;
-        let is_there = |class: &&Class| class.span_count != 0;
+        let is_there = |class: &&Class| class.resident.sum() != 0 || class.span_count != 0;
         let mut sizes: Vec<Size> = figures.classes.iter().filter(is_there).map(Size::of).collect();
         sizes.sort_by_key(|size| std::cmp::Reverse(size.resident_bytes));
-        let mut heaps: Vec<HeapLine> = figures.heaps.iter().map(HeapLine::of).collect();
+        let mut heaps: Vec<HeapLine> =
+            figures.heaps.iter().map(|heap| HeapLine::of(&figures.allocator, heap)).collect();
         heaps.retain(|heap| heap.resident_bytes != 0);
         heaps.sort_by_key(|heap| std::cmp::Reverse(heap.resident_bytes));
         Report {
@@ -173,7 +219,8 @@ impl Report {
             is_live: account.is_live,
             resident_bytes: account.resident_bytes,
             peak_resident_bytes: account.peak_bytes,
-            loam: Loam::of(&account.loam),
+            heap: Whose::of(&figures.allocator, &account.heap),
+            malloc: Malloc::of(account, figures),
             others: Others {
                 libc_heap_bytes: others.libc_heap,
                 stack_bytes: others.stacks,
@@ -181,7 +228,7 @@ impl Report {
                 mapping_bytes: others.mappings,
             },
             unexplained_bytes: account.unexplained_bytes,
-            pinned_bytes: account.loam.pinned(),
+            pinned_bytes: account.heap.pinned(),
             left_out_bytes: account.left_out_bytes,
             blocks: Kinds {
                 small: figures.small.into(),
@@ -198,18 +245,19 @@ impl Report {
 
     /// Resident bytes of each kind, as they are called.
     pub fn parts(&self) -> [(&'static str, u64); 13] {
-        let Report { loam, others, .. } = self;
+        let Report { heap, others, .. } = self;
+        let names = heap.names();
         [
-            ("live: blocks that the program has", loam.live_bytes),
-            ("free beside them, on the same pages", loam.beside_bytes),
-            ("free pages of spans", loam.idle_bytes),
-            ("caches of threads", loam.cached_bytes),
-            ("depots: for any thread", loam.depot_bytes),
-            ("pages that nobody uses", loam.dirty_bytes),
-            ("never used: parts of huge pages", loam.unused_bytes),
-            ("loam's records", loam.metadata_bytes),
-            ("the profile's own", loam.profile_bytes),
-            ("the C library's own heap", others.libc_heap_bytes),
+            ("live: blocks that the program has", heap.live_bytes),
+            ("free beside them, on the same pages", heap.beside_bytes),
+            (names.idle, heap.idle_bytes),
+            (names.cached, heap.cached_bytes),
+            (names.depots, heap.depot_bytes),
+            (names.dirty, heap.dirty_bytes),
+            ("never used: parts of huge pages", heap.unused_bytes),
+            (names.records, heap.metadata_bytes),
+            ("the profile's own", heap.profile_bytes),
+            (names.libc_heap, others.libc_heap_bytes),
             ("stacks", others.stack_bytes),
             ("files: code and data", others.file_bytes),
             ("other mappings", others.mapping_bytes),

@@ -1,10 +1,10 @@
-//! The whole process: loam's pages are taken out of the mappings that they are in, and what is left
-//! of each is somebody else's.
+//! The whole process: the allocator's pages are taken out of the mappings that they are in, and what
+//! is left of each is somebody else's.
 
 use crate::heap::figures::{Figures, Kind, Resident};
 use crate::heap::source::{Mapping, Name, Process};
 
-/// Resident bytes of what is not loam's.
+/// Resident bytes of what is not the allocator's.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Others {
     pub libc_heap: u64,
@@ -26,7 +26,8 @@ pub struct Account {
     pub is_live: bool,
     pub resident_bytes: u64,
     pub peak_bytes: Option<u64>,
-    pub loam: Resident,
+    /// Of loam's, or of glibc's heap.
+    pub heap: Resident,
     pub others: Others,
     /// What the kernel counts and nothing here does; below 0 if the other way round.
     pub unexplained_bytes: i64,
@@ -36,7 +37,7 @@ pub struct Account {
 
 impl Account {
     pub fn of(process: &Process, figures: &Figures) -> Account {
-        let mut loam = figures.resident;
+        let mut heap = figures.resident;
         let mut others = Others::default();
         let claimed = claimed(process, figures);
         for (index, mapping) in process.mappings.iter().enumerate() {
@@ -44,14 +45,14 @@ impl Account {
             let is_tags =
                 figures.tags.is_some_and(|(start, end)| mapping.start < end && start < mapping.end);
             if is_tags && mapping.name == Name::Anonymous {
-                loam.add(Kind::Metadata, left);
-            } else if is_whole_of_loams(mapping, figures) {
+                heap.add(Kind::Metadata, left);
+            } else if is_whole_of_heap(mapping, figures) {
                 // The process has gone on since its pages were counted.
             } else {
                 *place(&mut others, process, index) += left;
             }
         }
-        let explained = loam.sum() + others.sum();
+        let explained = heap.sum() + others.sum();
         let resident_bytes = process.resident_bytes.unwrap_or(explained);
         Account {
             title: process.title.clone(),
@@ -60,7 +61,7 @@ impl Account {
             is_live: process.is_live,
             resident_bytes,
             peak_bytes: process.peak_bytes,
-            loam,
+            heap,
             others,
             unexplained_bytes: resident_bytes.cast_signed() - explained.cast_signed(),
             left_out_bytes: (!process.is_live).then(|| left_out(process)),
@@ -77,7 +78,7 @@ fn left_out(process: &Process) -> u64 {
         .sum()
 }
 
-/// Of each mapping, the resident bytes that are loam's.
+/// Of each mapping, the resident bytes that are the allocator's.
 fn claimed(process: &Process, figures: &Figures) -> Vec<u64> {
     let mappings = &process.mappings;
     let mut claimed = vec![0; mappings.len()];
@@ -96,7 +97,7 @@ fn claimed(process: &Process, figures: &Figures) -> Vec<u64> {
     claimed
 }
 
-fn is_whole_of_loams(mapping: &Mapping, figures: &Figures) -> bool {
+fn is_whole_of_heap(mapping: &Mapping, figures: &Figures) -> bool {
     figures.ranges.iter().any(|range| {
         let end = range.start + range.resident.len() as u64 * figures.page_bytes;
         range.start <= mapping.start && mapping.end <= end

@@ -53,11 +53,11 @@ Exit status: 0, or 2 if a process cannot be read, or has ended.";
 
 /// Say where the memory of a process is: live, pinned, cached, not loam's
 ///
-/// Reads the memory of a process that runs on loam, or a core that one has left. Nothing has to be
-/// prepared, nothing runs in the process, and nothing of it is stopped; what it does meanwhile may
-/// be counted in part. Every resident page is accounted for: what the program has, what is free
-/// and on which pages, by size, cache and central, and what is not loam's. In the end that is put in
-/// words.
+/// Reads the memory of a process that runs on loam or on glibc, or a core that one has left. Nothing
+/// has to be prepared, nothing runs in the process, and nothing of it is stopped; what it does
+/// meanwhile may be counted in part. Every resident page is accounted for: what the program has, what
+/// is free and on which pages, by size, cache and central, or by arena and tcache, and what is not
+/// the allocator's. In the end that is put in words.
 #[derive(Debug, Args)]
 #[command(after_help = EXPLAIN_EXAMPLES)]
 pub struct ExplainArguments {

@@ -131,7 +131,7 @@ fn sizes(figures: &Figures) -> String {
 }
 
 fn beside(account: &Account, figures: &Figures) -> Finding {
-    let bytes = account.loam.of(Kind::Beside);
+    let bytes = account.heap.of(Kind::Beside);
     let of_class = |class: &&Class| class.resident.of(Kind::Beside);
     let by = figures.classes.iter().max_by_key(of_class).map_or(String::new(), |class| {
         format!(
@@ -147,7 +147,7 @@ fn beside(account: &Account, figures: &Figures) -> Finding {
 
 fn given_back(account: &Account, settings: &Settings) -> Finding {
     let bytes: u64 =
-        [Kind::Idle, Kind::Depots, Kind::Dirty].into_iter().map(|kind| account.loam.of(kind)).sum();
+        [Kind::Idle, Kind::Depots, Kind::Dirty].into_iter().map(|kind| account.heap.of(kind)).sum();
     let never = matches!(settings.option("purge_delay_ms"), Some("never" | "0"));
     let advice = match never {
         true => {
@@ -163,7 +163,7 @@ fn given_back(account: &Account, settings: &Settings) -> Finding {
 }
 
 fn cached(account: &Account, settings: &Settings) -> Finding {
-    let bytes = account.loam.of(Kind::Cached);
+    let bytes = account.heap.of(Kind::Cached);
     let bound = match settings.option("heap_cache_bytes") {
         Some(value) => {
             format!("heap_cache_bytes={value} bounds it; a smaller one bounds it closer")
@@ -180,7 +180,7 @@ fn unused(account: &Account) -> Finding {
     let advice = "the system gives huge pages to everybody (transparent_hugepage/enabled is \
                   'always'), or huge_pages=always is set: 'madvise' in the one, or leave the other \
                   out.";
-    let bytes = account.loam.of(Kind::Unused);
+    let bytes = account.heap.of(Kind::Unused);
     finding(
         "unused",
         bytes,
@@ -193,7 +193,7 @@ fn unused(account: &Account) -> Finding {
 fn of_profile(account: &Account) -> Finding {
     let advice = "take samples farther apart (loam prof --start PID --every BYTES), or end the \
                   profile (loam prof --stop PID): then it goes as its blocks are freed.";
-    let bytes = account.loam.of(Kind::Profile);
+    let bytes = account.heap.of(Kind::Profile);
     finding("profile", bytes, bytes, "the profile's own", advice)
 }
 
@@ -269,7 +269,7 @@ impl Places<'_> {
         });
         let [live_left, _, _] = self.profile.not_sampled().unwrap_or_default();
         let total = self.profile.total.beside.bytes.max(0).cast_unsigned();
-        let beside_left = account.loam.of(Kind::Beside).saturating_sub(total);
+        let beside_left = account.heap.of(Kind::Beside).saturating_sub(total);
         let before = "taken before the profile was begun, or no sample by chance: start the process \
                       with LOAM_OPTIONS=profile=on, and its first block is in it.";
         let left = [

@@ -9,7 +9,7 @@ use crate::account::sums::Account;
 use crate::arguments::DoctorArguments;
 use crate::failure::Failure;
 use crate::heap::chosen;
-use crate::heap::walk::walk;
+use crate::heap::walk;
 use crate::process::group::Group;
 use crate::profile::living;
 use anyhow::Context;
@@ -23,7 +23,7 @@ const SHOWN: usize = 3;
 
 pub fn doctor(arguments: &DoctorArguments) -> Result<ExitCode, Failure> {
     let source = chosen::open(&arguments.target)?;
-    let figures = walk(source.as_ref())?;
+    let figures = walk::of_loam(source.as_ref())?;
     let process = source.process();
     let account = Account::of(process, &figures);
     let profile = living::find(source.as_ref())?;

@@ -22,6 +22,8 @@ pub struct Change {
     pub parts: Vec<PartChange>,
     pub sizes: Vec<SizeChange>,
     pub words: Vec<String>,
+    #[serde(skip)]
+    is_loams: bool,
 }
 
 #[derive(Serialize)]
@@ -60,10 +62,15 @@ impl Change {
         let data: Value = serde_json::from_slice(&text).ok().with_context(no_report)?;
         match data["schema"].as_u64() {
             Some(schema) if schema == u64::from(SCHEMA) => {}
-            Some(schema) if data["loam"].is_object() && data["sizes"].is_array() => bail!(
-                "{shown} is a report of schema {schema}, and --compare takes one of schema \
+            Some(schema)
+                if ["loam", "glibc"].iter().any(|heap| data[*heap].is_object())
+                    && data["sizes"].is_array() =>
+            {
+                bail!(
+                    "{shown} is a report of schema {schema}, and --compare takes one of schema \
                  {SCHEMA}: 'loam explain --json' of this version writes it"
-            ),
+                )
+            }
             _ => bail!("{}", no_report()),
         }
         let earlier: Report = serde_json::from_value(data).ok().with_context(no_report)?;
@@ -87,6 +94,7 @@ impl Change {
             parts: parts(earlier, now),
             sizes: sizes(earlier, now),
             words: Vec::new(),
+            is_loams: now.malloc.is_none(),
         };
         change.words = words(&change);
         change
@@ -171,11 +179,14 @@ fn words(change: &Change) -> Vec<String> {
     if let Some(size) = live.filter(|size| worth_a_word(size.live_bytes)) {
         words.push(format!(
             "Of what is live, blocks of {} bytes grew most, by {} in {} more. If that goes on while \
-             the work does not, it is a leak: 'loam prof --start PID' has a profile taken, which \
-             says where.",
+             the work does not, it is a leak: {}.",
             size.block_bytes,
             grown(size.live_bytes),
-            size.live_count
+            size.live_count,
+            match change.is_loams {
+                true => "'loam prof --start PID' has a profile taken, which says where",
+                false => "on loam, 'loam prof' says where",
+            }
         ));
     }
     let beside = change.sizes.iter().max_by_key(|size| size.beside_bytes);

@@ -2,17 +2,15 @@
 
 use crate::account::report::Report;
 use crate::account::sums::Account;
-use crate::heap::chosen;
+use crate::heap;
 use crate::heap::figures::Figures;
 use crate::heap::source::Source;
-use crate::heap::walk::walk;
 use anyhow::{Context, Result};
 use std::ffi::OsStr;
 use std::io::Write;
 
 pub fn read(target: &OsStr) -> Result<(Box<dyn Source>, Figures, Report)> {
-    let source = chosen::open(target)?;
-    let figures = walk(source.as_ref())?;
+    let (source, figures) = heap::read::read(target)?;
     let report = Report::of(&Account::of(source.process(), &figures), &figures);
     Ok((source, figures, report))
 }

@@ -1,12 +1,10 @@
 //! Several processes, as a server and its workers or all of a container: what each has in memory,
-//! what it shares, and what loam says of it.
+//! what it shares, and what its heap says.
 
 use crate::failure::Failure;
-use crate::heap::figures::Kind;
-use crate::heap::layout::Layout;
 use crate::heap::live::Live;
+use crate::heap::read::summary;
 use crate::heap::source::{Name, Source};
-use crate::heap::walk::walk;
 use crate::process::group::Group;
 use crate::process::{allocator, modules, tree};
 use anyhow::{Context, Result, anyhow};
@@ -54,8 +52,10 @@ pub struct Line {
     pub private_bytes: u64,
     pub shared_bytes: u64,
     pub swapped_bytes: u64,
-    /// Of loam; `None` where it has none, or is not to be read just now.
+    /// Of loam or of glibc; `None` where it has another malloc, or is not to be read just now.
     pub live_bytes: Option<u64>,
+    pub pinned_bytes: Option<u64>,
+    pub cached_bytes: Option<u64>,
     pub free_bytes: Option<u64>,
     /// `None` where it cannot be told.
     pub allocator: Option<String>,
@@ -156,20 +156,22 @@ impl Line {
             shared_bytes: sum(&["Shared_Clean", "Shared_Dirty"]),
             swapped_bytes: sum(&["Swap"]),
             live_bytes: None,
+            pinned_bytes: None,
+            cached_bytes: None,
             free_bytes: None,
             allocator: None,
         };
-        let source = Live::open(pid)?;
-        if !Layout::is_in(&source) {
-            line.allocator = allocators.name(pid, &source);
-            return Ok(line);
-        }
-        line.allocator = Some("loam".to_owned());
-        // One that begins or executes another program just now has no figures.
-        if let Ok(figures) = walk(&source) {
-            let free = [Kind::Beside, Kind::Idle, Kind::Cached, Kind::Depots, Kind::Dirty];
-            line.live_bytes = Some(figures.resident.of(Kind::Live));
-            line.free_bytes = Some(free.iter().map(|kind| figures.resident.of(*kind)).sum());
+        // One that begins or executes another program just now has no figures, nor has one on another
+        // malloc.
+        match summary(pid) {
+            Ok(summary) => {
+                line.allocator = Some(summary.allocator.to_owned());
+                line.live_bytes = Some(summary.live_bytes);
+                line.pinned_bytes = Some(summary.pinned_bytes);
+                line.cached_bytes = Some(summary.cached_bytes);
+                line.free_bytes = Some(summary.free_bytes);
+            }
+            Err(_) => line.allocator = allocators.name(pid, &Live::open(pid)?),
         }
         Ok(line)
     }

@@ -1,6 +1,7 @@
 //! The report as text.
 
-use crate::account::report::{HeapLine, Loam, Report, Size};
+use crate::account::malloc::Malloc;
+use crate::account::report::{HeapLine, Parts, Report, Size};
 use crate::numbers;
 use std::fmt::Write;
 
@@ -21,6 +22,9 @@ fn write(out: &mut String, report: &Report) -> std::fmt::Result {
         (true, None) => writeln!(out, "in memory")?,
         (false, _) => writeln!(out, "in it")?,
     }
+    if let Some(malloc) = &report.malloc {
+        write_malloc(out, malloc)?;
+    }
     writeln!(out)?;
     for (name, size) in report.parts().into_iter().filter(|(_, size)| *size != 0) {
         write_row(out, name, &numbers::bytes(size), size as f64, report)?;
@@ -33,13 +37,30 @@ fn write(out: &mut String, report: &Report) -> std::fmt::Result {
         let left_out = numbers::bytes(left_out);
         writeln!(out, "  not in the core: {left_out} of mapped files that nobody has written to")?;
     }
-    write_sizes(out, &report.sizes)?;
-    write_heaps(out, &report.heaps)?;
+    let names = report.heap.names();
+    write_sizes(out, names.sizes, &report.sizes)?;
+    write_heaps(out, names.heaps, &report.heaps)?;
     for text in &report.advice {
         writeln!(out)?;
         wrap(out, text)?;
     }
     Ok(())
+}
+
+/// Which malloc it is, and what it has.
+fn write_malloc(out: &mut String, malloc: &Malloc) -> std::fmt::Result {
+    let version = malloc.version.as_deref().unwrap_or("of a version that its file does not tell");
+    let count =
+        |count: u64, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
+    let text = format!(
+        "on {} {version}: {}, {}, {}",
+        malloc.name,
+        count(malloc.arena_count, "arena"),
+        count(malloc.tcache_count, "tcache"),
+        count(malloc.mapped_count, "mapped block"),
+    );
+    wrap(out, &text)?;
+    wrap(out, &format!("its memory shows {}", malloc.layout.join("; ")))
 }
 
 fn write_row(
@@ -53,7 +74,7 @@ fn write_row(
     writeln!(out, "  {name:<38}{size:>12}{share:>9}")
 }
 
-fn write_sizes(out: &mut String, sizes: &[Size]) -> std::fmt::Result {
+fn write_sizes(out: &mut String, title: &str, sizes: &[Size]) -> std::fmt::Result {
     if sizes.is_empty() {
         return Ok(());
     }
@@ -61,7 +82,7 @@ fn write_sizes(out: &mut String, sizes: &[Size]) -> std::fmt::Result {
     writeln!(
         out,
         "  {:<26}{:>12}{:>12}{:>12}{:>12}{:>12}",
-        "small blocks by size", "in memory", "live", "beside", "free pages", "live blocks"
+        title, "in memory", "live", "beside", "free pages", "live blocks"
     )?;
     for size in sizes.iter().take(LINES_MAX) {
         writeln!(
@@ -78,7 +99,7 @@ fn write_sizes(out: &mut String, sizes: &[Size]) -> std::fmt::Result {
     write_more(out, sizes.len())
 }
 
-fn write_heaps(out: &mut String, heaps: &[HeapLine]) -> std::fmt::Result {
+fn write_heaps(out: &mut String, title: &str, heaps: &[HeapLine]) -> std::fmt::Result {
     if heaps.is_empty() {
         return Ok(());
     }
@@ -86,10 +107,10 @@ fn write_heaps(out: &mut String, heaps: &[HeapLine]) -> std::fmt::Result {
     writeln!(
         out,
         "  {:<26}{:>12}{:>12}{:>12}{:>12}{:>12}",
-        "caches and centrals", "in memory", "live", "beside", "free pages", "in lists"
+        title, "in memory", "live", "beside", "free pages", "in lists"
     )?;
     for heap in heaps.iter().take(LINES_MAX) {
-        let Loam { live_bytes, beside_bytes, idle_bytes, .. } = heap.loam;
+        let Parts { live_bytes, beside_bytes, idle_bytes, dirty_bytes, .. } = *heap.heap;
         writeln!(
             out,
             "  {:<26}{:>12}{:>12}{:>12}{:>12}{:>12}",
@@ -97,8 +118,8 @@ fn write_heaps(out: &mut String, heaps: &[HeapLine]) -> std::fmt::Result {
             numbers::bytes(heap.resident_bytes),
             numbers::bytes(live_bytes),
             numbers::bytes(beside_bytes),
-            numbers::bytes(idle_bytes),
-            numbers::bytes(heap.loam.cached_bytes + heap.loam.depot_bytes)
+            numbers::bytes(idle_bytes + dirty_bytes),
+            numbers::bytes(heap.heap.cached_bytes + heap.heap.depot_bytes)
         )?;
     }
     write_more(out, heaps.len())

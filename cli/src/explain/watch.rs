@@ -36,7 +36,7 @@ pub fn watch(target: &OsStr, every: Duration) -> Result<ExitCode, Failure> {
 }
 
 const HEAD: &str =
-    "      time   in memory       live     beside     cached  by a trim  not loam's\n";
+    "      time   in memory       live     beside     cached  by a trim      others\n";
 
 /// Whatever it ends with, the last report stays.
 fn look(
@@ -83,12 +83,13 @@ fn wait(due: Instant, pid: i32) -> bool {
 }
 
 fn line(report: &Report, since: Duration) -> String {
-    let loam = &report.loam;
+    let heap = &report.heap;
+    let trimmed = heap.idle_bytes + heap.depot_bytes + heap.dirty_bytes;
     let figures = [
-        loam.live_bytes,
-        loam.beside_bytes,
-        loam.cached_bytes,
-        loam.idle_bytes + loam.depot_bytes + loam.dirty_bytes,
+        heap.live_bytes,
+        heap.beside_bytes,
+        heap.cached_bytes,
+        report.malloc.as_ref().map_or(trimmed, |malloc| malloc.trim_bytes),
     ];
     let time =
         if since.is_zero() { "0 s".to_owned() } else { numbers::duration(since.as_secs_f64()) };

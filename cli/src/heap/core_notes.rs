@@ -101,6 +101,7 @@ fn thread(note: &[u8], machine: elf::Machine) -> Thread {
         id: u32::from_le_bytes(id.unwrap_or_default()),
         name: None,
         stack_pointer: number.and_then(|number| word_at(note, REGISTERS_AT + 8 * number)),
+        is_waiting: true,
     }
 }
 

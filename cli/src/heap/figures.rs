@@ -1,5 +1,6 @@
 //! What is in a process's heaps.
 
+use crate::heap::on_loam;
 use crate::naming;
 use std::collections::{BTreeMap, HashMap};
 
@@ -115,6 +116,13 @@ pub enum Keeper {
     FirstClass,
     /// Blocks that stand in for samples.
     Profile,
+    /// One of glibc's, of which the first is the main arena, by how many threads it is used.
+    Arena {
+        index: usize,
+        thread_count: u64,
+    },
+    /// glibc's of a thread that cannot be told.
+    Tcache,
 }
 
 #[derive(Debug, Clone)]
@@ -136,14 +144,18 @@ impl Heap {
             Keeper::Central(index) => format!("central {index}"),
             Keeper::FirstClass => "first-class heap".to_owned(),
             Keeper::Profile => "profile".to_owned(),
+            Keeper::Arena { index: 0, .. } => "main arena".to_owned(),
+            Keeper::Arena { index, .. } => format!("arena {index}"),
+            Keeper::Tcache => "tcache".to_owned(),
         }
     }
 
     /// `None` of a cache: what a thread has taken nobody counts. A profile's blocks are the program's
     /// elsewhere.
     pub fn live_bytes(&self) -> Option<u64> {
-        let has_spans = matches!(self.keeper, Keeper::Central(_) | Keeper::FirstClass);
-        has_spans.then_some(self.live_bytes)
+        let has_blocks =
+            matches!(self.keeper, Keeper::Central(_) | Keeper::FirstClass | Keeper::Arena { .. });
+        has_blocks.then_some(self.live_bytes)
     }
 }
 
@@ -177,7 +189,7 @@ pub enum Content {
     Huge,
 }
 
-/// A part of the address space that is loam's.
+/// A part of the address space that is the allocator's.
 pub struct Range {
     pub start: u64,
     pub resident: Vec<bool>,
@@ -185,7 +197,50 @@ pub struct Range {
     pub pages: Vec<Option<Page>>,
 }
 
+/// Whose heaps they are.
+pub enum Allocator {
+    Loam,
+    Glibc(Box<Glibc>),
+}
+
+impl Allocator {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Allocator::Loam => "loam",
+            Allocator::Glibc(_) => "glibc",
+        }
+    }
+}
+
+/// What is said of glibc's malloc besides. Bytes are of chunks, but for what a trim gives back.
+#[derive(Clone)]
+pub struct Glibc {
+    /// As its file says; `None` where that is gone.
+    pub version: Option<String>,
+    /// How its structures were laid out, as far as they showed it.
+    pub layout: Vec<String>,
+    pub arena_count: usize,
+    /// Of threads that had anything in it.
+    pub tcache_count: usize,
+    pub tcache_bytes: u64,
+    pub fastbin_bytes: u64,
+    pub bin_bytes: u64,
+    pub top_bytes: u64,
+    /// In memory, that `malloc_trim(0)` would give back.
+    pub trim_bytes: u64,
+    /// Chunks that are mapped by themselves: those found, and as many as malloc has counted.
+    pub mapped_count: u64,
+    pub known_mapped_count: Option<u64>,
+    /// What the live blocks would have on loam.
+    pub on_loam: on_loam::Range,
+    /// How it is started on loam, in words; `None` of a core.
+    pub start: Option<String>,
+    /// Whose objects are elsewhere, in words: a language's that has a heap of its own.
+    pub runtime: Option<String>,
+}
+
 pub struct Figures {
+    pub allocator: Allocator,
     pub page_bytes: u64,
     pub small: Blocks,
     pub middle: Blocks,

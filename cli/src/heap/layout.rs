@@ -41,8 +41,16 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Of the process's loam; of several, the one that has caches or heaps.
+    /// Of the process's loam.
     pub fn find(source: &dyn Source) -> Result<Layout> {
+        match Layout::look_for(source)? {
+            Some(layout) => Ok(layout),
+            None => bail!("{}", without::told(source)),
+        }
+    }
+
+    /// Of several, the one that has caches or heaps; `None` where there is no loam.
+    pub fn look_for(source: &dyn Source) -> Result<Option<Layout>> {
         let mut found = Vec::new();
         for (note, path) in notes(source) {
             let roots = roots_of(&note.description, note.address)?;
@@ -54,10 +62,8 @@ impl Layout {
                 || first("shared_heaps").is_ok_and(|first| first != 0)
         };
         let index = found.iter().position(is_in_use);
-        match index.or_else(|| (!found.is_empty()).then_some(0)) {
-            Some(index) => Ok(found.swap_remove(index)),
-            None => bail!("{}", without::told(source)),
-        }
+        let index = index.or_else(|| (!found.is_empty()).then_some(0));
+        Ok(index.map(|index| found.swap_remove(index)))
     }
 
     /// Whether the process has a loam, of whatever version.

@@ -152,14 +152,17 @@ fn threads(folder: &Folder) -> Vec<Thread> {
         let file = |name: &str| {
             std::fs::read_to_string(format!("/proc/{}/task/{}/{name}", task.pid, task.tid))
         };
-        // "number, six arguments, stack pointer, instruction pointer", or "running".
+        // "number, six arguments, stack pointer, instruction pointer"; without a call "-1" and the
+        // two; or "running".
         let registers = file("syscall").unwrap_or_default();
+        let is_waiting = registers.starts_with(|first: char| first.is_ascii_digit());
         let pointer = registers.split_whitespace().rev().nth(1);
         let pointer = pointer.and_then(|word| word.strip_prefix("0x"));
         Thread {
             id: task.tid.cast_unsigned(),
             name: file("comm").ok().map(|name| name.trim_end().to_owned()),
             stack_pointer: pointer.and_then(|digits| u64::from_str_radix(digits, 16).ok()),
+            is_waiting,
         }
     };
     tasks.flatten().map(known).collect()

@@ -37,6 +37,8 @@ pub struct Thread {
     pub name: Option<String>,
     /// Where its stack is, if that can be told.
     pub stack_pointer: Option<u64>,
+    /// It waits in the kernel, not in the midst of what it does.
+    pub is_waiting: bool,
 }
 
 /// What is read of the whole process.

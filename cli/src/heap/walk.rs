@@ -2,19 +2,38 @@
 
 use crate::heap::blocks::{State, divided, mark_holes, on_page};
 use crate::heap::figures::{
-    Blocks, Class, Content, Figures, Heap, Keeper, Kind, Larger, Page, Range, Resident,
+    Allocator, Blocks, Class, Content, Figures, Heap, Keeper, Kind, Larger, Page, Range, Resident,
 };
+use crate::heap::glibc;
 use crate::heap::layout::Layout;
 use crate::heap::lists::{Lists, Place};
 use crate::heap::residency::Pages;
 use crate::heap::shape::Shape;
 use crate::heap::source::{Process, Source};
-use anyhow::{Result, ensure};
+use crate::heap::without;
+use anyhow::{Result, bail, ensure};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// What is in the heaps of the process.
+/// What is in the heaps of the process, of loam's or of glibc's.
 pub fn walk(source: &dyn Source) -> Result<Figures> {
-    let layout = Layout::find(source)?;
+    if let Some(layout) = Layout::look_for(source)? {
+        return with(source, layout);
+    }
+    let seen = without::look(source);
+    let walked = if seen.is_others { None } else { glibc::walk(source)? };
+    let Some(mut figures) = walked else { bail!("{}", without::told(source)) };
+    if let Allocator::Glibc(glibc) = &mut figures.allocator {
+        (glibc.start, glibc.runtime) = (seen.start, seen.runtime);
+    }
+    Ok(figures)
+}
+
+/// What is in the heaps of a process on loam.
+pub fn of_loam(source: &dyn Source) -> Result<Figures> {
+    with(source, Layout::find(source)?)
+}
+
+fn with(source: &dyn Source, layout: Layout) -> Result<Figures> {
     let regions = find_regions(source, &layout)?;
     let lists = Lists::read(source, &layout, &regions.iter().copied().collect())?;
     let mut walker = Walker::new(source, &layout, &lists)?;
@@ -75,6 +94,7 @@ impl<'source> Walker<'source> {
         );
         let heaps = lists.heaps.iter().map(|found| heap(found.keeper, source.process()));
         let figures = Figures {
+            allocator: Allocator::Loam,
             page_bytes,
             small: Blocks::default(),
             middle: Blocks::default(),

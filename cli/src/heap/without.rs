@@ -40,15 +40,50 @@ pub fn told(source: &dyn Source) -> String {
     let mut out = format!("{} is not on loam: {}\n", process.title, malloc.text);
     // Writing to a String cannot fail.
     let _ = write_memory(&mut out, process, &malloc);
+    if let Some(text) = malloc.name.and_then(statistics) {
+        let _ = writeln!(out, "{text}");
+    }
     let _ = write_ways(&mut out, pid, &opened, runtime);
     out.truncate(out.trim_end().len());
     out
+}
+
+/// What is known of a process before its heap is read.
+pub struct Seen {
+    /// Its malloc is known, and not glibc's.
+    pub is_others: bool,
+    /// How it is started on loam, in words.
+    pub start: Option<String>,
+    /// Whose objects are elsewhere, and which tool knows them.
+    pub runtime: Option<String>,
+}
+
+pub fn look(source: &dyn Source) -> Seen {
+    let process = source.process();
+    let pid = process.pid.filter(|_| process.is_live).and_then(|pid| i32::try_from(pid).ok());
+    let opened = pid.and_then(|pid| Some((pid, Opened::open(pid).ok()?)));
+    let Some((pid, opened)) = opened else {
+        return Seen { is_others: false, start: None, runtime: None };
+    };
+    let runtime = Runtime::of(source, &opened);
+    Seen {
+        is_others: Malloc::of(&opened, runtime).is_others,
+        start: opened.program().ok().map(|program| match obstacle(program) {
+            Some(obstacle) => format!("{obstacle}."),
+            None => format!("To see it there: {}", command(pid)),
+        }),
+        runtime: runtime.map(|runtime| format!("{}.", runtime.text(pid))),
+    }
 }
 
 /// What serves the process's malloc.
 struct Malloc {
     text: String,
     is_glibc: bool,
+    /// Known, and not glibc's.
+    is_others: bool,
+    /// What it is called, if that is known.
+    name: Option<&'static str>,
 }
 
 impl Malloc {
@@ -58,7 +93,8 @@ impl Malloc {
         {
             return match runtime {
                 Some(Runtime::Go) => {
-                    Malloc { text: "it is a static program of Go's".into(), is_glibc: false }
+                    let text = "it is a static program of Go's".into();
+                    Malloc { text, is_glibc: false, is_others: true, name: None }
                 }
                 _ => Malloc::of_static(&program.image),
             };
@@ -66,14 +102,20 @@ impl Malloc {
         let entry = entry_points::find("malloc");
         let target = entry.and_then(|entry| Resolver::new(opened).look_up(entry));
         let Some(module) = target.and_then(|target| target.module) else {
-            return Malloc { text: "none of its modules defines malloc".into(), is_glibc: false };
+            let text = "none of its modules defines malloc".into();
+            return Malloc { text, is_glibc: false, is_others: true, name: None };
         };
         let path = module.path.display();
         let text = match name_of(module) {
             Some(name) => format!("its malloc is {name}, of {path}"),
             None => format!("its malloc is that of {path}"),
         };
-        Malloc { text, is_glibc: is_glibc(&module.image) }
+        let is_glibc = is_glibc(&module.image);
+        let text = match module.image.architecture.pointer_bytes() {
+            4 if is_glibc => text + ", of 32 bits: of glibc's heaps those of 64 bits are read",
+            _ => text,
+        };
+        Malloc { text, is_glibc, is_others: !is_glibc, name: name_of(module) }
     }
 
     fn of_static(image: &Image) -> Malloc {
@@ -83,7 +125,9 @@ impl Malloc {
             None if image.has_symbol_table => "it is static, with a malloc of its own".into(),
             None => "it is static, and stripped of the names that would tell its malloc".into(),
         };
-        Malloc { text, is_glibc }
+        // Without names, its memory tells.
+        let is_known = image.has_symbol_table || marked(image).is_some();
+        Malloc { text, is_glibc, is_others: is_known && !is_glibc, name: marked(image) }
     }
 }
 
@@ -98,8 +142,10 @@ fn is_glibc(image: &Image) -> bool {
 
 fn name_of(module: &Module) -> Option<&'static str> {
     let image = &module.image;
-    let is_musl =
-        module.file_name().starts_with("ld-musl") || image.export("__stdio_exit").is_some();
+    // Its loader is its library, and is called either way.
+    let is_musls = ["ld-musl", "libc.musl"].iter().any(|name| module.file_name().starts_with(name))
+        || module.file_name() == "libc.so";
+    let is_musl = is_musls || image.export("__stdio_exit").is_some();
     let libc = || is_glibc(image).then_some("glibc's").or_else(|| is_musl.then_some("musl's"));
     image.sanitizer().or_else(|| marked(image)).or_else(libc)
 }
@@ -192,10 +238,60 @@ fn write_memory(out: &mut String, process: &Process, malloc: &Malloc) -> std::fm
     };
     let (count, bytes) = is(&is_other);
     let what = if arenas.is_empty() { "anonymous" } else { "other anonymous" };
-    if count == 0 {
-        return Ok(());
+    if count != 0 {
+        line(what, bytes, &format!("{count} mappings: large blocks, stacks of threads, its own"))?;
     }
-    line(what, bytes, &format!("{count} mappings: large blocks, stacks of threads, its own"))
+    match malloc.name.filter(|_| malloc.is_others) {
+        Some(name) => write_share(out, process, name),
+        None => Ok(()),
+    }
+}
+
+/// What of the memory is such a malloc's: where it names its mappings, these; else it is at most what
+/// is anonymous and no stack.
+fn write_share(out: &mut String, process: &Process, name: &str) -> std::fmt::Result {
+    let resident = |is: &dyn Fn(&Mapping) -> bool| -> u64 {
+        let found = process.mappings.iter().filter(|mapping| is(mapping));
+        found.filter_map(|mapping| mapping.resident_bytes).sum()
+    };
+    let word = name.trim_end_matches(" malloc").trim_end_matches("'s");
+    let named =
+        resident(&|mapping| matches!(&mapping.name, Name::Other(name) if name.contains(word)));
+    let is_stack = |mapping: &Mapping| {
+        let mut pointers = process.threads.iter().filter_map(|thread| thread.stack_pointer);
+        pointers.any(|pointer| mapping.contains(pointer))
+    };
+    let anonymous = resident(&|mapping| {
+        let is_its = matches!(mapping.name, Name::Anonymous | Name::Heap);
+        is_its && mapping.is_accessible && !is_stack(mapping)
+    });
+    let (bytes, about) = match named {
+        0 => (anonymous, "at most: what is anonymous and no thread's stack"),
+        named => (named, "in mappings that it has given its name"),
+    };
+    writeln!(out, "  {:<16}{:>10}  {about}", name, numbers::bytes(bytes))
+}
+
+/// Where another malloc says more of itself.
+fn statistics(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "jemalloc" => {
+            "What jemalloc has in use and keeps, it says itself: start the program with \
+             MALLOC_CONF=stats_print:true, or call malloc_stats_print in it."
+        }
+        "mimalloc" => {
+            "What mimalloc has in use and keeps, it says itself: start the program with \
+             MIMALLOC_SHOW_STATS=1, or call mi_stats_print in it."
+        }
+        "tcmalloc" => {
+            "What tcmalloc has in use and keeps, it says itself: start the program with \
+             MALLOCSTATS=1, or call MallocExtension's GetStats in it."
+        }
+        "musl's" | "musl's malloc" | "musl's older malloc" => {
+            "musl's malloc keeps no statistics, and nothing in the process says what of it is free."
+        }
+        _ => return None,
+    })
 }
 
 /// Where anonymous mappings begin that are a part of 64 MiB of addresses, aligned to that, of which

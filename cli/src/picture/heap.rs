@@ -1,7 +1,8 @@
 //! What is in a process's heaps, as a page: what keeps its memory, its address space page by page,
 //! sizes, caches and centrals.
 
-use crate::account::report::{HeapLine, Loam, Report, Size};
+use crate::account::names::Names;
+use crate::account::report::{HeapLine, Parts, Report, Size};
 use crate::heap::figures::Figures;
 use crate::heap::source::Source;
 use crate::numbers;
@@ -56,6 +57,9 @@ struct Page<'a> {
 
 #[derive(Serialize)]
 pub struct Content<'a> {
+    pub names: &'static Names,
+    /// Else glibc's: of no profile.
+    pub is_loams: bool,
     pub title: String,
     pub answer: String,
     pub rest: &'a str,
@@ -97,13 +101,15 @@ impl<'a> Content<'a> {
         let more_sizes = sizes.split_off(sizes.len().min(ROWS_SHOWN));
         let mut heaps = heap_rows(&report.heaps);
         let more_heaps = heaps.split_off(heaps.len().min(ROWS_SHOWN));
-        let beside_bytes = report.loam.beside_bytes;
+        let beside_bytes = report.heap.beside_bytes;
         let named = pins.and_then(|pins| answer(pins, report));
         let skipped = usize::from(named.is_none());
         let first = report.advice.first().map_or("", String::as_str);
         // Its first sentence; a point in a number has no blank behind it.
         let (first, rest) = first.split_once(". ").unwrap_or((first, ""));
         Content {
+            names: report.heap.names(),
+            is_loams: report.malloc.is_none(),
             title: title(report),
             answer: named.clone().unwrap_or_else(|| format!("{}.", first.trim_end_matches('.'))),
             rest: if named.is_none() { rest } else { "" },
@@ -145,8 +151,11 @@ fn answer(pins: &[Line], report: &Report) -> Option<String> {
 }
 
 fn facts(report: &Report, figures: &Figures) -> Vec<(&'static str, String)> {
-    let loam = &report.loam;
-    let back = loam.idle_bytes + loam.depot_bytes + loam.dirty_bytes;
+    let heap = &report.heap;
+    let back = match &report.malloc {
+        Some(malloc) => malloc.trim_bytes,
+        None => heap.idle_bytes + heap.depot_bytes + heap.dirty_bytes,
+    };
     let live = figures.live();
     let mut facts = vec![("in memory", numbers::bytes(report.resident_bytes))];
     if let Some(peak) = report.peak_resident_bytes {
@@ -154,8 +163,13 @@ fn facts(report: &Report, figures: &Figures) -> Vec<(&'static str, String)> {
     }
     facts.push(("the program has", in_blocks(live.bytes, live.count)));
     facts.push(("pinned: pages that these are on", bytes(report.pinned_bytes)));
-    facts.push(("of that free beside them", bytes(loam.beside_bytes)));
+    facts.push(("of that free beside them", bytes(heap.beside_bytes)));
     facts.push(("would come back by a trim", bytes(back)));
+    if let Some(malloc) = &report.malloc {
+        let there = &malloc.on_loam;
+        let range = format!("{} to {}", bytes(there.low_bytes), bytes(there.high_bytes));
+        facts.push(("in memory on loam", range));
+    }
     facts
 }
 
@@ -167,33 +181,33 @@ fn share(part: u64, whole: u64) -> String {
     numbers::percent(part as f64 / (whole as f64).max(1.0))
 }
 
-/// What resident bytes of loam's are, and what they are drawn in.
-fn amounts(loam: &Loam) -> [Amount; 9] {
+/// What resident bytes of the heap are, and what they are drawn in.
+fn amounts(heap: &Parts, names: &Names) -> [Amount; 9] {
     let amount = |name, color, bytes| Amount { name, color, bytes };
     [
-        amount("live: blocks that the program has", "full", loam.live_bytes),
-        amount("free beside them, on the same pages", "pinned", loam.beside_bytes),
-        amount("free pages of spans", "free", loam.idle_bytes),
-        amount("pages that nobody uses", "free", loam.dirty_bytes),
-        amount("caches of threads", "cached", loam.cached_bytes),
-        amount("depots: for any thread", "cached", loam.depot_bytes),
-        amount("never used: parts of huge pages", "rest", loam.unused_bytes),
-        amount("loam's records", "own", loam.metadata_bytes),
-        amount("the profile's own", "own", loam.profile_bytes),
+        amount("live: blocks that the program has", "full", heap.live_bytes),
+        amount("free beside them, on the same pages", "pinned", heap.beside_bytes),
+        amount(names.idle, "free", heap.idle_bytes),
+        amount(names.dirty, "free", heap.dirty_bytes),
+        amount(names.cached, "cached", heap.cached_bytes),
+        amount(names.depots, "cached", heap.depot_bytes),
+        amount("never used: parts of huge pages", "rest", heap.unused_bytes),
+        amount(names.records, "own", heap.metadata_bytes),
+        amount("the profile's own", "own", heap.profile_bytes),
     ]
 }
 
 fn all_amounts(report: &Report) -> Vec<Amount> {
     let others = &report.others;
     let other = |name, bytes| Amount { name, color: "other", bytes };
-    let not_loams = [
-        other("the C library's own heap", others.libc_heap_bytes),
+    let not_its = [
+        other(report.heap.names().libc_heap, others.libc_heap_bytes),
         other("stacks", others.stack_bytes),
         other("files: code and data", others.file_bytes),
         other("other mappings", others.mapping_bytes),
         other("unexplained", u64::try_from(report.unexplained_bytes).unwrap_or(0)),
     ];
-    amounts(&report.loam).into_iter().chain(not_loams).collect()
+    amounts(&report.heap, report.heap.names()).into_iter().chain(not_its).collect()
 }
 
 fn whole(report: &Report) -> Row {
@@ -251,11 +265,7 @@ fn size_rows(report: &Report, figures: &Figures) -> Vec<Row> {
             amount("live", "full", size.live_bytes),
             amount("free beside them", "pinned", size.beside_bytes),
             amount("free pages", "free", size.idle_bytes),
-            amount(
-                "caches, depots, and the rest",
-                "cached",
-                size.resident_bytes.saturating_sub(used),
-            ),
+            amount("in lists, and the rest", "cached", size.resident_bytes.saturating_sub(used)),
         ];
         Row {
             name: format!("{} bytes", size.block_bytes),
@@ -295,7 +305,7 @@ fn heap_rows(heaps: &[HeapLine]) -> Vec<Row> {
     let longest = heaps.iter().map(|heap| heap.resident_bytes).max().unwrap_or(0);
     let row = |heap: &HeapLine| Row {
         name: heap.name.clone(),
-        parts: parts(&amounts(&heap.loam), longest),
+        parts: parts(&amounts(&heap.heap, heap.heap.names()), longest),
         figure: bytes(heap.resident_bytes),
         content: None,
     };

@@ -22,19 +22,19 @@ pub fn draw(heap: &Heap) -> Still {
         (Color::of_part(line.color), text)
     });
     sheet.key(&account.collect::<Vec<_>>());
-    put_map(&mut sheet, &Map::of(heap.figures));
-    sheet.heading("Small blocks by size: how well their pages are used");
+    put_map(&mut sheet, &Map::of(heap.figures), &content);
+    sheet.heading(content.names.sizes_heading);
     let colors = [
         ("full", "live"),
         ("pinned", "free beside them"),
         ("free", "free pages"),
-        ("cached", "caches, depots, and the rest"),
+        ("cached", "in lists, and the rest"),
     ];
     sheet.key(&colors.map(|(color, name)| (Color::of_part(color), name.to_owned())));
     sheet.bars(&content.sizes);
     sheet.heading("Sizes of the blocks that the program has");
     sheet.bars(&content.histogram);
-    sheet.heading("Caches and centrals");
+    sheet.heading(content.names.heaps_heading);
     sheet.bars(&content.heaps);
     sheet.finish()
 }
@@ -56,14 +56,19 @@ fn put_pins(sheet: &mut Sheet, content: &Content) {
     }
 }
 
-fn put_map(sheet: &mut Sheet, map: &Map) {
+fn put_map(sheet: &mut Sheet, map: &Map, content: &Content) {
     sheet.heading("Page by page, from the lowest address at the top left, line by line");
     let (side, cells) = map.still(WIDTH);
     sheet.cells(cells, side);
+    let lists = if content.is_loams {
+        "free, in caches and depots"
+    } else {
+        "free, in tcaches and fastbins"
+    };
     sheet.below(&[
         ("free", "free, would come back"),
-        ("cached", "free, in caches and depots"),
+        ("cached", lists),
         ("rest", "never used"),
-        ("own", "loam's records"),
+        ("own", content.names.records),
     ]);
 }

@@ -1,6 +1,8 @@
 //! A heap for tests.
 
-use crate::heap::figures::{Blocks, Class, Figures, Heap, Keeper, Kind, Larger, Resident};
+use crate::heap::figures::{
+    Allocator, Blocks, Class, Figures, Heap, Keeper, Kind, Larger, Resident,
+};
 use std::collections::{BTreeMap, HashMap};
 
 pub fn figures() -> Figures {
@@ -13,6 +15,7 @@ pub fn figures() -> Figures {
     resident.add(Kind::Live, 4480 + (1 << 20));
     resident.add(Kind::Beside, 160_000);
     Figures {
+        allocator: Allocator::Loam,
         page_bytes: 4096,
         small: Blocks { count: 40, bytes: 4480 },
         middle: Blocks::default(),

@@ -7,8 +7,7 @@ use crate::account::report::Report;
 use crate::account::sums::Account;
 use crate::arguments::PlotArguments;
 use crate::failure::Failure;
-use crate::heap::chosen;
-use crate::heap::walk::walk;
+use crate::heap::read::read;
 use crate::picture::heap::Heap;
 use crate::picture::heap_still;
 use crate::picture::still::mark::Still;
@@ -57,8 +56,7 @@ fn heap<'a>(target: &OsStr, arguments: &'a PlotArguments) -> Result<Files<'a>> {
     if arguments.at.is_some() {
         bail!("--at is for recordings: a process is drawn as it is");
     }
-    let source = chosen::open(target)?;
-    let figures = walk(source.as_ref())?;
+    let (source, figures) = read(target)?;
     let report = Report::of(&Account::of(source.process(), &figures), &figures);
     let heap = Heap::read(source.as_ref(), &report, &figures);
     drawn(arguments, || heap.page(), || heap_still::draw(&heap))

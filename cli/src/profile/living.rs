@@ -7,7 +7,7 @@ use crate::heap::layout::Layout;
 use crate::heap::pinned::{self, Pinned};
 use crate::heap::samples::{self, Samples, Weight};
 use crate::heap::source::{Name, Source};
-use crate::heap::walk::walk;
+use crate::heap::walk;
 use crate::profile::known::Known;
 use crate::profile::perf_map::PerfMap;
 use crate::profile::place::Lines;
@@ -34,7 +34,7 @@ pub fn read(source: &dyn Source) -> Result<Profile> {
 pub fn find(source: &dyn Source) -> Result<Option<Profile>> {
     let layout = Layout::find(source)?;
     let Some(samples) = Samples::read(source, &layout)? else { return Ok(None) };
-    let pages = Pages::of(walk(source)?);
+    let pages = Pages::of(walk::of_loam(source)?);
     let mut profile = Profile {
         process: source.process().name.clone(),
         pid: source.process().pid.unwrap_or(0),

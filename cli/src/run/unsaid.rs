@@ -2,13 +2,13 @@
 
 use crate::heap::figures::{Figures, Kind};
 use crate::heap::live::Live;
-use crate::heap::walk::walk;
+use crate::heap::walk;
 use nix::unistd::Pid;
 use serde_json::json;
 
 /// `None` of a process that is not on loam, or that nobody may look into.
 pub fn line(pid: Pid) -> Option<String> {
-    let figures = walk(&Live::open(pid.as_raw()).ok()?).ok()?;
+    let figures = walk::of_loam(&Live::open(pid.as_raw()).ok()?).ok()?;
     Some(json_of(pid, &figures).to_string() + "\n")
 }
 

@@ -12,6 +12,8 @@ pub struct Stats {
     /// `None` where a core does not say.
     pub pid: Option<u64>,
     pub name: String,
+    /// Whose heap it is.
+    pub allocator: &'static str,
     pub allocated: u64,
     pub active: u64,
     pub metadata: u64,
@@ -51,13 +53,14 @@ impl Stats {
     pub fn of(process: &Process, figures: &Figures) -> Stats {
         let resident = figures.resident.sum();
         let live = figures.live();
-        let is_there = |class: &&Class| class.span_count != 0;
+        let is_there = |class: &&Class| class.span_count != 0 || class.resident.sum() != 0;
         let has_memory = |heap: &&Heap| heap.resident.sum() != 0;
         Stats {
             schema: 1,
             process: process.title.clone(),
             pid: process.pid,
             name: process.name.clone(),
+            allocator: figures.allocator.name(),
             allocated: live.bytes,
             active: figures.active_bytes,
             metadata: figures.resident.of(Kind::Metadata),

@@ -6,16 +6,14 @@ mod text; // as text
 
 use crate::arguments::StatsArguments;
 use crate::failure::Failure;
-use crate::heap::chosen;
-use crate::heap::walk::walk;
+use crate::heap::read::read;
 use anyhow::Context;
 use figures::Stats;
 use std::io::Write;
 use std::process::ExitCode;
 
 pub fn stats(arguments: &StatsArguments) -> Result<ExitCode, Failure> {
-    let source = chosen::open(&arguments.target)?;
-    let figures = walk(source.as_ref())?;
+    let (source, figures) = read(&arguments.target)?;
     let stats = Stats::of(source.process(), &figures);
     let output = if arguments.json {
         serde_json::to_string_pretty(&stats).context("cannot write JSON")? + "\n"

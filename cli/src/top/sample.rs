@@ -1,8 +1,8 @@
 //! What is seen of a process at one time, and how that has changed.
 
-use crate::heap::chosen;
+use crate::account::names::{self, Names};
 use crate::heap::figures::{Class, Heap, KINDS, Kind, Resident};
-use crate::heap::walk::walk;
+use crate::heap::read::read;
 use crate::process::group::{Group, Limit};
 use anyhow::Result;
 use std::ffi::OsString;
@@ -20,7 +20,8 @@ pub struct Sample {
     pub title: String,
     pub resident_bytes: u64,
     pub peak_bytes: u64,
-    pub loam: Resident,
+    pub names: &'static Names,
+    pub heap: Resident,
     pub live_count: u64,
     /// Those with most in memory first.
     pub sizes: Vec<Row>,
@@ -30,15 +31,15 @@ pub struct Sample {
 
 impl Sample {
     pub fn take(pid: i32) -> Result<Sample> {
-        let source = chosen::open(&OsString::from(pid.to_string()))?;
-        let figures = walk(source.as_ref())?;
+        let (source, figures) = read(&OsString::from(pid.to_string()))?;
         let process = source.process();
         Ok(Sample {
             at: Instant::now(),
             title: process.title.clone(),
             resident_bytes: process.resident_bytes.unwrap_or(0),
             peak_bytes: process.peak_bytes.unwrap_or(0),
-            loam: figures.resident,
+            names: names::of(&figures.allocator),
+            heap: figures.resident,
             live_count: figures.live().count,
             sizes: largest(figures.classes.iter().map(row_of_class)),
             heaps: largest(figures.heaps.iter().map(row_of_heap)),
@@ -99,11 +100,11 @@ impl History {
         self.rate(|sample| sample.resident_bytes)
     }
 
-    /// Each kind of loam's memory: bytes, and by how many a second they have changed.
+    /// Each kind of the heap's memory: bytes, and by how many a second they have changed.
     pub fn kinds(&self) -> impl Iterator<Item = (Kind, u64, Option<f64>)> {
         KINDS
             .into_iter()
-            .map(|kind| (kind, self.last.loam.of(kind), self.rate(|sample| sample.loam.of(kind))))
+            .map(|kind| (kind, self.last.heap.of(kind), self.rate(|sample| sample.heap.of(kind))))
     }
 }
 

@@ -1,14 +1,15 @@
 //! Made-up samples, for tests.
 
+use crate::account::names::LOAM;
 use crate::heap::figures::{Kind, Resident};
 use crate::process::group::Limit;
 use crate::top::sample::{History, Row, Sample};
 use std::time::{Duration, Instant};
 
 pub fn sample(at: Instant, resident_mib: u64) -> Sample {
-    let mut loam = Resident::default();
-    loam.add(Kind::Live, (resident_mib - 1) << 20);
-    loam.add(Kind::Metadata, 1 << 19);
+    let mut heap = Resident::default();
+    heap.add(Kind::Live, (resident_mib - 1) << 20);
+    heap.add(Kind::Metadata, 1 << 19);
     let row =
         |name: &str, live_bytes| Row { name: name.to_owned(), live_bytes, resident_bytes: 2 << 20 };
     let live = Some(1 << 20);
@@ -17,7 +18,8 @@ pub fn sample(at: Instant, resident_mib: u64) -> Sample {
         title: "process 7 (server)".to_owned(),
         resident_bytes: resident_mib << 20,
         peak_bytes: 100 << 20,
-        loam,
+        names: &LOAM,
+        heap,
         live_count: 12345,
         sizes: vec![row("112 bytes", live), row("16 bytes", live)],
         heaps: vec![row("central 0", live), row("server (7)", None)],

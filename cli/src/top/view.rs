@@ -1,5 +1,6 @@
 //! What is drawn of processes: each has its part of the screen.
 
+use crate::account::names::Names;
 use crate::heap::figures::Kind;
 use crate::numbers;
 use crate::picture::letters::shortened;
@@ -28,16 +29,16 @@ fn rate(rate: Option<f64>) -> String {
     }
 }
 
-fn name(kind: Kind) -> &'static str {
+fn name(kind: Kind, names: &Names) -> &'static str {
     match kind {
         Kind::Live => "live",
         Kind::Beside => "free beside them",
-        Kind::Idle => "free pages of spans",
-        Kind::Cached => "caches of threads",
-        Kind::Depots => "depots",
-        Kind::Dirty => "pages nobody uses",
+        Kind::Idle => names.short.idle,
+        Kind::Cached => names.short.cached,
+        Kind::Depots => names.short.depots,
+        Kind::Dirty => names.short.dirty,
         Kind::Unused => "never used",
-        Kind::Metadata => "loam's records",
+        Kind::Metadata => names.short.records,
         Kind::Profile => "the profile's own",
     }
 }
@@ -153,14 +154,15 @@ fn draw_line(frame: &mut Frame, history: &History, area: Rect) {
 }
 
 fn draw_kinds(frame: &mut Frame, history: &History, area: Rect) {
+    let names = history.last.names;
     let rows = history.kinds().map(|(kind, size, change)| {
-        Row::new([name(kind).to_owned(), numbers::bytes(size), rate(change)])
+        Row::new([name(kind, names).to_owned(), numbers::bytes(size), rate(change)])
     });
     if area.width < KINDS_WIDTH {
         return;
     }
     let widths = [Constraint::Length(KIND), Constraint::Length(BYTES), Constraint::Length(CHANGE)];
-    let head = Row::new(["loam's memory", "bytes", "change"]).bold();
+    let head = Row::new([names.short.whole, "bytes", "change"]).bold();
     frame.render_widget(Table::new(rows, widths).header(head), area);
 }
 

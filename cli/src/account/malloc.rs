@@ -1,0 +1,84 @@
+//! What is known of glibc's malloc besides where its memory is: which it was, what a trim would give
+//! back, and what the same blocks would take on loam.
+
+use crate::account::sums::Account;
+use crate::heap::figures::{Allocator, Class, Figures, Glibc, Kind};
+use crate::heap::on_loam;
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize)]
+pub struct Malloc {
+    pub name: String,
+    pub version: Option<String>,
+    pub layout: Vec<String>,
+    pub arena_count: u64,
+    pub tcache_count: u64,
+    pub tcache_bytes: u64,
+    pub fastbin_bytes: u64,
+    pub bin_bytes: u64,
+    pub top_bytes: u64,
+    pub trim_bytes: u64,
+    pub mapped_count: u64,
+    pub known_mapped_count: Option<u64>,
+    pub on_loam: OnLoam,
+}
+
+/// What the process would have in memory on loam, once loam has given back what it does.
+#[derive(Serialize, Deserialize)]
+pub struct OnLoam {
+    pub low_bytes: u64,
+    pub high_bytes: u64,
+    pub reason: String,
+}
+
+impl Malloc {
+    pub fn of(account: &Account, figures: &Figures) -> Option<Malloc> {
+        let Allocator::Glibc(glibc) = &figures.allocator else { return None };
+        let Glibc { version, layout, .. } = &**glibc;
+        Some(Malloc {
+            name: "glibc".to_owned(),
+            version: version.clone(),
+            layout: layout.clone(),
+            arena_count: glibc.arena_count as u64,
+            tcache_count: glibc.tcache_count as u64,
+            tcache_bytes: glibc.tcache_bytes,
+            fastbin_bytes: glibc.fastbin_bytes,
+            bin_bytes: glibc.bin_bytes,
+            top_bytes: glibc.top_bytes,
+            trim_bytes: glibc.trim_bytes,
+            mapped_count: glibc.mapped_count,
+            known_mapped_count: glibc.known_mapped_count,
+            on_loam: OnLoam::of(account, figures, glibc.on_loam),
+        })
+    }
+}
+
+impl OnLoam {
+    fn of(account: &Account, figures: &Figures, blocks: on_loam::Range) -> OnLoam {
+        let range = on_loam::process(&on_loam::Here {
+            blocks,
+            others_bytes: account.others.sum(),
+            beside_bytes: account.heap.of(Kind::Beside),
+            free_bytes: [Kind::Idle, Kind::Cached, Kind::Depots, Kind::Dirty]
+                .iter()
+                .map(|kind| account.heap.of(*kind))
+                .sum(),
+            given_back_bytes: account
+                .peak_bytes
+                .map_or(0, |peak| peak.saturating_sub(account.resident_bytes)),
+            size_count: figures.classes.iter().filter(|class| is_live(class)).count() as u64,
+        });
+        OnLoam {
+            low_bytes: range.low_bytes,
+            high_bytes: range.high_bytes,
+            reason: "the low end has the live blocks side by side in loam's sizes, each as small as \
+                     it may have been asked for; the high end has as much free beside them as here, \
+                     and full caches"
+                .to_owned(),
+        }
+    }
+}
+
+fn is_live(class: &Class) -> bool {
+    class.live_count != 0
+}
