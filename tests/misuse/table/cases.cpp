@@ -517,11 +517,21 @@ CASE("mismatch", free_size_larger, "free_sized with 1,000 for 100 bytes") {
   if (free_sized != nullptr) free_sized(take(SMALL), 1000);
 }
 
+size_t next_random() {
+  static uint64_t state = 1;
+  state = state * 6364136223846793005u + 1442695040888963407u;
+  return state >> 33;
+}
 void live_a_while() {
   static char *blocks[4000];
   for (size_t i = 0; i < 4000; i++) blocks[i] = take(i % 100 == 0 ? MIDDLE : i % 1000);
   for (size_t i = 0; i < 4000; i++)
-    if (i % 7 != 0) give(blocks[i]);
+    if (i % 7 != 0) give(blocks[i]), blocks[i] = nullptr;
+  for (size_t i = 0; i < 100000; i++) {
+    char *&block = blocks[next_random() % 4000];
+    if (block != nullptr) give(block), block = nullptr;
+    else block = take(i % 100 == 0 ? MIDDLE : next_random() % 1000);
+  }
 }
 
 void list() {
