@@ -3,6 +3,7 @@
 #include "base/bits.h"
 #include "os/misuse.h"
 #include "os/os.h"
+#include "sizeclass/sizeclass.h"
 
 #if LM_SIZELESS
 
