@@ -130,6 +130,7 @@
 #include "api/process.c"
 #include "api/profile.c"
 #include "api/sampled.c"
+#include "api/sizeless.c"
 #include "api/statistics.c"
 #include "api/this_cache.c"
 

@@ -91,8 +91,9 @@ LOAM_ATTR_RESULT void *loam_realloc(void *block, size_t size) LOAM_NOEXCEPT;
  * was. POSIX.1-2024, reallocarray(3). */
 LOAM_ATTR_RESULT void *loam_reallocarray(void *block, size_t count, size_t size) LOAM_NOEXCEPT;
 
-/* A block aligned to `alignment`, which must be a power of two (else NULL and EINVAL). `size`
- * need not be a multiple of it. C11 7.22.3.1 as amended by DR 460, aligned_alloc(3). */
+/* A block aligned to `alignment`, which must be a power of two (else NULL and EINVAL, as with glibc
+ * from 2.38 on; earlier ones take any, as loam_memalign does). `size` need not be a multiple of it.
+ * C17 7.22.3.1, aligned_alloc(3). */
 LOAM_ATTR_MALLOC void *loam_aligned_alloc(size_t alignment, size_t size) LOAM_NOEXCEPT;
 
 /* Stores in `*result` a block aligned to `alignment`, a power of two and a multiple of
@@ -110,8 +111,8 @@ void loam_free_aligned_sized(void *block, size_t alignment, size_t size) LOAM_NO
 
 /* ---- Extensions of C libraries -------------------------------------------------------------- */
 
-/* As loam_aligned_alloc, but an alignment that is no power of two is rounded up to one, as glibc
- * does; NULL and EINVAL if there is none so large. memalign(3). */
+/* As loam_aligned_alloc, but an alignment that is no power of two is rounded up to one, as every
+ * glibc does; NULL and EINVAL if there is none so large. memalign(3). */
 LOAM_ATTR_MALLOC void *loam_memalign(size_t alignment, size_t size) LOAM_NOEXCEPT;
 
 /* A block aligned to the OS page size. valloc(3). */

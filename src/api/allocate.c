@@ -144,6 +144,11 @@ static LM_NOINLINE void *take_guarded(size_t size, bool clear) {
 
 /* For calls that say no more than a size. */
 LM_INLINE void *take_first_or_any(size_t size, bool clear) {
+  if (LM_SIZELESS && LM_UNLIKELY(size == 0)) {
+    lm_process_start();
+    void *block = lm_sizeless_take();
+    if (block != NULL) return block;
+  }
   if (LM_UNLIKELY(lm_guarded_is_on())) {
     void *block = take_guarded(size, clear);
     if (block != NULL) return block;

@@ -5,6 +5,7 @@
 
 #include "api/aside.h"
 #include "api/live.h"
+#include "api/sizeless.h"
 #include "base/bits.h"
 #include "config/options.h"
 #include "central/span_life.h"
@@ -17,8 +18,9 @@
 
 #if LM_CHECKING
 
-/* In front of the program's block stand a pad, as long as its alignment, of which the last bytes
- * say what the block is, and behind the requested bytes END_PATTERN up to the end. */
+/* In front of the program's block stands a pad, as long as its alignment or its zone if that is
+ * more, of END_PATTERN but for the last bytes, which say what the block is; behind the requested
+ * bytes END_PATTERN up to the end, for the length of the zone at least. */
 struct header {
   uint64_t about; /* the size, and with it kind and the pad's length, scrambled */
   uint64_t seal;  /* of that */
@@ -28,6 +30,12 @@ struct header {
 #define KIND_SHIFT 56
 #define PAD_SHIFT 58
 _Static_assert(sizeof(struct header) == LM_GRANULE_BYTES, "blocks are aligned");
+
+/* A zone is a power of two: larger blocks are overstepped by more, and have room for it. */
+#define ZONE_MIN_BYTES (2 * LM_GRANULE_BYTES)
+#define ZONE_MAX_BYTES (4 * LM_KIB)
+#define ZONE_FRACTION 16
+_Static_assert(ZONE_MIN_BYTES > sizeof(struct header), "it has a pattern, too");
 
 /* Freed blocks that have not gone back yet, oldest first. */
 #define QUARANTINE_BLOCKS 256
@@ -84,12 +92,13 @@ static void write_about(void *block, const struct about *about) {
 /* Whether the program has the block; with `end`, it does no longer. */
 static bool is_live(const void *block, bool end) {
   if ((uintptr_t)block % LM_GRANULE_BYTES != 0) return false;
+  if (lm_sizeless_holds(block)) return lm_sizeless_is(block, end);
   if (!lm_region_holds((uintptr_t)block)) {
     const char *start = lm_huge_start(block);
     size_t pad_bytes = (size_t)((const char *)block - start);
     struct about about;
     if (start == NULL || pad_bytes < sizeof(struct header)) return false;
-    return pad_bytes == sizeof(struct header) ||
+    return pad_bytes == ZONE_MAX_BYTES ||
            (read_about(block, &about) && about.pad_bytes == pad_bytes);
   }
   return lm_live_is(block, end);
@@ -106,10 +115,17 @@ static bool is_held(const void *block) {
 
 /* Not live: only what begins where a block does can have been freed before. */
 static bool was_block(const void *block) {
+  if (lm_sizeless_holds(block)) return true;
   if (!lm_region_holds((uintptr_t)block)) return false;
   if (is_held(block)) return true;
-  if (!lm_tag_is_small(lm_tag_of(block))) return lm_large_is_free(block);
-  return lm_span_has_block_at(lm_span_of(block), header_of(block));
+  uint32_t tag = lm_tag_of(block);
+  if (!lm_tag_is_small(tag)) return lm_large_is_free(block);
+  size_t bytes = lm_classes[tag & LM_TAG_CLASS_MASK].block_bytes, pad_bytes = ZONE_MIN_BYTES;
+  for (; pad_bytes < bytes; pad_bytes *= 2) {
+    char *raw = (char *)block - pad_bytes;
+    if (lm_span_has_block_at(lm_span_of(block), raw)) return lm_checked_block_in(raw) == NULL;
+  }
+  return false;
 }
 
 static void check_start(const void *block, bool live, const char *call, void *caller) {
@@ -130,10 +146,23 @@ static size_t room_behind(const void *block, const struct about *about) {
   return lm_raw_usable_bytes(raw_of(block, about)) - about->pad_bytes;
 }
 
+/* So much of the pad is looked at, its end. */
+static size_t pattern_bytes_before(const struct about *about) {
+  return lm_min(about->pad_bytes, ZONE_MAX_BYTES) - sizeof(struct header);
+}
+
+static bool is_all(const void *start, size_t count, unsigned char pattern) {
+  /* The first byte, and each as the one before it: memcmp looks at many at a time. */
+  const unsigned char *bytes = start;
+  return count == 0 || (bytes[0] == pattern && memcmp(bytes, bytes + 1, count - 1) == 0);
+}
+
 static void *finish(void *raw, const struct about *about) {
   if (raw == NULL) return NULL;
   char *block = (char *)raw + about->pad_bytes;
+  size_t before = pattern_bytes_before(about);
   lm_lock_take(&lm_quarantine_lock);
+  memset((char *)header_of(block) - before, END_PATTERN, before);
   write_about(block, about);
   memset(block + about->size, END_PATTERN, room_behind(block, about) - about->size);
   lm_live_begin(block);
@@ -144,10 +173,17 @@ static void *finish(void *raw, const struct about *about) {
 /* What a live block is, whose ends are whole. */
 static struct about checked_about(const void *block) {
   struct about about;
+  if (lm_sizeless_holds(block)) {
+    enum lm_block_kind kind = (enum lm_block_kind)lm_load_relaxed(lm_sizeless_kind(block));
+    return (struct about){0, 0, kind};
+  }
   if (!read_about(block, &about)) lm_misuse_write_before_start(block);
-  const unsigned char *end = (const unsigned char *)block + room_behind(block, &about);
-  for (const unsigned char *p = (const unsigned char *)block + about.size; p < end; p++)
-    if (*p != END_PATTERN) lm_misuse_write_past_end(block, about.size);
+  size_t before = pattern_bytes_before(&about);
+  if (!is_all((const char *)header_of(block) - before, before, END_PATTERN))
+    lm_misuse_write_before_start(block);
+  size_t behind = room_behind(block, &about) - about.size;
+  if (!is_all((const char *)block + about.size, behind, END_PATTERN))
+    lm_misuse_write_past_end(block, about.size);
   return about;
 }
 
@@ -214,9 +250,7 @@ static size_t filled_bytes(const struct held_block *held) {
 }
 
 static void check_held(const struct held_block *held) {
-  /* The first byte, and each as the one before it: memcmp looks at many at a time. */
-  const unsigned char *first = held->address;
-  if (first[0] != FREE_PATTERN || memcmp(first, first + 1, filled_bytes(held) - 1) != 0)
+  if (!is_all(held->address, filled_bytes(held), FREE_PATTERN))
     lm_misuse_write_after_free(held->block);
 }
 
@@ -266,17 +300,34 @@ void lm_checked_end(void) {
 
 /* ---- The calls ---- */
 
-size_t lm_checked_room(size_t size, size_t alignment) {
-  return size + lm_max(alignment, sizeof(struct header)) + LM_GRANULE_BYTES;
+static size_t zone_bytes(size_t size) {
+  size_t part = lm_max(size / ZONE_FRACTION, ZONE_MIN_BYTES);
+  return lm_min((size_t)1 << lm_log2_floor(part), ZONE_MAX_BYTES);
 }
 
 static struct about about_new(size_t alignment, size_t size, enum lm_block_kind kind) {
-  return (struct about){size, lm_max(alignment, sizeof(struct header)), kind};
+  return (struct about){size, lm_max(alignment, zone_bytes(size)), kind};
+}
+
+static size_t raw_bytes(const struct about *about) {
+  return about->pad_bytes + about->size + zone_bytes(about->size);
+}
+
+size_t lm_checked_room(size_t size, size_t alignment) {
+  struct about about = about_new(alignment, size, LM_KIND_MALLOC);
+  return raw_bytes(&about);
 }
 
 void *lm_checked_finish(void *raw, size_t size, size_t alignment) {
   struct about about = about_new(alignment, size, LM_KIND_MALLOC);
   return finish(raw, &about);
+}
+
+static void *new_sizeless(enum lm_block_kind kind) {
+  lm_process_start();
+  void *block = lm_sizeless_take();
+  if (block != NULL) lm_store_relaxed(lm_sizeless_kind(block), (uint8_t)kind);
+  return block;
 }
 
 void *lm_checked_new_aligned(size_t alignment, size_t size, enum lm_block_kind kind) {
@@ -285,8 +336,10 @@ void *lm_checked_new_aligned(size_t alignment, size_t size, enum lm_block_kind k
   if (lm_is_listed() && alignment <= LM_GRANULE_BYTES) return lm_aside_take_behind(size, false);
   release_one(QUARANTINE_BLOCKS / 2, SIZE_MAX);
   look_now_and_then();
+  void *sizeless = size == 0 && alignment <= LM_GRANULE_BYTES ? new_sizeless(kind) : NULL;
+  if (sizeless != NULL) return sizeless;
   struct about about = about_new(alignment, size, kind);
-  return finish(lm_raw_memalign(alignment, lm_checked_room(size, alignment)), &about);
+  return finish(lm_raw_memalign(alignment, raw_bytes(&about)), &about);
 }
 
 void *lm_checked_new(size_t size, enum lm_block_kind kind) {
@@ -307,20 +360,23 @@ void *lm_checked_calloc(size_t size) {
   if (size > PTRDIFF_MAX / 2) return NULL;
   lm_process_start();
   if (lm_is_listed()) return lm_aside_take_behind(size, true);
+  if (size == 0) return lm_checked_new(0, LM_KIND_MALLOC);
   struct about about = about_new(LM_GRANULE_BYTES, size, LM_KIND_MALLOC);
-  return finish(lm_raw_calloc(lm_checked_room(size, LM_GRANULE_BYTES)), &about);
+  return finish(lm_raw_calloc(raw_bytes(&about)), &about);
 }
 
 void lm_checked_set_kind(void *block, enum lm_block_kind kind) {
   lm_lock_take(&lm_quarantine_lock);
   struct about about = checked_about(block);
   about.kind = kind;
-  write_about(block, &about);
+  if (lm_sizeless_holds(block)) lm_store_relaxed(lm_sizeless_kind(block), (uint8_t)kind);
+  else write_about(block, &about);
   lm_lock_free(&lm_quarantine_lock);
 }
 
 static bool is_foreign(const void *block) {
-  return !lm_region_holds((uintptr_t)block) && lm_huge_start(block) == NULL;
+  return !lm_region_holds((uintptr_t)block) && !lm_sizeless_holds(block) &&
+         lm_huge_start(block) == NULL;
 }
 
 /* What the block is that the program says it has; `end`: and has no longer. */
@@ -338,14 +394,15 @@ bool lm_checked_is_live(const void *block) { return !is_foreign(block) && is_liv
 
 void *lm_checked_raw(const void *block) {
   struct about about;
-  bool live = lm_checked_is_live(block) && read_about(block, &about);
+  bool live = !lm_sizeless_holds(block) && lm_checked_is_live(block) &&
+              read_about(block, &about);
   return live ? raw_of(block, &about) : (void *)block;
 }
 
 void *lm_checked_block_in(void *raw) {
   size_t bytes = lm_raw_usable_bytes(raw);
   char *live = NULL; /* or what seems so, its header being broken */
-  for (size_t pad_bytes = sizeof(struct header); pad_bytes < bytes; pad_bytes *= 2) {
+  for (size_t pad_bytes = ZONE_MIN_BYTES; pad_bytes < bytes; pad_bytes *= 2) {
     struct about about;
     char *block = (char *)raw + pad_bytes;
     if (!is_live(block, false)) continue;
@@ -389,6 +446,7 @@ void lm_checked_delete(void *block, enum lm_block_kind kind, void *caller) {
   }
   struct about about = look_at(block, true, "free", caller);
   check_kind(block, about.kind, kind, end_names[kind], caller);
+  if (lm_sizeless_holds(block)) return;
   void *raw = raw_of(block, &about);
   look_now_and_then();
   /* What is held back must not go with its heap meanwhile. */
@@ -437,11 +495,11 @@ void *lm_checked_realloc(void *block, size_t size, void *caller) {
   size_t old_size = about.size;
   /* Large blocks as in the fast build, so that their growth in place is tested; small ones always
    * move, so that whoever kept the old address is found out. */
-  if (lm_min(old_size, size) > lm_classed_max_bytes && about.pad_bytes == LM_GRANULE_BYTES) {
+  if (lm_min(old_size, size) > lm_classed_max_bytes && about.pad_bytes <= ZONE_MAX_BYTES) {
     look_at(block, true, "realloc", caller);
     about.size = size;
     void *raw = raw_of(block, &about);
-    void *moved = lm_raw_realloc(raw, lm_checked_room(size, LM_GRANULE_BYTES), caller);
+    void *moved = lm_raw_realloc(raw, raw_bytes(&about), caller);
     char *grown = (char *)moved + about.pad_bytes + old_size;
     if (moved != NULL && size > old_size) lm_fill_new(grown, size - old_size);
     if (moved != NULL) return finish(moved, &about);

@@ -206,6 +206,10 @@ static void *end_run(void *block) {
 
 size_t lm_guarded_size(const void *address, const char *call, void *caller) {
   if (lm_sampled_holds(address)) return lm_sampled_size(address, call, caller);
+  if (lm_sizeless_holds(address)) {
+    lm_sizeless_look(address, call, caller);
+    return 0;
+  }
   if (!lm_guarded_is_in_arena(address)) {
     check_run(guard_of(address));
     return guard_of(address)->size;
@@ -231,6 +235,10 @@ void lm_guarded_shorten(void *block, size_t size) {
 void *lm_guarded_end(void *address, void *caller) {
   if (lm_sampled_holds(address)) {
     lm_sampled_end(address, caller);
+    return NULL;
+  }
+  if (lm_sizeless_holds(address)) {
+    lm_sizeless_end(address, caller);
     return NULL;
   }
   if (!lm_guarded_is_in_arena(address)) return end_run(address);

@@ -6,6 +6,7 @@
 #define LM_API_GUARDED_H
 
 #include "api/sampled.h"
+#include "api/sizeless.h"
 #include "base/atomic.h"
 #include "base/compiler.h"
 #include "pages/region.h"
@@ -38,7 +39,7 @@ LM_INLINE bool lm_guarded_is_run(const void *address) {
 
 LM_INLINE bool lm_guarded_holds(const void *address) {
   return lm_guarded_is_in_arena(address) || lm_guarded_is_run(address) ||
-         lm_sampled_holds(address);
+         lm_sampled_holds(address) || lm_sizeless_holds(address);
 }
 
 /* Counts a call. A small block, all zero; NULL if there are no more, or the size is larger. */

@@ -169,12 +169,13 @@ __attribute__((constructor(101))) static void construct(void) {
 }
 
 /* Free blocks; as many as take some tens of microseconds. */
-#define INSPECTED_AT_END 512
+#define INSPECTED_AT_END 2048
 
 static void inspect_this_cache(void) {
   struct lm_cache *cache = LM_THREAD(lm_this_cache);
   if (lm_cache_is_empty(cache)) return;
   lm_hardened_let_go(cache);
+  lm_cache_send_homeward(cache);
   lm_inspect_cache(cache, 0, INSPECTED_AT_END);
   lm_guarded_inspect();
 }

@@ -22,6 +22,7 @@ void lm_central_init(struct lm_central *central, uint32_t index, uint32_t rank, 
   central->lock.rank = rank;
   central->index = index;
   central->tag_bits = tag_bits;
+  central->put_key = (uint64_t)lm_os_random() << 32 ^ lm_os_random();
   central->pool = pool;
 }
 

@@ -50,6 +50,8 @@ struct lm_central {
   struct lm_pool *pool; /* written under the lock, and only while the central has no spans */
   size_t depot_bytes;   /* about what is in all lists; under the lock */
   uint32_t away_count;  /* spans whose state is LM_SPAN_AWAY, new ones not counted; the same */
+  uint64_t put_key;     /* a secret; central/put.c */
+  uint32_t take_count;  /* of calls that took blocks off a span's free_list; under the lock */
 #if LM_HARDENED_ANY
   uint64_t random; /* lm_central_random; 0: not begun. Under the lock */
 #endif

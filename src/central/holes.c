@@ -35,14 +35,14 @@ static uint64_t pages_of_block(const struct lm_span *span, size_t index) {
        from < 64; from = lm_bitmap_find_set(&(pages), to, 64),                         \
               to = lm_bitmap_find_clear(&(pages), from, 64))
 
-/* Free blocks, on the list or in holes. */
-static void find_free(const struct lm_span *span, const struct lm_block *list,
-                      lm_block_set is_free) {
-  lm_span_mark_listed(span, list, is_free);
+/* Free blocks, on the list or in holes. Returns the list's last one. */
+static struct lm_block *find_free(const struct lm_span *span, struct lm_block *list,
+                                  lm_block_set is_free) {
   FOR_EACH_RUN(span->hole_pages, from, to) {
     struct block_range range = blocks_on(span, from, to);
     lm_bitmap_set(is_free, range.first, range.end);
   }
+  return lm_span_mark_listed(span, list, is_free);
 }
 
 /* Pages with carved blocks only, all of them free; of which no more will be carved. */
@@ -150,14 +150,6 @@ static void link_free(struct away *away, const lm_block_set is_free) {
   away->hole_count = hole_count;
 }
 
-/* Of a list that stays as it is. */
-static void find_last(struct away *away) {
-  if (away->first == LM_NO_BLOCK) return;
-  struct lm_block *last = away->first;
-  for (size_t i = 1; i < away->listed_count; i++) last = lm_block_next(last);
-  away->last = last;
-}
-
 /* Each free block may cost a cache miss, so many as much as a page that is purged. */
 #define BLOCKS_PER_EFFORT 8
 
@@ -167,13 +159,10 @@ static size_t make_holes(struct away *away, size_t *effort) {
   struct lm_span *span = away->span;
   lm_assert(span->state == LM_SPAN_AWAY && !lm_region_of(span)->decommits);
   lm_spend_effort(effort, away->listed_count / BLOCKS_PER_EFFORT + 1);
-  find_free(span, away->first, is_free);
+  away->last = find_free(span, away->first, is_free);
   uint64_t empty = find_empty_pages(span, is_free) & ~away->hole_pages;
   uint64_t unused = find_unused_pages(span);
-  if ((empty | unused) == 0) {
-    find_last(away);
-    return 0;
-  }
+  if ((empty | unused) == 0) return 0;
   away->given_pages = purge_pages(span, empty | unused, effort);
   lm_assert((away->given_pages & ~(empty | unused)) == 0);
   away->hole_pages |= away->given_pages & empty;

@@ -35,19 +35,35 @@ static LM_COLD LM_NORETURN void fail_put(const struct lm_span *span, const struc
   lm_misuse_double_free(block, putting->caller);
 }
 
+/* Behind the link of a block that was put stands what no other has: it is still free if that says
+ * so, and none of its span's have been taken since. */
+struct put_block {
+  struct lm_block link;
+  uint64_t mark;
+};
+_Static_assert(sizeof(struct put_block) <= LM_GRANULE_BYTES, "the smallest block");
+
+LM_INLINE uint64_t mark_of(const struct lm_central *central, const struct lm_span *span,
+                           const struct lm_block *block) {
+  return central->put_key ^ (uint64_t)span->take_number << 32 ^ (uintptr_t)block;
+}
+
 /* The span's central's lock is held. A block that is none of the span's, or free already, ends the
  * program. */
 LM_INLINE void put_one(struct lm_central *central, struct lm_span *span, struct lm_block *block,
                        struct putting *putting) {
   struct lm_block *before = span->free_list;
+  uint64_t mark = mark_of(central, span, block);
   size_t offset = ((uintptr_t)block & (LM_SLICE_BYTES - 1)) +
                   ((size_t)lm_span_record_of(block)->head_distance << LM_SLICE_SHIFT);
   uint32_t product = (uint32_t)offset * putting->inverse;
   uint32_t index = product >> putting->shift | product << (32 - putting->shift);
   bool good = index < span->extended_count && block != before && span->used_count != 0 &&
-              span->class_index == putting->class_index;
+              span->class_index == putting->class_index &&
+              ((struct put_block *)block)->mark != mark;
   if (LM_UNLIKELY(!good)) fail_put(span, block, putting);
   lm_block_link(block, before);
+  ((struct put_block *)block)->mark = mark;
   span->free_list = block;
   span->changed = LM_CHANGED;
   span->unsorted_count++;

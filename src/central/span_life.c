@@ -82,17 +82,20 @@ void lm_span_end(struct lm_span *span) {
 
 /* ---- Free blocks ---- */
 
-void lm_span_mark_listed(const struct lm_span *span, const struct lm_block *list,
-                         lm_block_set is_free) {
+struct lm_block *lm_span_mark_listed(const struct lm_span *span, struct lm_block *list,
+                                     lm_block_set is_free) {
   size_t block_bytes = lm_classes[span->class_index].block_bytes;
   const char *start = lm_span_start(span);
-  for (const struct lm_block *block = list; block != LM_NO_BLOCK; block = lm_block_next(block)) {
+  struct lm_block *last = LM_NO_BLOCK;
+  for (struct lm_block *block = list; block != LM_NO_BLOCK; block = lm_block_next(block)) {
     size_t index = ((uintptr_t)block - (uintptr_t)start) / block_bytes;
     if (LM_UNLIKELY(!lm_is_block(block) || index >= span->extended_count))
       lm_misuse_broken_link(block_bytes);
     if (LM_UNLIKELY(lm_bitmap_test(is_free, index))) lm_misuse_double_free(block, NULL);
     lm_bitmap_set(is_free, index, index + 1);
+    last = block;
   }
+  return last;
 }
 
 void lm_span_sort_listed(struct lm_span *span) {

@@ -46,11 +46,11 @@ LM_INLINE size_t lm_span_listed_count(const struct lm_span *span) {
 
 /* A bit for each block of a span. */
 typedef uint64_t lm_block_set[LM_BITMAP_WORDS(LM_SPAN_BLOCKS_MAX)];
-/* Sets those of the blocks on `list`, which was the span's free_list. What a program has done to
- * them ends it: a link that leads elsewhere, or twice to a block. The central's lock is held, or
- * the span is away. */
-void lm_span_mark_listed(const struct lm_span *span, const struct lm_block *list,
-                         lm_block_set is_free);
+/* Sets those of the blocks on `list`, which was the span's free_list, and returns the last of them,
+ * LM_NO_BLOCK if there are none. What a program has done to them ends it: a link that leads
+ * elsewhere, or twice to a block. The central's lock is held, or the span is away. */
+struct lm_block *lm_span_mark_listed(const struct lm_span *span, struct lm_block *list,
+                                     lm_block_set is_free);
 /* Brings free_list into the order of addresses. The central's lock is held. */
 void lm_span_sort_listed(struct lm_span *span);
 

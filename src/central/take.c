@@ -44,6 +44,7 @@ static struct lm_block *take_listed(struct lm_span *span, size_t want, struct lm
   lm_assert(taken <= class->free_count);
   class->free_count -= (uint32_t)taken;
   span->free_list = next;
+  span->take_number = ++span->central->take_count;
   if (next == LM_NO_BLOCK) span->unsorted_count = 0;
   span->used_count = (uint16_t)(span->used_count + taken);
   span->changed = LM_CHANGED;
@@ -115,6 +116,7 @@ static void *take_of_spans(struct lm_central *central, size_t class_index, size_
 static bool carve_new(struct lm_central *central, struct lm_span *span, size_t want,
                       struct lm_block **rest, size_t *count, bool *zero) {
   lm_assert(span->central == central && span->extended_count == 0);
+  span->take_number = ++central->take_count;
   *count = lm_span_carve(span, lm_min(want, LM_CENTRAL_BLOCKS_AT_ONCE), rest, zero);
   if (*count == 0) return false;
   lm_central_list_span(central, span, true, NULL);

@@ -56,6 +56,7 @@ struct lm_span {
 #if LM_HARDENED_GUARDS
   bool guarded; /* its last page may not be accessed; central/span_life.h */
 #endif
+  uint32_t take_number; /* that of the last call that took blocks off free_list; central/put.c */
 
   /* Rarely used. */
   LM_CACHE_ALIGNED uint16_t hole_block_count; /* free blocks that reach onto pages in hole_pages */

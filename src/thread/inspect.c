@@ -78,7 +78,7 @@ static void inspect_list(struct inspection *inspection, struct lm_block *list, s
 }
 
 /* So many of one list: what is wrong is likely to be young, and at the beginning. */
-#define INSPECTED_OF_LIST 16
+#define INSPECTED_OF_LIST 24
 
 static void inspect_young(struct inspection *inspection, struct lm_block *list,
                           size_t class_index) {

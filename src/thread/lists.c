@@ -140,7 +140,7 @@ static size_t next_class(struct lm_cache *cache) {
 /* With so many blocks that go home, or fewer, the lists of a class do. */
 #define BLOCKS_PER_CLASS 8
 
-static void send_homeward(struct lm_cache *cache) {
+void lm_cache_send_homeward(struct lm_cache *cache) {
   struct lm_homeward *homeward = &cache->homeward;
   if (homeward->count != 0) lm_central_put_blocks(homeward->blocks, homeward->count);
   homeward->count = 0;
@@ -163,7 +163,7 @@ static void end_bulk(struct lm_cache *cache) {
   cache->unwanted_count = 0;
   cache->homeward.limit = 0;
   cache->homeward.age_ms = 0;
-  if (LM_UNLIKELY(cache->homeward.count != 0)) send_homeward(cache);
+  if (LM_UNLIKELY(cache->homeward.count != 0)) lm_cache_send_homeward(cache);
 }
 
 /* A list has left the cache. */
@@ -187,7 +187,7 @@ static void free_last_in_bulk(struct lm_cache *cache, struct lm_block *block) {
   lm_assert(cache->homeward.count < LM_HOMEWARD_COUNT);
   cache->homeward.blocks[cache->homeward.count++] = block;
   send_lists(cache, cache->homeward.count);
-  send_homeward(cache);
+  lm_cache_send_homeward(cache);
   set_homeward_limit(cache); /* there may be more threads */
 }
 

@@ -42,6 +42,8 @@ LM_INLINE bool lm_cache_free_in_bulk(struct lm_cache *cache, struct lm_block *bl
 void lm_cache_age(struct lm_cache *cache, uint64_t elapsed_ms);
 #define LM_CACHE_AGE_MS 500
 
+/* What waits for others to go home with goes. */
+void lm_cache_send_homeward(struct lm_cache *cache);
 /* All lists go to depots, or home where these have no room, and no class is asked for. */
 void lm_cache_give_up(struct lm_cache *cache);
 /* All lists go home now. */

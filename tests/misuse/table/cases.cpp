@@ -342,6 +342,26 @@ CASE("overflow", large_by_one, "1 byte, of 1 MiB - 1") {
   fill(block + LARGE - 1, 0x41, 1);
   give(block);
 }
+CASE("overflow", far_of_small, "1 byte that is 32 past the end of 8") {
+  char *block = take(8);
+  fill(block + 7 + 32, 0x41, 1);
+  give(block);
+}
+CASE("overflow", far_of_large, "1 byte that is a page past the end of 1 MiB") {
+  char *block = take(LARGE);
+  fill(block + LARGE - 1 + PAGE, 0x41, 1);
+  give(block);
+}
+CASE("overflow", nothing_written, "1 byte, of 0") {
+  char *block = take(0);
+  fill(block, 0x41, 1);
+  give(block);
+}
+CASE("overflow", nothing_read, "1 byte read, of 0") {
+  volatile char *block = take(0);
+  static_cast<void>(*block);
+  give(const_cast<char *>(block));
+}
 CASE("overflow", free_by_thirty_two, "32 bytes, of 104, into a free block") {
   overflow_into_free(SMALL + 4, 32);
 }
@@ -404,6 +424,16 @@ CASE("underflow", under_middle_by_one, "1 byte, of 50,000") { underflow(MIDDLE, 
 CASE("underflow", under_middle_by_sixteen, "16 bytes, of 50,000") { underflow(MIDDLE, 16); }
 CASE("underflow", under_large_by_one, "1 byte, of 1 MiB") { underflow(LARGE, 1); }
 CASE("underflow", under_large_by_sixteen, "16 bytes, of 1 MiB") { underflow(LARGE, 16); }
+CASE("underflow", far_under_small, "1 byte that is 32 before the start of 8") {
+  char *block = take(8);
+  fill(block - 32, 0x41, 1);
+  give(block);
+}
+CASE("underflow", far_under_large, "1 byte that is a page before the start of 1 MiB") {
+  char *block = take(LARGE);
+  fill(block - PAGE, 0x41, 1);
+  give(block);
+}
 
 /* ---- After free ---- */
 
@@ -487,11 +517,21 @@ CASE("mismatch", free_size_larger, "free_sized with 1,000 for 100 bytes") {
   if (free_sized != nullptr) free_sized(take(SMALL), 1000);
 }
 
+size_t next_random() {
+  static uint64_t state = 1;
+  state = state * 6364136223846793005u + 1442695040888963407u;
+  return state >> 33;
+}
 void live_a_while() {
   static char *blocks[4000];
   for (size_t i = 0; i < 4000; i++) blocks[i] = take(i % 100 == 0 ? MIDDLE : i % 1000);
   for (size_t i = 0; i < 4000; i++)
-    if (i % 7 != 0) give(blocks[i]);
+    if (i % 7 != 0) give(blocks[i]), blocks[i] = nullptr;
+  for (size_t i = 0; i < 100000; i++) {
+    char *&block = blocks[next_random() % 4000];
+    if (block != nullptr) give(block), block = nullptr;
+    else block = take(i % 100 == 0 ? MIDDLE : next_random() % 1000);
+  }
 }
 
 void list() {
