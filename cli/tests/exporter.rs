@@ -62,6 +62,30 @@ fn metrics_are_what_explain_says() {
 }
 
 #[test]
+fn processes_on_glibc_are_there_if_asked_for() {
+    let mut python = Command::new("python3");
+    python.args(["-c", "x = [bytes(100) for _ in range(200000)]; print(flush=True); input()"]);
+    let running = Background::start(python.env("PYTHONMALLOC", "malloc").stdin(Stdio::piped()));
+    let pid = running.pid();
+    assert!(!has(&Exporter::start(&[]).metrics(), &pid));
+    let exporter = Exporter::start(&["--glibc", "1h"]);
+    let metrics = exporter.metrics();
+    let live = figure(&metrics, "loam_memory_usage_bytes", &[("pid", &pid), ("state", "live")]);
+    let live = live.unwrap_or_else(|| panic!("{pid} in {metrics}"));
+    assert!((200_000.0 * 140.0..200_000.0 * 250.0).contains(&live), "{live}");
+    let info = [("pid", pid.as_str()), ("allocator", "glibc")];
+    assert_eq!(figure(&metrics, "loam_process_allocator_info", &info), Some(1.0));
+    let read_at = |metrics: &str| {
+        figure(metrics, "loam_exporter_read_timestamp_seconds", &[("pid", &pid)]).unwrap()
+    };
+    assert_eq!(read_at(&exporter.metrics()), read_at(&metrics));
+    let page = exporter.get(&format!("/heap?pid={pid}"));
+    assert!(page.status == 200 && page.text().contains("glibc"), "{}", page.headers);
+    let profile = exporter.get(&format!("/debug/pprof/heap?pid={pid}"));
+    assert_eq!(profile.status, 404);
+}
+
+#[test]
 fn the_format_is_the_one_that_is_asked_for() {
     let _running = Running::of(Linked::Dynamic, "");
     let exporter = Exporter::start(&[]);

@@ -9,7 +9,7 @@ _Atomic(struct lm_pool *) lm_own_pools;
 
 void lm_pool_start(void) {
   /* Slices are committed when they are used: whoever steps far beyond a block meets no memory. */
-  if (LM_CHECKING && !LM_FAKE_OS) lm_os.overcommit = false;
+  if (LM_CHECKING && !LM_FAKE_OS && !lm_os_makes_few_calls()) lm_os.overcommit = false;
   size_t cpus = lm_os.cpu_count;
   if (cpus > LM_CPUS_PER_POOL) cpus = lm_min(cpus, lm_os_find_group_cpus());
   size_t count = (cpus + LM_CPUS_PER_POOL - 1) / LM_CPUS_PER_POOL;

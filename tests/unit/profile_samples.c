@@ -16,8 +16,8 @@ static void put_in(const uintptr_t *callers, size_t depth, void *block, uint64_t
 }
 
 static bool remove_block(void *block) {
-  void *shadow;
-  return lm_profile_remove(block, &shadow);
+  struct lm_profile_sample removed;
+  return lm_profile_remove(block, &removed);
 }
 
 static const struct lm_profile_site *site_of(uintptr_t first_caller) {

@@ -8,6 +8,7 @@ const EXPORTER_EXAMPLES: &str = "\
 Examples:
   loam exporter                            on http://127.0.0.1:9464/
   loam exporter --every 1min               each process is read once a minute at most
+  loam exporter --glibc 1min               also of processes on glibc
   loam exporter --listen 0.0.0.0:9464      for other machines, too: whoever reaches it may read all
   go tool pprof 'http://127.0.0.1:9464/debug/pprof/heap?pid=4711'
 
@@ -32,6 +33,11 @@ pub struct ExporterArguments {
     #[arg(long, value_name = "DURATION", default_value = "10s")]
     #[arg(value_parser = humantime::parse_duration)]
     pub every: Duration,
+
+    /// Also of processes on glibc, each read once in this time at most: they take longer to read
+    #[arg(long, value_name = "DURATION")]
+    #[arg(value_parser = humantime::parse_duration)]
+    pub glibc: Option<Duration>,
 }
 
 fn address(text: &str) -> Result<SocketAddr, String> {

@@ -30,8 +30,8 @@ const PLACES: &str = "there are /, /metrics, /targets, and with ?pid=NUMBER /hea
                       /debug/pprof/heap and /debug/pprof/allocs";
 
 impl Exporter {
-    pub fn new(address: SocketAddr, every: Duration) -> Exporter {
-        let fleet = Arc::new(Mutex::new(Fleet::new(every)));
+    pub fn new(address: SocketAddr, every: Duration, glibc_every: Option<Duration>) -> Exporter {
+        let fleet = Arc::new(Mutex::new(Fleet::new(every, glibc_every)));
         Exporter { fleet, is_loopback: address.ip().is_loopback() }
     }
 
@@ -99,8 +99,9 @@ impl Exporter {
         loop {
             let fleet = self.fleet.clone().lock_owned().await;
             if own::started(pid).is_none() {
-                let why =
-                    format!("there is no process {pid} of this user's; / lists those on loam");
+                let why = format!(
+                    "there is no process {pid} of this user's; / lists those that are read"
+                );
                 return Reply::refusal(StatusCode::NOT_FOUND, &why);
             }
             match fleet.rest(pid) {
@@ -116,7 +117,9 @@ impl Exporter {
 }
 
 async fn read(mut fleet: OwnedMutexGuard<Fleet>, pid: i32, about: About) -> Reply {
-    let read = spawn_blocking(move || fleet.work(pid, || about.read(pid))?.reply()).await;
+    let with_glibc = fleet.with_glibc();
+    let read = spawn_blocking(move || fleet.work(pid, || about.read(pid, with_glibc))?.reply());
+    let read = read.await;
     match read {
         Ok(Ok(reply)) => reply,
         Ok(Err(cause)) => Reply::refusal(StatusCode::NOT_FOUND, &in_one_line(&cause)),

@@ -16,6 +16,8 @@ const SCRAPE_MAX: Duration = Duration::from_secs(5);
 
 pub struct Fleet {
     every: Duration,
+    /// The same for processes on glibc, if they are asked for.
+    glibc_every: Option<Duration>,
     known: BTreeMap<i32, Known>,
     /// Of this user's processes, those that are not read yet.
     pub waiting_count: usize,
@@ -31,15 +33,21 @@ struct Known {
 }
 
 enum Seen {
-    OnLoam(Box<Reading>),
+    Read(Box<Reading>),
     Other,
     /// The kernel does not let one read it, or it is on another version of loam, or has just begun.
     Unreadable,
 }
 
 impl Fleet {
-    pub fn new(every: Duration) -> Fleet {
-        Fleet { every, known: BTreeMap::new(), waiting_count: 0, rests: HashMap::new() }
+    pub fn new(every: Duration, glibc_every: Option<Duration>) -> Fleet {
+        Fleet {
+            every,
+            glibc_every,
+            known: BTreeMap::new(),
+            waiting_count: 0,
+            rests: HashMap::new(),
+        }
     }
 
     /// Reads those that are due: new ones first, then those that have waited longest.
@@ -64,10 +72,10 @@ impl Fleet {
     }
 
     fn read(&mut self, pid: i32, started: u64) {
-        let every = self.every;
         let begun = Instant::now();
-        let seen = self.work(pid, || match read(pid) {
-            Ok(Some(reading)) => Some(Seen::OnLoam(Box::new(reading))),
+        let with_glibc = self.with_glibc();
+        let seen = self.work(pid, || match read(pid, with_glibc) {
+            Ok(Some(reading)) => Some(Seen::Read(Box::new(reading))),
             Ok(None) => Some(Seen::Other),
             // Of the kernel's own threads, too.
             Err(_) if Live::has_ended(pid) => None,
@@ -79,7 +87,21 @@ impl Fleet {
             self.known.remove(&pid);
             return;
         };
-        self.known.insert(pid, Known { started, due: begun + every, seen });
+        let due = begun + self.every_of(&seen);
+        self.known.insert(pid, Known { started, due, seen });
+    }
+
+    pub fn with_glibc(&self) -> bool {
+        self.glibc_every.is_some()
+    }
+
+    /// What cannot be read may be on glibc.
+    fn every_of(&self, seen: &Seen) -> Duration {
+        match (seen, self.glibc_every) {
+            (Seen::Read(reading), Some(every)) if reading.allocator != "loam" => every,
+            (Seen::Unreadable, Some(every)) => every.max(self.every),
+            _ => self.every,
+        }
     }
 
     /// Does what reads the process, and lets it rest.
@@ -98,7 +120,7 @@ impl Fleet {
 
     pub fn readings(&self) -> impl Iterator<Item = &Reading> {
         self.known.values().filter_map(|known| match &known.seen {
-            Seen::OnLoam(reading) => Some(&**reading),
+            Seen::Read(reading) => Some(&**reading),
             Seen::Other | Seen::Unreadable => None,
         })
     }
@@ -119,7 +141,7 @@ mod tests {
     #[test]
     fn a_process_rests_for_nine_times_as_long_as_it_was_read() {
         const READ: Duration = Duration::from_millis(20);
-        let mut fleet = Fleet::new(Duration::from_secs(1));
+        let mut fleet = Fleet::new(Duration::from_secs(1), None);
         assert_eq!(fleet.rest(7), None);
         fleet.work(7, || std::thread::sleep(READ));
         let rest = fleet.rest(7).expect("a rest");
@@ -129,7 +151,7 @@ mod tests {
 
     #[test]
     fn this_process_is_known_as_one_without_loam() {
-        let mut fleet = Fleet::new(Duration::from_secs(1));
+        let mut fleet = Fleet::new(Duration::from_secs(1), None);
         let own = i32::try_from(std::process::id()).unwrap();
         while !fleet.known.contains_key(&own) {
             fleet.look();

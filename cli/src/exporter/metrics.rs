@@ -20,6 +20,8 @@ const RESIDENT: Gauge = Gauge {
 const PEAK: Gauge =
     Gauge { name: "loam_memory_resident_peak_bytes", help: "The same at its highest." };
 const BLOCKS: Gauge = Gauge { name: "loam_live_blocks", help: "Blocks that the program has." };
+const ALLOCATOR: Gauge =
+    Gauge { name: "loam_process_allocator_info", help: "Which malloc the process has; always 1." };
 const READ: Gauge = Gauge {
     name: "loam_exporter_read_duration_seconds",
     help: "How long it took to read the process.",
@@ -30,7 +32,7 @@ const READ_AT: Gauge = Gauge {
 };
 const PROCESSES: Gauge = Gauge {
     name: "loam_exporter_processes",
-    help: "Processes of this user: on loam, others, those that cannot be read, those not read yet.",
+    help: "Processes of this user: on loam, on glibc if asked for, others, those that cannot be read, those not read yet.",
 };
 const SCRAPE: Gauge = Gauge {
     name: "loam_exporter_scrape_duration_seconds",
@@ -66,9 +68,17 @@ pub fn render(fleet: &Fleet, took: Duration, format: Format) -> String {
             }
         }
     }
+    out.begin(&ALLOCATOR);
+    for (pid, reading) in &processes {
+        let labels =
+            [("pid", pid.as_str()), ("process", &reading.name), ("allocator", reading.allocator)];
+        out.sample(&ALLOCATOR, &labels, 1);
+    }
     out.begin(&PROCESSES);
+    let on_loam = processes.iter().filter(|(_, reading)| reading.allocator == "loam").count();
     for (state, count) in [
-        ("loam", processes.len()),
+        ("loam", on_loam),
+        ("glibc", processes.len() - on_loam),
         ("other", fleet.other_count()),
         ("unreadable", fleet.unreadable_count()),
         ("waiting", fleet.waiting_count),

@@ -38,6 +38,9 @@ async fn run(arguments: &ExporterArguments) -> Result<(), Failure> {
     if arguments.every.is_zero() {
         return Err(Failure::new(USAGE, "--every=0s: it takes a duration above 0"));
     }
+    if arguments.glibc.is_some_and(|every| every.is_zero()) {
+        return Err(Failure::new(USAGE, "--glibc=0s: it takes a duration above 0"));
+    }
     let asked = arguments.listen;
     let failed = || format!("cannot listen on {asked}");
     let listener = TcpListener::bind(asked).await.with_context(failed)?;
@@ -53,7 +56,7 @@ async fn run(arguments: &ExporterArguments) -> Result<(), Failure> {
             _ = terminate.recv() => {}
         }
     };
-    serve::serve(listener, Exporter::new(address, arguments.every), ended).await;
+    serve::serve(listener, Exporter::new(address, arguments.every, arguments.glibc), ended).await;
     Ok(())
 }
 

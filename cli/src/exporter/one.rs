@@ -4,6 +4,8 @@ use crate::account::report::Report;
 use crate::account::sums::Account;
 use crate::arguments::ProfFigure;
 use crate::exporter::reply::Reply;
+use crate::heap::figures::Figures;
+use crate::heap::glibc;
 use crate::heap::layout::Layout;
 use crate::heap::live::Live;
 use crate::heap::source::Source;
@@ -13,7 +15,7 @@ use crate::profile::pprof::{self, Shown};
 use crate::profile::symbols::Symbols;
 use crate::profile::written::Profile;
 use crate::profile::{living, stacks};
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use hyper::header::{self, HeaderValue};
 use std::time::SystemTime;
 
@@ -32,12 +34,22 @@ pub enum Found {
 }
 
 impl About {
-    pub fn read(self, pid: i32) -> Result<Found> {
+    pub fn read(self, pid: i32, with_glibc: bool) -> Result<Found> {
         // What is said of other processes by `explain` has their words in it: not for a network.
         let files = Live::open_files(pid)?;
+        if with_glibc && matches!(self, About::Heap) && !Layout::is_in(&files) {
+            let source = Live::open(pid)?;
+            let figures = glibc::walk(&source).ok().flatten();
+            let title = &files.process().title;
+            let figures = figures.with_context(|| format!("{title} is not on loam or glibc"))?;
+            return Ok(Found::Heap(heap(&source, &figures)?));
+        }
         ensure!(Layout::is_in(&files), "{} is not on loam", files.process().title);
         Ok(match self {
-            About::Heap => Found::Heap(heap(&Live::open(pid)?)?),
+            About::Heap => {
+                let source = Live::open(pid)?;
+                Found::Heap(heap(&source, &walk(&source)?)?)
+            }
             About::Profile(by) => {
                 let shown = Shown { by, at: Some(SystemTime::now()) };
                 Found::Profile(Box::new(living::read(&files)?), shown)
@@ -55,10 +67,9 @@ impl Found {
     }
 }
 
-fn heap(source: &Live) -> Result<Reply> {
-    let figures = walk(source)?;
-    let report = Report::of(&Account::of(source.process(), &figures), &figures);
-    Ok(Reply::page(Heap::read(source, &report, &figures).page()?))
+fn heap(source: &Live, figures: &Figures) -> Result<Reply> {
+    let report = Report::of(&Account::of(source.process(), figures), figures);
+    Ok(Reply::page(Heap::read(source, &report, figures).page()?))
 }
 
 fn pack(profile: &Profile, shown: Shown) -> Result<Reply> {

@@ -50,9 +50,9 @@ pub fn render(fleet: &Fleet) -> Result<String> {
     let sum = readings.iter().map(|reading| reading.resident_bytes).sum();
     let noun = if readings.len() == 1 { "process" } else { "processes" };
     let page = Page {
-        title: "Processes on loam",
+        title: if fleet.with_glibc() { "Processes on loam or glibc" } else { "Processes on loam" },
         answer: match readings.len() {
-            0 => "No process of this user is on loam.".to_owned(),
+            0 => "No process of this user is on an allocator that is read.".to_owned(),
             count => format!("{count} {noun}, {} in memory.", numbers::bytes(sum)),
         },
         unreadable_count: fleet.unreadable_count(),

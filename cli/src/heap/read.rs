@@ -10,7 +10,7 @@ use anyhow::Result;
 use std::ffi::{OsStr, OsString};
 
 pub fn read(target: &OsStr) -> Result<(Box<dyn Source>, Figures)> {
-    const TRIES: usize = 3;
+    const TRIES: usize = 8;
     for _ in 1..TRIES {
         let source = chosen::open(target)?;
         match walk(source.as_ref()) {
