@@ -6,6 +6,7 @@
 
 void lm_os_call_library(void) {}
 void lm_os_make_few_calls(void) {}
+bool lm_os_makes_few_calls(void) { return false; }
 
 /* Large pages need a privilege (Windows), or are the system's own matter. */
 void lm_os_advise_huge(void *address, size_t size) { (void)address, (void)size; }

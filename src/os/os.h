@@ -65,9 +65,7 @@ void lm_os_call_library(void);
  * and given back by MADV_DONTNEED: what takes other calls is refused with ENOSYS, and no address
  * can be asked for. Before anything is reserved. Nothing is done on systems without filters. */
 void lm_os_make_few_calls(void);
-#if defined(__linux__)
 bool lm_os_makes_few_calls(void);
-#endif
 
 /* Asks for huge pages in a reservation or mapping, from here on; a hint, which the system need not
  * take. lm_os_remap and lm_os_move_pages take it along. */
