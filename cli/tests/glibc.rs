@@ -2,7 +2,7 @@
 //! found, all adds up to what the kernel counts, a trim gives back what was said, and what does not
 //! add up is one line.
 
-use crate::common::{Workshop, built_once, fixture, loam, real_library};
+use crate::common::{Background, Workshop, built_once, fixture, loam, real_library};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use predicates::prelude::PredicateBooleanExt;
@@ -236,6 +236,19 @@ fn a_busy_process_is_read_and_one_that_is_stopped_anywhere() {
             Some(0) => check_sum(&serde_json::from_slice(&output.stdout).unwrap()),
             _ => assert!(said.lines().count() == 1 && said.contains("does not add up"), "{said}"),
         }
+    }
+}
+
+#[test]
+fn a_process_that_grows_all_the_time_is_read() {
+    let grows = "import time\nkept = []\nprint(flush=True)\n\
+                 while len(kept) < 20000: kept.append(bytearray(60000)); time.sleep(0.003)";
+    let mut python = Command::new("/usr/bin/python3"); // at a fixed address: its heap is by brk
+    let running = Background::start(python.args(["-c", grows]));
+    for _ in 0..10 {
+        let report = explained(&running.pid());
+        check_sum(&report);
+        assert!(number(&report["glibc"]["live_bytes"]) > 60000, "{report}");
     }
 }
 

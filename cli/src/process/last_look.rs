@@ -31,7 +31,13 @@ const SETTLED_AFTER: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(1);
 /// Nix has no name for it.
-const PTRACE_LISTEN: libc::c_uint = 0x4208;
+/// How the C library declares what ptrace is asked for.
+#[cfg(target_env = "musl")]
+type Request = c_int;
+#[cfg(not(target_env = "musl"))]
+type Request = libc::c_uint;
+
+const PTRACE_LISTEN: Request = 0x4208;
 
 impl<'a> LastLook<'a> {
     pub fn new(look: &'a mut dyn FnMut(Pid)) -> LastLook<'a> {
@@ -155,10 +161,10 @@ pub fn status_of(pid: Pid) -> nix::Result<Option<c_int>> {
 
 /// A process that has been killed meanwhile is not there to go on.
 #[allow(clippy::cast_possible_wrap, reason = "the C libraries differ in the sign of requests")]
-fn resume(pid: Pid, request: libc::c_uint, signal: c_int) {
+fn resume(pid: Pid, request: Request, signal: c_int) {
     // SAFETY: the requests read and write no memory of this process.
     unsafe {
         let nowhere = std::ptr::null_mut::<libc::c_void>();
-        libc::ptrace(request as _, pid.as_raw(), nowhere, c_long::from(signal));
+        libc::ptrace(request, pid.as_raw(), nowhere, c_long::from(signal));
     }
 }

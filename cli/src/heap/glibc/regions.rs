@@ -51,6 +51,9 @@ fn mapped_regions(index: usize, arena: &Arena) -> impl Iterator<Item = Region> {
     })
 }
 
+/// How much a process may have taken between two looks of ours.
+const GROWN_MAX: u64 = 64 << 20;
+
 /// By brk; and where that could not go on, by mmap.
 fn main_regions(
     memory: &mut Memory,
@@ -65,16 +68,25 @@ fn main_regions(
     let base = parameters.map(|found| found.base).or(heap.map(|heap| heap.start));
     let size = memory.word(arena.top + 8)? & !7;
     let (top_end, reached) = (arena.top.wrapping_add(size), reach(process, arena.top));
+    // Of one that goes on: the top that was read is a chunk by now, and it may lie behind what the
+    // system has said before.
+    let has_grown = process.is_live && (reached <= arena.top || top_end % PAGE_BYTES != 0);
     ensure!(
-        size >= LEAST_BYTES / 2 && reached > arena.top && (reached >= top_end || process.is_live),
+        has_grown
+            || size >= LEAST_BYTES / 2
+                && reached > arena.top
+                && (reached >= top_end || process.is_live),
         "glibc's main arena does not add up: {size:#x} bytes at its top, {:#x}",
         arena.top
     );
-    // One that goes on may have more by now than the system has said.
     let top_end = top_end.min(reached);
     let Some(base) = base else { return Ok(by_mmap(memory, arena, top_end, None)) };
     let (first, reached) = (base.next_multiple_of(16), reach(process, base));
     let by_brk = |end, top| Region { arena: 0, start: base, first, end, top };
+    let ahead = arena.top.saturating_sub(reached);
+    if has_grown && arena.top >= first && ahead < GROWN_MAX && reached > first {
+        return Ok(vec![by_brk(reached, Some(arena.top))]);
+    }
     if (first..=reached).contains(&arena.top) {
         return Ok(vec![by_brk(top_end, Some(arena.top))]);
     }
