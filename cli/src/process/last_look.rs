@@ -30,13 +30,13 @@ const SETTLED_AFTER: Duration = Duration::from_millis(100);
 /// For all to stop that are to be left alone.
 const PATIENCE: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(1);
-/// Nix has no name for it.
 /// How the C library declares what ptrace is asked for.
 #[cfg(target_env = "musl")]
 type Request = c_int;
 #[cfg(not(target_env = "musl"))]
 type Request = libc::c_uint;
 
+/// Nix has no name for it.
 const PTRACE_LISTEN: Request = 0x4208;
 
 impl<'a> LastLook<'a> {
