@@ -123,7 +123,9 @@ fn check_sum(report: &Value) {
     let unexplained = report["unexplained_bytes"].as_i64().unwrap();
     let parts = sum(&report["glibc"]) + sum(&report["others"]);
     assert_eq!(parts.cast_signed() + unexplained, resident.cast_signed(), "{report:#}");
-    assert!(unexplained.unsigned_abs() * 50 <= resident, "{unexplained} of {resident}");
+    // The kernel counts what is resident in batches, for each processor.
+    let most = (resident / 50).max(256 << 10);
+    assert!(unexplained.unsigned_abs() <= most, "{unexplained} of {resident}");
 }
 
 fn blocks(report: &Value) -> (u64, u64) {

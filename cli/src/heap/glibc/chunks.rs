@@ -160,6 +160,10 @@ impl Reader<'_> {
         if bytes < LEAST_BYTES {
             return fence(&mut self.window, at, bytes);
         }
+        let has_grown = self.top.is_some_and(|top| top >= end) && bytes.is_multiple_of(16);
+        if has_grown && bytes + HEADER_BYTES > end - at {
+            return Ok(Chunk { at, bytes: end - at, kind: Kind::Used });
+        }
         check(at, header, &self.region)?;
         if bytes + HEADER_BYTES > end - at {
             bail!(broken(at, "a chunk reaches to where its heap ends"));
