@@ -57,10 +57,12 @@ static void give(void *block) {
 }
 
 static _Atomic(void *) shared[512];
+static pthread_barrier_t profile_is_on;
 
 /* What one thread has taken another may free. */
 static void *exchange_blocks(void *seed) {
   uint64_t random = (uintptr_t)seed;
+  pthread_barrier_wait(&profile_is_on);
   for (int i = 0; i < COUNT / THREADS; i++) {
     uint64_t number = random_next(&random);
     void *block = take(sizes[number % 1000 < 990 ? number % 3 : number % SIZES]);
@@ -94,9 +96,12 @@ int main(void) {
   CHECK_EQ(loam_profile_set_callbacks(&callbacks), EBUSY);
   give(take(1 << 20));
   CHECK_EQ(taken_count, 0); /* no profile is taken */
-  CHECK_EQ(loam_profile_start(DISTANCE), 0);
+  /* What the C library takes for a thread it keeps for the next one. */
+  pthread_barrier_init(&profile_is_on, NULL, THREADS + 1);
   pthread_t threads[THREADS];
   for (size_t i = 0; i < THREADS; i++) threads[i] = start_thread(exchange_blocks, (void *)(i + 1));
+  CHECK_EQ(loam_profile_start(DISTANCE), 0);
+  pthread_barrier_wait(&profile_is_on);
   for (int i = 0; i < THREADS; i++) join_thread(threads[i]);
   CHECK_THAT(taken_count, >, COUNT / 100);
   check_live_is_as_in_the_file();
