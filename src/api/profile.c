@@ -107,6 +107,7 @@ static struct loam_heap *profile_heap(void) {
   if (LM_LIKELY(heap != NULL)) return heap;
   heap = lm_shared_begin(NULL);
   if (heap == NULL || lm_cas_release(&lm_profile_heap, &none, heap)) return heap;
+  heap->live = false; /* another thread's is the one; nobody knows this */
   lm_shared_end(heap);
   return lm_load_acquire(&lm_profile_heap);
 }
