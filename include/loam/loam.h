@@ -132,27 +132,6 @@ size_t loam_malloc_usable_size(void *block) LOAM_NOEXCEPT;
  * malloc_trim(3). */
 int loam_malloc_trim(size_t keep) LOAM_NOEXCEPT;
 
-/* The calling thread has nothing to do for so long: an event loop or a runtime that would sleep.
- * What waits is done meanwhile: empty memory that is due goes back to the system, and of what the
- * thread keeps for its own next calls as much goes to all threads as it would in that time (all of
- * it in half a second). Returns as soon as nothing waits, and no later than a millisecond after the
- * time is up; 1 if it was up first, else 0. With 0 milliseconds nothing is done. */
-int loam_thread_idle(unsigned milliseconds) LOAM_NOEXCEPT;
-
-/* ---- Defragmentation: programs that can move their blocks ---- */
-
-/* Whether moving the block would free a page or a span before long: it stands where little is in
- * use, and there is room where more is. 1 or 0; 0 for NULL, for blocks above some 16 KiB, which
- * have pages of their own, and always in the checking and the hardened build. In constant time, 30
- * to 300 nanoseconds. The block must be the program's, as with loam_malloc_usable_size. */
-int loam_should_move(const void *block) LOAM_NOEXCEPT;
-
-/* Moves the block if loam_should_move says so: returns it at its new address, with what it held,
- * all of its usable size, and `block` is free. Else NULL, and nothing is changed. The thread's own
- * free blocks have no part in it, so that the place left is not taken again at once. errno is
- * untouched. */
-LOAM_ATTR_RESULT void *loam_move(void *block) LOAM_NOEXCEPT;
-
 /* Prints statistics as text to standard error, without allocating. loam_stats has the same figures
  * as numbers. malloc_stats(3). */
 void loam_malloc_stats(void) LOAM_NOEXCEPT;
@@ -188,6 +167,27 @@ struct loam_mallinfo {
 
 struct loam_mallinfo2 loam_mallinfo2(void) LOAM_NOEXCEPT;
 struct loam_mallinfo loam_mallinfo(void) LOAM_NOEXCEPT;
+
+/* ---- What servers and runtimes ask for ------------------------------------------------------ */
+
+/* The calling thread has nothing to do for so long: an event loop or a runtime that would sleep.
+ * What waits is done meanwhile: empty memory that is due goes back to the system, and of what the
+ * thread keeps for its own next calls as much goes to all threads as it would in that time (all of
+ * it in half a second). Returns as soon as nothing waits, and no later than a millisecond after the
+ * time is up; 1 if it was up first, else 0. With 0 milliseconds nothing is done. */
+int loam_thread_idle(unsigned milliseconds) LOAM_NOEXCEPT;
+
+/* Whether moving the block would free a page or a span before long: it stands where little is in
+ * use, and there is room where more is. 1 or 0; 0 for NULL, for blocks above some 16 KiB, which
+ * have pages of their own, and always in the checking and the hardened build. In constant time, 30
+ * to 300 nanoseconds. The block must be the program's, as with loam_malloc_usable_size. */
+int loam_should_move(const void *block) LOAM_NOEXCEPT;
+
+/* Moves the block if loam_should_move says so: returns it at its new address, with what it held,
+ * all of its usable size, and `block` is free. Else NULL, and nothing is changed. The thread's own
+ * free blocks have no part in it, so that the place left is not taken again at once. errno is
+ * untouched. */
+LOAM_ATTR_RESULT void *loam_move(void *block) LOAM_NOEXCEPT;
 
 /* ---- Statistics ----------------------------------------------------------------------------- */
 
