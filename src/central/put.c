@@ -43,9 +43,13 @@ struct put_block {
 };
 _Static_assert(sizeof(struct put_block) <= LM_GRANULE_BYTES, "the smallest block");
 
+/* The marks of two numbers differ in more than two neighbouring bytes, and in the lowest four: a
+ * program that writes to a part of an old one does not make the new one of it. */
+#define MARK_STEP UINT64_C(0x9e3779b97f4a7c15)
+
 LM_INLINE uint64_t mark_of(const struct lm_central *central, const struct lm_span *span,
                            const struct lm_block *block) {
-  return central->put_key ^ (uint64_t)span->take_number << 32 ^ (uintptr_t)block;
+  return (central->put_key ^ (uintptr_t)block) + span->take_number * MARK_STEP;
 }
 
 /* The span's central's lock is held. A block that is none of the span's, or free already, ends the
