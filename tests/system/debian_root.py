@@ -10,24 +10,15 @@ debootstrap, without the right to mount, and where Debian's packages cannot be h
 """
 import os
 import shutil
-import subprocess
 import sys
+
+from roots import inside, new_root, skip
 
 PACKAGES = {
     "tools": "gcc gdb hostname libc6-dev man-db openssh-client openssh-server python3-minimal sudo",
     "browsers": "chromium ffmpeg firefox-esr rustc",
 }
-SKIPPED = 77
 LIBRARY = "/usr/local/lib/libloam.so"
-
-# In a mount and process namespace of its own, which ends with what was started in it.
-ENTER = r"""
-root=$1; shift
-mount --bind "$root" "$root"; mount -t proc proc "$root/proc"
-mount --rbind /dev "$root/dev"; mount --rbind /sys "$root/sys"
-mount --bind /etc/resolv.conf "$root/etc/resolv.conf"
-cd "$root"; mkdir -p .old; pivot_root . .old; umount -l /.old; cd /; exec "$@"
-"""
 
 PROGRAM = r"""
 #include <malloc.h>
@@ -101,40 +92,19 @@ STEPS = {
 COMPLAINTS = ("loam:", "libloam", "ld.so", "free():", "malloc():")
 
 
-def inside(root, script):
-    command = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--propagation", "private",
-               "bash", "-c", ENTER, "enter", root, "bash", "-c", script]
-    environment = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-                   "LC_ALL": "C.UTF-8", "HOME": "/root", "DEBIAN_FRONTEND": "noninteractive"}
-    return subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, text=True,
-                          capture_output=True, timeout=900, check=False)
-
-
-def skip(why):
-    print("skipped: " + why)
-    sys.exit(SKIPPED)
-
-
 def make_root(root, what):
-    if os.geteuid() != 0 or subprocess.run(["unshare", "--mount", "true"], check=False).returncode:
-        skip("a root to mount in takes root's rights")
-    if shutil.which("debootstrap") is None:
-        skip("there is no debootstrap")
     with open("/etc/os-release", encoding="utf-8") as file:
         release = dict(line.rstrip().replace('"', "").split("=", 1) for line in file if "=" in line)
-    made = subprocess.run(["debootstrap", "--variant=minbase", release["VERSION_CODENAME"], root],
-                          capture_output=True, text=True, check=False)
-    if made.returncode != 0:
-        skip("no root can be made: " + (made.stdout.splitlines() or ["?"])[-1])
+    new_root(root, release["VERSION_CODENAME"])
     for name in os.listdir("/etc/apt/sources.list.d"):
         shutil.copy("/etc/apt/sources.list.d/" + name, root + "/etc/apt/sources.list.d")
-    os.makedirs(root + "/root/.ssh", 0o700)
-    with open(root + "/root/program.c", "w", encoding="utf-8") as file:
-        file.write(PROGRAM)
     install = f"apt-get update && apt-get install -y --no-install-recommends {PACKAGES[what]}"
     installed = inside(root, install)
     if installed.returncode != 0:
         skip("packages cannot be had: " + installed.stderr[-300:])
+    os.makedirs(root + "/root/.ssh", 0o700)
+    with open(root + "/root/program.c", "w", encoding="utf-8") as file:
+        file.write(PROGRAM)
     prepared = inside(root, "set -e\n" + PREPARE[what])
     if prepared.returncode != 0:
         sys.exit("the root cannot be prepared:\n" + prepared.stdout + prepared.stderr)
@@ -168,8 +138,6 @@ def main():
         sys.exit(__doc__)
     folder, library, what = sys.argv[1:]
     root = os.path.join(os.path.abspath(folder), what)
-    shutil.rmtree(root, ignore_errors=True)
-    os.makedirs(root)
     try:
         make_root(root, what)
         without = list(findings(root, what, False))
