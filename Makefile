@@ -78,7 +78,7 @@ bench: lib cli ## Compare with the other allocators: the quick suite
 
 # The results that README and docs/benchmarks.md are made from: the newest full measurement.
 RESULTS ?= $(lastword $(sort $(wildcard bench/results/*-full*.json)))
-report: lib cli objects ## Write the documents' samples, README's table, docs/benchmarks.md and its plots from RESULTS
+report: lib cli objects ## Write the documents' samples, README's figures, docs/benchmarks.md and its plots from RESULTS
 	$(BUILD)/bin/loam bench report $(RESULTS) --update-docs . > /dev/null
 	scripts/samples.py $(BUILD)/bin/loam $(firstword $(RESULTS)) --objects $(OBJECTS)
 

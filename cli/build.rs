@@ -31,14 +31,24 @@ const FLAGS: [&str; 16] = [
 ];
 
 const TOOLS_NAMED: &str = "LOAM_EMBED_TOOLS";
-/// Name, sources, and what it is compiled and linked with.
-const TOOLS: [(&str, &[&str], &[&[&str]]); 2] = [
-    (
-        "recorder.so",
-        &["src/record/recorder.c", "src/record/unwind.c"],
-        &[&FLAGS, &["-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections"]],
-    ),
-    ("replayer", &["src/bench/replay_run/replayer.c"], &[&["-pthread", "-fno-builtin"]]),
+struct Tool {
+    name: &'static str,
+    sources: &'static [&'static str],
+    /// What it is compiled and linked with.
+    flags: &'static [&'static [&'static str]],
+}
+
+const TOOLS: [Tool; 2] = [
+    Tool {
+        name: "recorder.so",
+        sources: &["src/record/recorder.c", "src/record/unwind.c"],
+        flags: &[&FLAGS, &["-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections"]],
+    },
+    Tool {
+        name: "replayer",
+        sources: &["src/bench/replay_run/replayer.c"],
+        flags: &[&["-pthread", "-fno-builtin"]],
+    },
 ];
 /// Of what the recorder has from the allocator.
 const ALLOCATORS_PARTS: [&str; 2] = ["../src/base", "../src/os"];
@@ -68,7 +78,7 @@ fn main() {
     } else {
         vec![vendored]
     };
-    for (name, sources, flags) in TOOLS {
+    for Tool { name, sources, flags } in TOOLS {
         let carried = folder("OUT_DIR").join(name);
         let outcome = match std::env::var_os(TOOLS_NAMED).filter(|path| !path.is_empty()) {
             Some(path) => copy(&Path::new(&path).join(name), &carried),

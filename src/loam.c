@@ -19,14 +19,19 @@
 #elif !defined(__linux__)
 #include "os/os_unix.c"
 #else
+#include "os/calls_linux.c"
 #include "os/files_linux.c"
 #include "os/fork_linux.c"
 #include "os/frames_linux.c"
 #include "os/group_linux.c"
+#include "os/map_linux.c"
 #include "os/os_linux.c"
+#include "os/pages_linux.c"
 #include "os/process_linux.c"
+#include "os/random_linux.c"
 #include "os/signals_linux.c"
 #include "os/symbols_linux.c"
+#include "os/threads_linux.c"
 #include "os/unwind_linux.c"
 #include "os/vdso_linux.c"
 #endif

@@ -72,10 +72,19 @@ install_python_packages() {
 # Tests use small time limits: nothing of the caller's may change what malloc does.
 unset LD_PRELOAD LOAM_OPTIONS LOAM_TEST_ANY PYTHONMALLOC MALLOC_ARENA_MAX
 
+# Clippy's compiler, if it is there and as new as the other: it compiles the same, which takes no longer,
+# and warns of what clippy does.
+clippys_compiler() {
+  [[ $(clippy-driver --rustc --version 2> /dev/null) != "$(rustc --version)" ]] || echo clippy-driver
+}
+
 # What of the command the tests need, as one compilation: its own tests, which build/cli-tests names,
 # and the command.
 compile_command() {
-  cargo test --profile tests --locked --quiet --no-run --message-format=json-render-diagnostics \
+  local compiler
+  compiler=$(clippys_compiler)
+  [[ -n $compiler ]] || echo "tests: no clippy of this Rust: it does not look at the command" >&2
+  RUSTC_WORKSPACE_WRAPPER=$compiler cargo test --profile tests --locked --quiet --no-run --message-format=json-render-diagnostics \
     > build/cargo-tests.json 2> build/cargo-tests.log || return 1
   rm -rf build/cli-tests
   mkdir -p build/bin build/cli-tests
@@ -120,6 +129,8 @@ targets=(all long_tests)
 cmake --build build/tests --parallel "$jobs" --target "${targets[@]}"
 [[ -z $compiling ]] || wait "$compiling" ||
   { cat build/cargo-tests.log; failures+=("the command cannot be compiled"); }
+! grep -qs '^warning' build/cargo-tests.log ||
+  { cat build/cargo-tests.log; failures+=("the compiler, or clippy, warns of the command"); }
 end_of build
 
 # shellcheck disable=SC2046 # one word for each

@@ -61,7 +61,10 @@ fn readme_and_the_page_of_all_figures_are_of_the_newest_results() {
     let workshop = Workshop::new();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     std::fs::create_dir(workshop.path("docs")).unwrap();
-    std::fs::copy(root.join("README.md"), workshop.path("README.md")).unwrap();
+    std::fs::create_dir(workshop.path("bench")).unwrap();
+    for name in ["README.md", "bench/suite.toml"] {
+        std::fs::copy(root.join(name), workshop.path(name)).unwrap();
+    }
     let mut report = loam();
     report.args(["bench", "report"]).arg(newest_results()).arg("--update-docs");
     report.arg(workshop.path(".")).assert().success();

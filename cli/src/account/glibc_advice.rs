@@ -11,7 +11,7 @@ pub fn parts(account: &Account, figures: &Figures, glibc: &Glibc) -> Parts {
     vec![
         (heap(Kind::Live), live(account, figures)),
         (heap(Kind::Beside), beside(heap(Kind::Beside), figures)),
-        (glibc.trim_bytes, trim(glibc)),
+        (glibc.counted.trim_bytes, trim(glibc)),
         (free_in_arenas(figures), arenas(figures)),
         (heap(Kind::Cached), cached(heap(Kind::Cached), glibc)),
         (account.others.sum(), others(account, "malloc's", "what others have taken by brk")),
@@ -33,7 +33,7 @@ fn trim(glibc: &Glibc) -> String {
         "{} would come back by malloc_trim(0): whole pages that are free between blocks and at the \
          top of the main arena. glibc by itself gives back only a top; call it after a peak, or \
          lower MALLOC_TRIM_THRESHOLD_.",
-        bytes(glibc.trim_bytes)
+        bytes(glibc.counted.trim_bytes)
     )
 }
 
@@ -74,7 +74,7 @@ fn cached(cached: u64, glibc: &Glibc) -> String {
     format!(
         "{} is in {}: free blocks for the next calls of these threads, which no trim gives back.",
         bytes(cached),
-        count(glibc.tcache_count as u64, "tcache", "tcaches")
+        count(glibc.counted.tcache_count, "tcache", "tcaches")
     )
 }
 

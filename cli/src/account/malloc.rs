@@ -2,24 +2,15 @@
 //! back, and what the same blocks would take on loam.
 
 use crate::account::sums::Account;
-use crate::heap::figures::{Allocator, Class, Figures, Glibc, Kind};
+use crate::heap::figures::{Allocator, Class, Counted, Figures, Kind};
 use crate::heap::on_loam;
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize)]
 pub struct Malloc {
     pub name: String,
-    pub version: Option<String>,
-    pub layout: Vec<String>,
-    pub arena_count: u64,
-    pub tcache_count: u64,
-    pub tcache_bytes: u64,
-    pub fastbin_bytes: u64,
-    pub bin_bytes: u64,
-    pub top_bytes: u64,
-    pub trim_bytes: u64,
-    pub mapped_count: u64,
-    pub known_mapped_count: Option<u64>,
+    #[serde(flatten)]
+    pub counted: Counted,
     pub on_loam: OnLoam,
 }
 
@@ -34,20 +25,9 @@ pub struct OnLoam {
 impl Malloc {
     pub fn of(account: &Account, figures: &Figures) -> Option<Malloc> {
         let Allocator::Glibc(glibc) = &figures.allocator else { return None };
-        let Glibc { version, layout, .. } = &**glibc;
         Some(Malloc {
-            name: "glibc".to_owned(),
-            version: version.clone(),
-            layout: layout.clone(),
-            arena_count: glibc.arena_count as u64,
-            tcache_count: glibc.tcache_count as u64,
-            tcache_bytes: glibc.tcache_bytes,
-            fastbin_bytes: glibc.fastbin_bytes,
-            bin_bytes: glibc.bin_bytes,
-            top_bytes: glibc.top_bytes,
-            trim_bytes: glibc.trim_bytes,
-            mapped_count: glibc.mapped_count,
-            known_mapped_count: glibc.known_mapped_count,
+            name: figures.allocator.name().to_owned(),
+            counted: glibc.counted.clone(),
             on_loam: OnLoam::of(account, figures, glibc.on_loam),
         })
     }

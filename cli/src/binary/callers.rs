@@ -7,12 +7,15 @@ use object::{Architecture, SectionKind, SymbolKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+/// Where each call or jump stands, and where it leads, of code and its address.
+type CallsOf = fn(&[u8], u64) -> Vec<(u64, u64)>;
+
 /// The names of functions with a direct call or jump to one of the addresses, without those that
 /// begin there. An error for processors whose calls are not known here.
 pub fn of(path: &Path, targets: &BTreeSet<u64>) -> Result<BTreeSet<String>> {
     let data = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
     let file = object::File::parse(&*data).with_context(|| path.display().to_string())?;
-    let calls: fn(&[u8], u64) -> Vec<(u64, u64)> = match file.architecture() {
+    let calls: CallsOf = match file.architecture() {
         Architecture::X86_64 | Architecture::I386 => x86_calls,
         Architecture::Aarch64 => aarch64_calls,
         _ => bail!("calls of this processor cannot be read"),
@@ -29,10 +32,10 @@ pub fn of(path: &Path, targets: &BTreeSet<u64>) -> Result<BTreeSet<String>> {
             if !targets.contains(&to) {
                 continue;
             }
-            if let Some((begin, name)) = functions.range(..=from).next_back() {
-                if !targets.contains(begin) {
-                    callers.insert((*name).to_owned());
-                }
+            if let Some((begin, name)) = functions.range(..=from).next_back()
+                && !targets.contains(begin)
+            {
+                callers.insert((*name).to_owned());
             }
         }
     }

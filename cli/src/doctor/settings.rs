@@ -42,8 +42,7 @@ impl Settings {
     /// Of an option, what was last said.
     pub fn option(&self, name: &str) -> Option<&str> {
         let entries = self.options.as_deref()?.split([',', ' ']);
-        let values = entries.filter_map(|entry| entry.trim().strip_prefix(name)?.strip_prefix('='));
-        values.last()
+        entries.rev().find_map(|entry| entry.trim().strip_prefix(name)?.strip_prefix('='))
     }
 }
 

@@ -49,18 +49,18 @@ fn write(out: &mut String, report: &Report) -> std::fmt::Result {
 
 /// Which malloc it is, and what it has.
 fn write_malloc(out: &mut String, malloc: &Malloc) -> std::fmt::Result {
-    let version = malloc.version.as_deref().unwrap_or("of a version that its file does not tell");
+    let Malloc { name, counted, .. } = malloc;
+    let version = counted.version.as_deref().unwrap_or("of a version that its file does not tell");
     let count =
         |count: u64, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
     let text = format!(
-        "on {} {version}: {}, {}, {}",
-        malloc.name,
-        count(malloc.arena_count, "arena"),
-        count(malloc.tcache_count, "tcache"),
-        count(malloc.mapped_count, "mapped block"),
+        "on {name} {version}: {}, {}, {}",
+        count(counted.arena_count, "arena"),
+        count(counted.tcache_count, "tcache"),
+        count(counted.mapped_count, "mapped block"),
     );
     wrap(out, &text)?;
-    wrap(out, &format!("its memory shows {}", malloc.layout.join("; ")))
+    wrap(out, &format!("its memory shows {}", counted.layout.join("; ")))
 }
 
 fn write_row(

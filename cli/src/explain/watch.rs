@@ -89,7 +89,7 @@ fn line(report: &Report, since: Duration) -> String {
         heap.live_bytes,
         heap.beside_bytes,
         heap.cached_bytes,
-        report.malloc.as_ref().map_or(trimmed, |malloc| malloc.trim_bytes),
+        report.malloc.as_ref().map_or(trimmed, |malloc| malloc.counted.trim_bytes),
     ];
     let time =
         if since.is_zero() { "0 s".to_owned() } else { numbers::duration(since.as_secs_f64()) };

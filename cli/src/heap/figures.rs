@@ -2,6 +2,7 @@
 
 use crate::heap::on_loam;
 use crate::naming;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 
 /// What resident bytes of loam's are.
@@ -212,16 +213,29 @@ impl Allocator {
     }
 }
 
-/// What is said of glibc's malloc besides. Bytes are of chunks, but for what a trim gives back.
+/// What is said of glibc's malloc besides.
 #[derive(Clone)]
 pub struct Glibc {
+    pub counted: Counted,
+    /// What the live blocks would have on loam.
+    pub on_loam: on_loam::Range,
+    /// How it is started on loam, in words; `None` of a core.
+    pub start: Option<String>,
+    /// Whose objects are elsewhere, in words: a language's that has a heap of its own.
+    pub runtime: Option<String>,
+}
+
+/// Which malloc of glibc's it is, and what it has, under the names of the JSON. Bytes are of chunks,
+/// but for what a trim gives back.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Counted {
     /// As its file says; `None` where that is gone.
     pub version: Option<String>,
     /// How its structures were laid out, as far as they showed it.
     pub layout: Vec<String>,
-    pub arena_count: usize,
+    pub arena_count: u64,
     /// Of threads that had anything in it.
-    pub tcache_count: usize,
+    pub tcache_count: u64,
     pub tcache_bytes: u64,
     pub fastbin_bytes: u64,
     pub bin_bytes: u64,
@@ -231,12 +245,6 @@ pub struct Glibc {
     /// Chunks that are mapped by themselves: those found, and as many as malloc has counted.
     pub mapped_count: u64,
     pub known_mapped_count: Option<u64>,
-    /// What the live blocks would have on loam.
-    pub on_loam: on_loam::Range,
-    /// How it is started on loam, in words; `None` of a core.
-    pub start: Option<String>,
-    /// Whose objects are elsewhere, in words: a language's that has a heap of its own.
-    pub runtime: Option<String>,
 }
 
 pub struct Figures {

@@ -153,7 +153,7 @@ fn answer(pins: &[Line], report: &Report) -> Option<String> {
 fn facts(report: &Report, figures: &Figures) -> Vec<(&'static str, String)> {
     let heap = &report.heap;
     let back = match &report.malloc {
-        Some(malloc) => malloc.trim_bytes,
+        Some(malloc) => malloc.counted.trim_bytes,
         None => heap.idle_bytes + heap.depot_bytes + heap.dirty_bytes,
     };
     let live = figures.live();

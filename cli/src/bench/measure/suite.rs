@@ -52,7 +52,7 @@ fn beside_command() -> Result<PathBuf> {
     })
 }
 
-const FILE: &str = "suite.toml";
+pub const FILE: &str = "suite.toml";
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -4,6 +4,7 @@
 use crate::bench::judge::baseline::baseline_of;
 use crate::bench::judge::comparison::{Aspect, Comparison};
 use crate::bench::judge::results::Results;
+use crate::bench::measure::suite;
 use crate::bench::show::form::Form;
 use crate::bench::show::markdown::{self, MEMORY_PLOT, TIME_PLOT, main_peers};
 use crate::bench::show::{dots, means, readme};
@@ -14,12 +15,32 @@ use std::path::Path;
 /// The documents of a checkout.
 pub fn update_checkout(results: &[Results], root: &Path) -> Result<()> {
     let docs = root.join("docs");
-    update(results, &root.join("README.md"), &docs.join("benchmarks.md"), &docs.join("benchmarks"))
+    let unmeasured = unmeasured(results, &root.join("bench"))?;
+    let [readme, page, plots] =
+        [root.join("README.md"), docs.join("benchmarks.md"), docs.join("benchmarks")];
+    update(results, &unmeasured, &readme, &page, &plots)
+}
+
+/// Rows of the checkout's suite, if it has one, that no results have.
+fn unmeasured(results: &[Results], bench: &Path) -> Result<Vec<String>> {
+    if !bench.join(suite::FILE).exists() {
+        return Ok(Vec::new());
+    }
+    let is_measured =
+        |name: &str| results.iter().flat_map(|one| &one.rows).any(|row| row.name == name);
+    let names = suite::read(bench)?.into_iter().map(|row| row.name);
+    Ok(names.filter(|name| !is_measured(name)).collect())
 }
 
 /// Replaces README's blocks, the page of all figures and the plots in their folder. The first
 /// results are what the README shows. Nothing is replaced unless all could be made.
-pub fn update(results: &[Results], readme: &Path, page: &Path, plots: &Path) -> Result<()> {
+fn update(
+    results: &[Results],
+    unmeasured: &[String],
+    readme: &Path,
+    page: &Path,
+    plots: &Path,
+) -> Result<()> {
     let Some(first) = results.first() else { bail!("no results to show") };
     let name = || readme.display().to_string();
     let old = std::fs::read_to_string(readme)
@@ -36,7 +57,12 @@ pub fn update(results: &[Results], readme: &Path, page: &Path, plots: &Path) -> 
     let programs = readme::rows_of_programs(main);
     let shown = Comparison::new(&programs, main.baseline)?;
     let readme_text = readme::with_blocks(&old, main, &shown, &links).with_context(name)?;
-    let page_text = markdown::page(&comparisons, &relative(page, plots));
+    let first = markdown::First {
+        plots: &relative(page, plots),
+        programs: (shown.rows.len() < main.rows.len()).then_some(&shown),
+        unmeasured,
+    };
+    let page_text = markdown::page(&comparisons, &first);
     let names = main_peers(main);
     let means = means::show(&shown, &main_peers(&shown), &readme::name_of_rows(main, &shown))?;
     let mut pictures = vec![(readme::MEANS_PLOT, dots::standalone(&means))];

@@ -29,20 +29,52 @@ fn only_the_block_of_the_readme_changes() {
     let [again, ..] = updated(&readme, &[synthetic::suite(1)]).expect("documents");
     assert_eq!(readme, again);
     for part in [
-        "| geometric mean of these rows |",
         "of the time with glibc's malloc: geometric mean of 3 real programs, from 0.",
         "of the peak memory with glibc's malloc: geometric mean of 3 real programs, from ",
-        "Time and peak memory of 3 real programs, divided by loam's",
-        "Left out are 5 rows",
+        "Geometric means of NAME / loam over 3 real programs",
+        "Time: glibc 1.",
+        "Peak memory: glibc 1.",
+        "5 others with means of their own",
         "(docs/benchmarks/means.svg)",
-        "[docs/benchmarks.md](docs/benchmarks.md)",
-        "huge pages madvise",
-        "commit 0123abc+changes",
-        "Medians of 7 runs each",
-        "redis: requests",
+        "[docs/benchmarks.md](docs/benchmarks.md#real-programs)",
     ] {
-        assert!(readme.contains(part), "{part} in\n{readme}");
+        assert!(readme.replace('\n', " ").contains(part), "{part} in\n{readme}");
     }
+    assert!(!readme.contains("\n|"), "{readme}");
+}
+
+#[test]
+fn real_programs_have_tables_of_their_own_with_readmes_means() {
+    let [readme, page, ..] = updated(README, &[synthetic::suite(1)]).expect("documents");
+    let programs = page.split("## ").find(|part| part.starts_with("Real programs\n"));
+    let programs = programs.expect("a section");
+    for part in ["| redis: requests |", "| python |", "| ghostscript |"] {
+        assert!(programs.contains(part), "{part} in\n{programs}");
+    }
+    assert!(!programs.contains("| larson |"), "{programs}");
+    let means: Vec<&str> =
+        programs.lines().filter(|line| line.starts_with("| geometric mean")).collect();
+    let [time, memory] = means[..] else { panic!("{means:?}") };
+    let readme = readme.replace('\n', " ");
+    for (line, what) in [(time, "Time: "), (memory, "Peak memory: ")] {
+        let first = line.split('|').nth(3).expect("glibc's").trim();
+        assert!(readme.contains(&format!("{what}glibc {first},")), "{line} in\n{readme}");
+    }
+}
+
+#[test]
+fn rows_that_the_suite_has_and_the_results_have_not_are_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let suite = folder.path().join("suite.toml");
+    let row = |name: &str| {
+        format!(
+            "[[row]]\nname = \"{name}\"\ngroup = \"g\"\ntitle = \"t\"\nabout = \"a\"\ncommand = \"c\"\n"
+        )
+    };
+    std::fs::write(suite, row("factor") + &row("never")).expect("a suite");
+    let results = [synthetic::suite(1)];
+    assert_eq!(unmeasured(&results, folder.path()).expect("rows"), ["never"]);
+    assert!(unmeasured(&results, Path::new("/nowhere")).expect("no suite").is_empty());
 }
 
 #[test]
@@ -61,7 +93,15 @@ fn the_page_explains_every_row() {
     for row in synthetic::suite(1).rows {
         assert!(page.contains(&format!("#### {}: {}", cell(&row.name), cell(&row.title))));
     }
-    for part in ["Decides: how", "Not run: db\\_bench is not there", "left out:", "bump"] {
+    for part in [
+        "Decides: how",
+        "Not run: db\\_bench is not there",
+        "left out:",
+        "bump",
+        "huge pages madvise",
+        "commit 0123abc+changes",
+        "Medians of 7 runs each",
+    ] {
         assert!(page.contains(part), "{part} in\n{page}");
     }
     assert!(page.contains("(benchmarks/time.svg)"));

@@ -1,4 +1,4 @@
-//! The page of all figures, docs/benchmarks.md, and what README's tables share with it.
+//! The page of all figures, docs/benchmarks.md, and what README's figures share with it.
 
 use crate::bench::judge::comparison::{
     Aspect, AspectTotal, ComparedMetric, ComparedRow, Comparison, Verdict,
@@ -12,7 +12,10 @@ pub const NOTICE: &str = "<!-- Made by `loam bench report --update-docs`; do not
 pub const TIME_PLOT: &str = "time.svg";
 pub const MEMORY_PLOT: &str = "memory.svg";
 
-/// Those that the README has room for; all others are in docs/benchmarks.md.
+/// How other documents link to the section with the tables of real programs.
+pub const PROGRAMS_ANCHOR: &str = "real-programs";
+
+/// Those that the README has room for, and a narrow table.
 const MAIN_PEERS: [&str; 8] =
     ["glibc", "mimalloc", "snmalloc", "rpmalloc", "jemalloc", "tcmalloc", "gperftools", "tbb"];
 
@@ -30,7 +33,7 @@ pub fn main_peers<'a>(comparison: &'a Comparison) -> Vec<&'a str> {
 }
 
 /// One sentence or two: how often, when, where, of what.
-pub fn how_measured(comparison: &Comparison) -> String {
+fn how_measured(comparison: &Comparison) -> String {
     let results = comparison.results;
     let machine = &results.machine;
     let huge_pages = machine.huge_pages.as_deref().unwrap_or("unknown");
@@ -77,7 +80,7 @@ pub fn rounds(row: &Row) -> usize {
 }
 
 /// Rows by allocators: the ratios of one aspect, and the means of these rows.
-pub fn ratio_table(
+fn ratio_table(
     out: &mut String,
     comparison: &Comparison,
     aspect: Aspect,
@@ -108,22 +111,24 @@ pub fn ratio_table(
         writeln!(out, "| {label} | {} |{ratios}", figure.as_deref().unwrap_or("!"))?;
     }
     let mean = |name: &&str| {
-        let total = comparison.totals.iter().find(|total| total.allocator == *name);
-        let mean = total.map(|total| aspect_total(total, aspect));
+        let mean = mean_of(comparison, aspect, name);
         format!(" {} |", mean.map_or_else(|| "-".into(), mean_cell))
     };
     let means: String = names.iter().map(mean).collect();
     writeln!(out, "| geometric mean of these rows | |{means}\n")
 }
 
-fn aspect_total<'t>(
-    total: &'t crate::bench::judge::comparison::Total,
+/// Of all rows; `None` of an allocator that is not there.
+pub fn mean_of<'c>(
+    comparison: &'c Comparison,
     aspect: Aspect,
-) -> &'t AspectTotal {
-    if aspect == Aspect::Memory { &total.memory } else { &total.time }
+    allocator: &str,
+) -> Option<&'c AspectTotal> {
+    let total = comparison.totals.iter().find(|total| total.allocator == allocator)?;
+    Some(if aspect == Aspect::Memory { &total.memory } else { &total.time })
 }
 
-fn mean_cell(total: &AspectTotal) -> String {
+pub fn mean_cell(total: &AspectTotal) -> String {
     let Some(mean) = total.mean else { return "-".into() };
     let text = numbers::ratio(mean.value);
     if mean.value < 1.0 { format!("**{text}**") } else { text }
@@ -145,8 +150,17 @@ fn escaped_mark(mark: &str) -> &str {
     if mark == "~" { "\\~" } else { mark }
 }
 
-/// `plots`: how the page names the folder of pictures.
-pub fn page(comparisons: &[Comparison], plots: &str) -> String {
+/// What belongs to the first results alone.
+pub struct First<'a> {
+    /// How the page names the folder of pictures.
+    pub plots: &'a str,
+    /// Those of the rows that are real programs, if there are others, too.
+    pub programs: Option<&'a Comparison<'a>>,
+    /// Rows that the suite has and none of the results.
+    pub unmeasured: &'a [String],
+}
+
+pub fn page(comparisons: &[Comparison], first: &First) -> String {
     let mut out = format!("# Benchmarks\n\n{NOTICE}\n\n");
     for (at, comparison) in comparisons.iter().enumerate() {
         if comparisons.len() > 1 {
@@ -155,13 +169,13 @@ pub fn page(comparisons: &[Comparison], plots: &str) -> String {
             let _ = writeln!(out, "# {}. {command}, {started}\n", at + 1);
         }
         // Writing to a String cannot fail.
-        let _ = page_of(&mut out, comparison, (at == 0).then_some(plots));
+        let _ = page_of(&mut out, comparison, (at == 0).then_some(first));
     }
     wrapped(&out)
 }
 
 /// Sentences in lines that an editor shows whole; tables, headings and pictures as they are.
-fn wrapped(text: &str) -> String {
+pub fn wrapped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for line in text.lines() {
         let mut column = 0;
@@ -190,24 +204,31 @@ fn wrapped(text: &str) -> String {
     out
 }
 
-fn page_of(out: &mut String, comparison: &Comparison, plots: Option<&str>) -> std::fmt::Result {
+fn page_of(out: &mut String, comparison: &Comparison, first: Option<&First>) -> std::fmt::Result {
     let commands = wording::measured_by(comparison.results);
     let commands: Vec<String> = commands.iter().map(|command| code(command)).collect();
     writeln!(out, "{} Measured by {}.\n", how_measured(comparison), commands.join(", "))?;
     how_to_read(out, comparison)?;
+    if let Some(programs) = first.and_then(|first| first.programs) {
+        real_programs(out, programs)?;
+    }
     let peers = comparison.others();
     writeln!(out, "## All rows together\n")?;
     totals(out, comparison)?;
     for (aspect, file) in [(Aspect::Time, TIME_PLOT), (Aspect::Memory, MEMORY_PLOT)] {
         writeln!(out, "### {}\n", aspect.name())?;
-        if let Some(plots) = plots {
+        if let Some(first) = first {
             let title = format!("{} of each row", aspect.name());
-            writeln!(out, "![{title}]({plots}/{file})\n")?;
+            writeln!(out, "![{title}]({}/{file})\n", first.plots)?;
         }
         ratio_table(out, comparison, aspect, &peers)?;
     }
     ratio_table(out, comparison, Aspect::Other, &peers)?;
     writeln!(out, "## Each row\n")?;
+    if let Some(First { unmeasured: names @ [_, ..], .. }) = first {
+        let names: Vec<String> = names.iter().map(|name| cell(name)).collect();
+        writeln!(out, "In the suite, but not measured here: {}.\n", names.join(", "))?;
+    }
     let mut group = None;
     for row in &comparison.results.rows {
         if row.group != group {
@@ -227,6 +248,16 @@ fn page_of(out: &mut String, comparison: &Comparison, plots: Option<&str>) -> st
         writeln!(out, "- {}", cell(&note))?;
     }
     writeln!(out)
+}
+
+/// The rows that are not of the suite's own programs, beside the allocators that most know.
+fn real_programs(out: &mut String, programs: &Comparison) -> std::fmt::Result {
+    writeln!(out, "## Real programs\n")?;
+    let names = main_peers(programs);
+    for aspect in [Aspect::Time, Aspect::Memory] {
+        ratio_table(out, programs, aspect, &names)?;
+    }
+    Ok(())
 }
 
 fn how_to_read(out: &mut String, comparison: &Comparison) -> std::fmt::Result {

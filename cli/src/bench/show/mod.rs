@@ -14,6 +14,6 @@ pub mod markdown_table; // figures as Markdown
 pub mod means; // their geometric means in another
 pub mod notes; // what one must know before believing the numbers
 pub mod plots; // bars, and memory over time
-pub mod readme; // README's figures and table
+pub mod readme; // README's figures
 pub mod table; // the report for the terminal
 pub mod wording; // verdicts in words

@@ -1,12 +1,13 @@
-//! README's blocks: two figures against glibc's malloc, and the table that they are of. Both are of
+//! README's blocks: two figures against glibc's malloc, and the means against all others. Both are of
 //! programs that are not loam's own.
 
 use crate::bench::judge::comparison::{Aspect, Comparison};
 use crate::bench::judge::results::Results;
-use crate::bench::show::markdown::{NOTICE, cell, how_measured, main_peers, ratio_table, rounds};
+use crate::bench::show::markdown::{
+    NOTICE, PROGRAMS_ANCHOR, cell, main_peers, mean_cell, mean_of, rounds, wrapped,
+};
 use crate::numbers;
 use anyhow::{Result, bail};
-use std::fmt::Write;
 
 pub const MEANS_PLOT: &str = "means.svg";
 /// Of real programs in the suite (bench/suite.toml).
@@ -20,7 +21,7 @@ pub struct Links {
     pub plots: String,
 }
 
-/// The results of the rows that README shows: real programs that were run more than once; of results
+/// The results of the rows that README's figures are of: real programs that were run more than once; of results
 /// without any, all rows.
 pub fn rows_of_programs(comparison: &Comparison) -> Results {
     let mut results = comparison.results.clone();
@@ -42,7 +43,7 @@ pub fn name_of_rows(all: &Comparison, shown: &Comparison) -> String {
     }
 }
 
-/// README with what stands between its markers replaced. `shown`: the rows of `all` that it shows.
+/// README with what stands between its markers replaced. `shown`: the rows of `all` that its figures are of.
 pub fn with_blocks(
     old: &str,
     all: &Comparison,
@@ -50,7 +51,7 @@ pub fn with_blocks(
     links: &Links,
 ) -> Result<String> {
     let text = replaced(old, "figures", &figures(shown))?;
-    replaced(&text, "bench", &table(all, shown, links))
+    replaced(&text, "bench", &means(all, shown, links))
 }
 
 /// The text with what stands between the markers of that name replaced.
@@ -110,39 +111,39 @@ fn figure(shown: &Comparison, aspect: Aspect, what: &str) -> Option<String> {
     ))
 }
 
-fn table(all: &Comparison, shown: &Comparison, links: &Links) -> String {
-    let mut out = String::new();
-    let names = main_peers(shown);
+/// The means of both aspects, in a picture and in words, and where all else is.
+fn means(all: &Comparison, shown: &Comparison, links: &Links) -> String {
     let baseline = cell(shown.baseline);
     let rows = name_of_rows(all, shown);
     let Links { page, plots } = links;
-    // Writing to a String cannot fail.
-    let _ = writeln!(
-        out,
-        "![Time and memory of {rows}, NAME / {baseline}, geometric means]({plots}/{MEANS_PLOT})\n"
+    let sentences: String = [(Aspect::Time, "Time"), (Aspect::Memory, "Peak memory")]
+        .map(|(aspect, what)| format!(" {what}: {}.", ratios(shown, aspect)))
+        .concat();
+    let text = format!(
+        "Geometric means of NAME / {baseline} over {rows}: above 1 {baseline} is better, **bold** \
+         where the other is.{sentences} {}\n",
+        where_rows_are(all, shown, page)
     );
-    let _ = writeln!(
-        out,
-        "Time and peak memory of {rows}, divided by {baseline}'s: above 1 {baseline} is better, \
-         **bold** where the other is better, in rows beyond chance and 2 %. `~` no difference seen, \
-         `=` the same within 2 %, `?` too few runs to tell, `!` failed.{}\n",
-        left_out(all, shown, page)
-    );
-    for aspect in [Aspect::Time, Aspect::Memory] {
-        let _ = ratio_table(&mut out, shown, aspect, &names);
-    }
-    let _ = writeln!(out, "{}", how_measured(shown));
-    out
+    format!(
+        "![Time and memory of {rows}, NAME / {baseline}, geometric means]({plots}/{MEANS_PLOT})\n\n{}",
+        wrapped(&text)
+    )
 }
 
-/// Where the other rows are.
-fn left_out(all: &Comparison, shown: &Comparison, page: &str) -> String {
-    let others = all.rows.len() - shown.rows.len();
-    match others {
-        0 => format!(" More on each: [{page}]({page})."),
-        _ => format!(
-            " Left out are {others} rows, of the suite's own programs and of what was run once: they \
-             are in [{page}]({page}), with means of their own."
+fn ratios(shown: &Comparison, aspect: Aspect) -> String {
+    let ratio = |name: &&str| {
+        let mean = mean_of(shown, aspect, name).map_or_else(|| "-".into(), mean_cell);
+        format!("{} {mean}", cell(name))
+    };
+    main_peers(shown).iter().map(ratio).collect::<Vec<_>>().join(", ")
+}
+
+fn where_rows_are(all: &Comparison, shown: &Comparison, page: &str) -> String {
+    match all.rows.len() - shown.rows.len() {
+        0 => format!("Each row, and how it was measured: [{page}]({page})."),
+        others => format!(
+            "Each of these rows, {others} others with means of their own, and how it was measured: \
+             [{page}]({page}#{PROGRAMS_ANCHOR})."
         ),
     }
 }

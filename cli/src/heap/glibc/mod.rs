@@ -15,7 +15,8 @@ mod sizes; // classes of what chunks hold
 mod version; // which glibc it is
 
 use crate::heap::figures::{
-    Allocator, Blocks, Content, Figures, Glibc, Heap, Keeper, Kind, Larger, Page, Range, Resident,
+    Allocator, Blocks, Content, Counted, Figures, Glibc, Heap, Keeper, Kind, Larger, Page, Range,
+    Resident,
 };
 use crate::heap::source::{Process, Source};
 use anyhow::{Result, bail};
@@ -233,11 +234,11 @@ impl<'a> Whole<'a> {
             false => "plain links (to 2.31)",
         });
         let layout = [Some(self.arenas.layout.about), shape, links];
-        let glibc = Glibc {
+        let counted = Counted {
             version: version::of(self.source.process(), &self.arenas.file),
             layout: layout.into_iter().flatten().map(str::to_owned).collect(),
-            arena_count: self.arenas.arenas.len(),
-            tcache_count: self.lists.tcaches.len(),
+            arena_count: self.arenas.arenas.len() as u64,
+            tcache_count: self.lists.tcaches.len() as u64,
             tcache_bytes: self.found.tcache_bytes,
             fastbin_bytes: self.found.fastbin_bytes,
             bin_bytes: self.found.bin_bytes,
@@ -245,10 +246,8 @@ impl<'a> Whole<'a> {
             trim_bytes: self.found.trim_bytes,
             mapped_count: self.huge.count,
             known_mapped_count: parameters.map(|known| known.mapped_count),
-            on_loam: self.found.on_loam,
-            start: None,
-            runtime: None,
         };
+        let glibc = Glibc { counted, on_loam: self.found.on_loam, start: None, runtime: None };
         let active = [small, middle, large, self.huge].iter().map(|blocks| blocks.bytes).sum();
         Figures {
             page_bytes: PAGE_BYTES,
