@@ -106,7 +106,7 @@ if [ "$major" != 14 ]; then
     for program in clang.exe lld.exe LTO.dll; do
         ninja -C "$folder/build-$major" -t query "bin/$program" | grep -q 'LLVMSupport\.lib$' \
             || fail "$program is linked without LLVMSupport.lib"
-        sed -n "/^build bin\/$program /,/^\$/p" "$folder/build-$major/build.ninja" \
+        sed -n "/^build bin\/$program[: ]/,/^\$/p" "$folder/build-$major/build.ninja" \
             | grep -q 'LINK_LIBRARIES = .* -INCLUDE:malloc' || fail "$program does not ask for malloc"
     done
 fi
