@@ -142,8 +142,9 @@ static int be_part(void) {
 
 /* What a part says on standard error. */
 static void check_line(const char *options, const char *line) {
-  static char said[1024];
-  int before = _dup(2), file = _open("large_pages_said.txt", _O_RDWR | _O_CREAT | _O_TRUNC, 0600);
+  static char said[1024], path[64];
+  snprintf(path, sizeof path, "large_pages_%lu.txt", (unsigned long)GetCurrentProcessId());
+  int before = _dup(2), file = _open(path, _O_RDWR | _O_CREAT | _O_TRUNC, 0600);
   CHECK(before >= 0 && file >= 0);
   _dup2(file, 2);
   int status = run_part("refused", options);
@@ -152,7 +153,7 @@ static void check_line(const char *options, const char *line) {
   _lseek(file, 0, SEEK_SET);
   said[_read(file, said, sizeof said - 1)] = 0;
   _close(file);
-  _unlink("large_pages_said.txt");
+  _unlink(path);
   if (strcmp(said, line) != 0) fprintf(stderr, "%s", said);
   CHECK(strcmp(said, line) == 0);
 }
