@@ -22,7 +22,7 @@ function(loam_redirect target)
     message(FATAL_ERROR "loam_redirect(${target}): only 64-bit programs are redirected")
   elseif(runtime AND NOT runtime MATCHES "DLL")
     message(FATAL_ERROR "loam_redirect(${target}): it has the runtime inside (${runtime}): link "
-                        "loam-msvc.obj, or choose MultiThreadedDLL")
+                        "loam-msvc-x64.obj, or choose MultiThreadedDLL")
   endif()
   # As options, which stand before all objects and libraries.
   target_link_options(${target} BEFORE PRIVATE LINKER:/INCLUDE:__imp_loam_redirect

@@ -24,6 +24,11 @@ call :try "%SystemRoot%\System32\curl.exe" --version
 set LOAM_REDIRECT=
 set LOAM_OPTIONS=stats=text
 call :run "%SystemRoot%\System32\curl.exe" --version
+rem Large pages: a line where the user has no right to lock pages in memory.
+set LOAM_OPTIONS=stats=text,huge_pages=always
+call :run "%SystemRoot%\System32\curl.exe" --version
+set LOAM_OPTIONS=stats=text,page_size=1G
+call :run "%SystemRoot%\System32\curl.exe" --version
 set LOAM_OPTIONS=
 
 :end

@@ -15,6 +15,7 @@
 #include "os/absent.c"
 #endif
 #if defined(_WIN32)
+#include "os/group_windows.c"
 #include "os/os_windows.c"
 #elif !defined(__linux__)
 #include "os/os_unix.c"

@@ -21,6 +21,13 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#if defined(_WIN32)
+#define WIN32_LEAN_AND_MEAN
+#define PSAPI_VERSION 2 /* K32GetProcessMemoryInfo, which kernel32 has */
+#include <windows.h>
+/* After windows.h, which it needs. */
+#include <psapi.h>
+#endif
 
 #if defined(__cplusplus)
 #define TEST_EXTERN_C extern "C"
@@ -157,8 +164,14 @@ static inline void sleep_ms(unsigned milliseconds) {
 
 /* Bytes of private memory of this process in RAM: what the allocator is answerable for. Pages of
  * files come and go with the page cache and are not counted. smaps_rollup is walked by the kernel
- * and exact, where statm lags by some pages per thread. */
+ * and exact, where statm lags by some pages per thread. On Windows what is committed, which under
+ * wine is what is in RAM. */
 static inline size_t resident_bytes(void) {
+#if defined(_WIN32)
+  PROCESS_MEMORY_COUNTERS counters;
+  CHECK(GetProcessMemoryInfo(GetCurrentProcess(), &counters, sizeof counters));
+  return counters.PagefileUsage;
+#else
   static char text[8192];
   int file = open("/proc/self/smaps_rollup", O_RDONLY);
   CHECK(file >= 0);
@@ -169,6 +182,7 @@ static inline size_t resident_bytes(void) {
   const char *field = strstr(text, "\nAnonymous:");
   CHECK(field != NULL);
   return (size_t)strtoull(field + strlen("\nAnonymous:"), NULL, 10) * KIB;
+#endif
 }
 
 #endif

@@ -20,6 +20,7 @@ static void *exchange_and_sleep(void *argument) {
   struct exchange *exchange = argument;
   size_t number = atomic_fetch_add(&exchange->begun, 1);
   uint64_t random = number + 1;
+  wait_at_start(&exchange->barrier);
   for (size_t i = 0; i < exchange->turns; i++) {
     size_t bytes = exchange->least + random_next(&random) % (exchange->most - exchange->least + 1);
     char *block = opaque(malloc(bytes));
@@ -34,12 +35,14 @@ static void *exchange_and_sleep(void *argument) {
   return NULL;
 }
 
-/* Returns once they have freed all. */
-static inline void exchange_until_all_sleep(struct exchange *exchange) {
+/* Returns once they have freed all: what was resident when they had begun. */
+static inline size_t exchange_until_all_sleep(struct exchange *exchange) {
   CHECK_THAT(exchange->places, <=, EXCHANGE_PLACES_MOST);
   CHECK_EQ(pthread_barrier_init(&exchange->barrier, NULL, (unsigned)exchange->threads + 1), 0);
   for (size_t i = 0; i < exchange->threads; i++) start_thread(exchange_and_sleep, exchange);
+  size_t before = resident_at_start(&exchange->barrier);
   for (int i = 0; i < 2; i++) pthread_barrier_wait(&exchange->barrier);
+  return before;
 }
 
 #endif

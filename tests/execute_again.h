@@ -4,6 +4,23 @@
 
 #include "check.h"
 
+/* What a test ends with that cannot be here. */
+#define CANNOT 77
+
+#if defined(_WIN32)
+#include <process.h>
+
+/* What `prepare` prepares is this process's own, too. */
+static inline int run_again(int (*prepare)(void), const char *name, const char *first) {
+  char path[MAX_PATH];
+  if (prepare != NULL && !prepare()) return CANNOT;
+  CHECK(GetModuleFileNameA(NULL, path, sizeof path) < sizeof path);
+  intptr_t status = _spawnl(_P_WAIT, path, name, first, NULL);
+  if (status != CANNOT) CHECK_EQ(status, 0);
+  return (int)status;
+}
+
+#else
 #include <sys/wait.h>
 
 /* As execl of the program's file, with one or two arguments. LOAM_TEST_EMULATOR names what emulates
@@ -21,9 +38,6 @@ static inline void execute_again(const char *name, const char *first, const char
   execlp(emulator, emulator, "-E", preload, "-0", name, path, first, second, (char *)NULL);
 }
 
-/* What a test ends with that cannot be here. */
-#define CANNOT 77
-
 /* The same in a child, once that has prepared itself, if there is anything to prepare: CANNOT if it
  * cannot, or if what it has started says so; else that has to end well. */
 static inline int run_again(int (*prepare)(void), const char *name, const char *first) {
@@ -40,5 +54,6 @@ static inline int run_again(int (*prepare)(void), const char *name, const char *
   CHECK_EQ(status, 0);
   return 0;
 }
+#endif
 
 #endif

@@ -63,6 +63,7 @@ TEST_EXTERN_C void free_aligned_sized(void *block, size_t alignment, size_t size
 #if defined(TEST_PREFIXED) || defined(_WIN32) /* where the C runtime has none of these */
 #define aligned_alloc loam_aligned_alloc
 #define free_sized loam_free_sized
+#define malloc_trim loam_malloc_trim
 #endif
 
 #endif

@@ -157,7 +157,7 @@ static void link_free(struct away *away, const lm_block_set is_free) {
 static size_t make_holes(struct away *away, size_t *effort) {
   lm_block_set is_free = {0};
   struct lm_span *span = away->span;
-  lm_assert(span->state == LM_SPAN_AWAY && !lm_region_of(span)->decommits);
+  lm_assert(span->state == LM_SPAN_AWAY);
   lm_spend_effort(effort, away->listed_count / BLOCKS_PER_EFFORT + 1);
   away->last = find_free(span, away->first, is_free);
   uint64_t empty = find_empty_pages(span, is_free) & ~away->hole_pages;
@@ -192,7 +192,19 @@ LM_LOCKS_UNCHECKED static size_t make_holes_in(struct lm_central *central, struc
 
 #define QUIET_WAIT_MAX 64 /* looks */
 
-void lm_holes_fill(struct lm_span *span) {
+/* Makes pages of a hole accessible, where a purge decommits. */
+static bool commit_hole(const struct lm_span *span, uint64_t pages) {
+  const struct lm_region *region = lm_region_of(span);
+  if (LM_LIKELY(!region->decommits)) return true;
+  FOR_EACH_RUN(pages, from, to) {
+    char *start = lm_span_start(span) + (from << lm_os.page_shift);
+    if (lm_provider_commit(region->provider, start, (to - from) << lm_os.page_shift) != 0)
+      return false;
+  }
+  return true;
+}
+
+bool lm_holes_fill(struct lm_span *span) {
   lm_assert(span->hole_pages != 0);
   if (span->quiet_looks > span->quiet_wait) { /* the first since looks have made them */
     span->quiet_looks = 0;
@@ -201,6 +213,7 @@ void lm_holes_fill(struct lm_span *span) {
   size_t page = (size_t)__builtin_ctzll(span->hole_pages);
   uint64_t filled = pages_of_block(span, blocks_on(span, page, page + 1).first);
   filled = (filled | (uint64_t)1 << page) & span->hole_pages;
+  if (!commit_hole(span, filled)) return false;
   span->hole_pages &= ~filled;
   size_t last = 63 - (size_t)__builtin_clzll(filled);
   struct block_range range = blocks_on(span, page, last + 1);
@@ -215,6 +228,7 @@ void lm_holes_fill(struct lm_span *span) {
     span->hole_block_count--;
     span->central->classes[span->class_index].free_count++;
   }
+  return true;
 }
 
 /* ---- By the clock ---- */
@@ -267,7 +281,7 @@ static bool look_in(struct lm_central *central, struct lm_span_list *list, uint1
     bool due = kind == LM_HOLES_ALL ? (span->changed & LM_CHANGED_SINCE_HOLES) != 0
                                     : kind == LM_HOLES_DUE && is_quiet(span);
     if (kind == LM_HOLES_NONE) pass_by(span);
-    if (due && !lm_region_of(span)->decommits)
+    if (due && lm_provider_purges(lm_region_of(span)->provider))
       *page_count += make_holes_in(central, span, effort);
     if (i % LOOKS_AT_ONCE == 0) {
       lm_lock_free(&central->lock);

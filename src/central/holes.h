@@ -6,8 +6,8 @@
  * A span is taken off its central's lists while it is looked at, so that nobody waits for the lock
  * meanwhile: blocks that come home go onto its list, and none leave.
  *
- * Not in a region that decommits, whose pages would have to be committed again when the span ends,
- * which may fail.
+ * In a region that decommits, a hole's pages may not be accessed until it is filled, and are as
+ * clean ones of the pool's when the span ends. Not where memory does not go back in parts.
  *
  * (Rejected: links that stand elsewhere, so that blocks of a hole stay on the list. malloc would
  * fetch their pages again with the next blocks that it takes.) */
@@ -17,8 +17,9 @@
 #include "central/central.h"
 #include "pages/pressure.h"
 
-/* Puts the blocks of the first hole onto the free_list. The lock is held. */
-void lm_holes_fill(struct lm_span *span);
+/* Puts the blocks of the first hole onto the free_list. False, with none there, if its pages cannot
+ * be committed. The lock is held. */
+bool lm_holes_fill(struct lm_span *span);
 
 /* Which of the spans that are looked at. */
 enum lm_holes_kind {

@@ -72,11 +72,12 @@ void lm_span_end(struct lm_span *span) {
   unguard(span);
   lm_span_set_tag(span, 0);
   span->state = LM_SPAN_NONE;
-  uint64_t dirty = span->dirty_pages | (lm_span_carved_pages(span) & ~span->hole_pages);
+  uint64_t written = lm_span_carved_pages(span);
   if (lm_region_of(span)->decommits) {
     size_t bytes = (size_t)span->committed_count * lm_classes[span->class_index].block_bytes;
-    dirty |= lm_bitmap_mask(0, 0, lm_min(lm_pages_of(bytes), 64));
+    written |= lm_bitmap_mask(0, 0, lm_min(lm_pages_of(bytes), 64));
   }
+  uint64_t dirty = span->dirty_pages | (written & ~span->hole_pages);
   lm_pool_give_slices(lm_span_start(span), span->slice_count, dirty);
 }
 

@@ -73,7 +73,7 @@ static void *grow_span(struct lm_central *central, struct lm_span *span, size_t 
   size_t offset = span->extended_count * (size_t)lm_classes[span->class_index].block_bytes;
   void *first = lm_span_start(span) + offset;
   if (span->hole_pages != 0) {
-    lm_holes_fill(span);
+    if (!lm_holes_fill(span)) return NULL;
     first = take_listed(span, want, LM_NO_BLOCK, count);
     *rest = lm_block_next(first);
   } else if ((*count = lm_span_carve(span, want, rest, zero)) == 0) {

@@ -8,7 +8,7 @@ void lm_os_call_library(void) {}
 void lm_os_make_few_calls(void) {}
 bool lm_os_makes_few_calls(void) { return false; }
 
-/* Large pages need a privilege (Windows), or are the system's own matter. */
+/* Large pages are asked for as explicit ones (Windows), or are the system's own matter. */
 void lm_os_advise_huge(void *address, size_t size) { (void)address, (void)size; }
 void lm_os_refuse_huge(void *address, size_t size) { (void)address, (void)size; }
 void lm_os_leave_out_of_cores(void *address, size_t size) { (void)address, (void)size; }

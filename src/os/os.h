@@ -85,18 +85,29 @@ void lm_os_unguard(void *address, size_t size);
  * as for any mapping of the program's own. */
 int lm_os_map(size_t size, size_t alignment, void **result);
 
-/* Readable and writable zero memory in huge pages that have been set aside (hugetlbfs); size and
- * alignment are multiples of `page_bytes`. An errno where there are not so many. It is no memory of
- * lm_os_map: it is ended as a whole by lm_os_unmap_explicit, which may be told a size that is not
- * rounded up. */
+/* Readable and writable zero memory in huge pages that have been set aside (hugetlbfs), or that go
+ * back whole or not at all (Windows' large pages); size and alignment are multiples of
+ * `page_bytes`. An errno where there are not so many. It is no memory of lm_os_map: it is ended as
+ * a whole by lm_os_unmap_explicit, which may be told a size that is not rounded up. */
 #define LM_PAGE_2M_BYTES ((size_t)2 << 20)
 #define LM_PAGE_1G_BYTES ((size_t)1 << 30)
-#if !defined(__linux__)
-#define LM_OS_HAS_EXPLICIT_PAGES 0
-#else
+#if defined(__linux__) || defined(_WIN32)
 #define LM_OS_HAS_EXPLICIT_PAGES 1
 int lm_os_map_explicit(size_t size, size_t page_bytes, size_t alignment, void **result);
 void lm_os_unmap_explicit(void *address, size_t size);
+#else
+#define LM_OS_HAS_EXPLICIT_PAGES 0
+#endif
+
+/* Whether there are no other huge pages, which lm_os_advise_huge could ask for. Then the process
+ * must have the right to map them: at its start this gets it, once, and returns NULL, or says why
+ * it cannot. */
+#if defined(_WIN32)
+#define LM_OS_HAS_ONLY_EXPLICIT_PAGES 1
+const char *lm_os_get_right_to_explicit(void);
+#else
+#define LM_OS_HAS_ONLY_EXPLICIT_PAGES 0
+LM_INLINE const char *lm_os_get_right_to_explicit(void) { return NULL; }
 #endif
 
 /* Ends a reservation or mapping, or a part of it where the address space can be limited. What the
@@ -158,17 +169,18 @@ void lm_os_read_address_space_limit(void);
  * that is lifted that way goes on to count. */
 void lm_os_look_for_address_space_limit(void);
 
-/* ---- Control groups ---- */
+/* ---- Control groups; job objects of Windows ---- */
 
 /* How much memory the control group that the process is in may have and has, or the one above it
- * that is nearest to its limit; without pages of files that would go first. */
+ * that is nearest to its limit; without pages of files that would go first. Of a job object what
+ * the job, or each process in it, may have committed. */
 struct lm_os_group_memory {
-  uint64_t limit_bytes; /* beyond it the system reclaims, or ends a process */
+  uint64_t limit_bytes; /* beyond it the system reclaims, ends a process, or commits nothing */
   uint64_t used_bytes;
 };
-#if defined(__linux__)
+#if defined(__linux__) || defined(_WIN32)
 #define LM_OS_HAS_GROUPS 1
-/* False if no group has a limit, or none can be read. Reads files: some 20 microseconds. */
+/* False if no group has a limit, or none can be read. Linux reads files: some 20 microseconds. */
 bool lm_os_find_group_memory(struct lm_os_group_memory *memory);
 /* The same of the one that has the least room. */
 bool lm_os_find_group_room(struct lm_os_group_memory *memory);
@@ -184,6 +196,16 @@ LM_INLINE bool lm_os_find_group_room(struct lm_os_group_memory *memory) {
   return lm_os_find_group_memory(memory);
 }
 LM_INLINE unsigned lm_os_find_group_cpus(void) { return UINT32_MAX; }
+#endif
+
+/* Whether the system itself says that it is short of memory; where it does, asking is cheap. First
+ * called at process start. */
+#if defined(_WIN32)
+#define LM_OS_TELLS_SHORTAGE 1
+bool lm_os_is_short_of_memory(void);
+#else
+#define LM_OS_TELLS_SHORTAGE 0
+LM_INLINE bool lm_os_is_short_of_memory(void) { return false; }
 #endif
 
 /* ---- Time, threads, output ---- */

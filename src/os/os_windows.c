@@ -120,6 +120,62 @@ void lm_os_release(void *address, size_t size) {
   VirtualFree(address, 0, MEM_RELEASE);
 }
 
+/* ---- Large pages ---- */
+
+/* Of kernelbase, since Windows 10; NULL before. Written by lm_os_get_right_to_explicit. The headers
+ * of some compilers do not have it yet. */
+struct extended_parameter {
+  uint64_t type;
+  union {
+    uint64_t number;
+    const void *pointer;
+  };
+};
+static void *(WINAPI *virtual_alloc_2)(HANDLE process, void *address, SIZE_T size, ULONG kind,
+                                       ULONG protection, struct extended_parameter *parameters,
+                                       ULONG count);
+#define LARGE_KIND (MEM_RESERVE | MEM_COMMIT | MEM_LARGE_PAGES)
+
+/* In the process's token, where it is listed but not in effect. By ntdll, which is loaded. */
+#define LOCK_MEMORY_PRIVILEGE 4
+static bool enable_lock_memory(void) {
+  LONG(NTAPI *adjust)(ULONG privilege, BOOLEAN enable, BOOLEAN of_thread, BOOLEAN *was_enabled) =
+      function_of(L"ntdll.dll", "RtlAdjustPrivilege");
+  BOOLEAN was_enabled;
+  return adjust != NULL && adjust(LOCK_MEMORY_PRIVILEGE, TRUE, FALSE, &was_enabled) == 0;
+}
+
+const char *lm_os_get_right_to_explicit(void) {
+  SIZE_T smallest = GetLargePageMinimum();
+  if (smallest == 0 || LM_PAGE_2M_BYTES % smallest != 0) return "the processor has none of 2 MiB";
+  if (!enable_lock_memory())
+    return "the user has no right to lock pages in memory (SeLockMemoryPrivilege)";
+  virtual_alloc_2 = function_of(L"kernelbase.dll", "VirtualAlloc2");
+  return NULL;
+}
+
+/* Of 1 GiB, which only the newer function gives. */
+static int map_huge_pages(size_t size, size_t alignment, void **result) {
+  const struct {
+    const void *lowest, *highest;
+    SIZE_T alignment;
+  } place = {NULL, NULL, alignment};
+  struct extended_parameter parameters[] = {
+      {.type = 1 /* MemExtendedParameterAddressRequirements */, .pointer = &place},
+      {.type = 5 /* MemExtendedParameterAttributeFlags */, .number = 0x10 /* _NONPAGED_HUGE */}};
+  if (virtual_alloc_2 == NULL) return ENOSYS;
+  *result = virtual_alloc_2(NULL, NULL, size, LARGE_KIND, PAGE_READWRITE, parameters, 2);
+  return *result != NULL ? 0 : ENOMEM;
+}
+
+int lm_os_map_explicit(size_t size, size_t page_bytes, size_t alignment, void **result) {
+  if (lm_fault_here()) return ENOMEM;
+  if (page_bytes == LM_PAGE_1G_BYTES) return map_huge_pages(size, alignment, result);
+  return reserve(size, alignment, LARGE_KIND, result);
+}
+
+void lm_os_unmap_explicit(void *address, size_t size) { lm_os_release(address, size); }
+
 /* How much from `address` on is address space of one reservation that begins there. */
 static size_t reserved_bytes(char *address) {
   MEMORY_BASIC_INFORMATION info;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/format.h"
 #include "config/options.h"
 #include "os/os.h"
 
@@ -106,9 +107,23 @@ static bool has_page(size_t page_bytes) {
   return address != NULL;
 }
 
+static void say_missing(const char *reason) {
+  LM_TEXT(text, 256);
+  lm_text_string(&text, "loam: small pages serve in the place of large ones: ");
+  lm_text_string(&text, reason);
+  lm_text_char(&text, '\n');
+  lm_os_write(2, text.bytes, text.length);
+}
+
 bool lm_explicit_are_there(void) {
   size_t option = LM_OPTION(page_size);
-  if (option == LM_PAGE_SIZE_SYSTEM) return false;
+  bool always = LM_OS_HAS_ONLY_EXPLICIT_PAGES && LM_OPTION(huge_pages) == LM_HUGE_PAGES_ALWAYS;
+  if (option == LM_PAGE_SIZE_SYSTEM && !always) return false;
+  const char *reason = lm_os_get_right_to_explicit();
+  if (reason != NULL) {
+    say_missing(reason);
+    return false;
+  }
   if (option == LM_PAGE_SIZE_1G && LM_BITS_64 && has_page(LM_PAGE_1G_BYTES)) return true;
   return has_page(LM_PAGE_2M_BYTES);
 }

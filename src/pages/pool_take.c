@@ -194,7 +194,7 @@ bool lm_pool_purge_unused(char *start, char *end) {
   struct lm_region *region = lm_region_of(start);
   start = (char *)lm_align_up((uintptr_t)start, lm_os.page_bytes);
   if (start >= end) return true;
-  lm_assert(!region->decommits && lm_region_of(end - 1) == region);
+  lm_assert(lm_region_of(end - 1) == region);
   if (lm_provider_purge(region->provider, start, (size_t)(end - start)) != 0) return false;
   size_t page = lm_page_of(start), count = (size_t)(end - start) >> lm_os.page_shift;
   lm_lock_take(&region->pool->lock);

@@ -6,7 +6,10 @@
  * process has taken some memory, each time that it has taken more, the sooner the less is left; and
  * by the clock. They add what loam holds to what the group had at start, and read no file: the
  * process may be in a sandbox that ends whoever does. With the option group_limit=follow they read
- * the group's files, and so see other processes, the program's other memory, and new limits. */
+ * the group's files, and so see other processes, the program's other memory, and new limits.
+ *
+ * A system that says itself that it is short of memory (Windows) is asked with each look: while it
+ * is, that is as nine tenths of a limit. */
 #ifndef LM_PAGES_PRESSURE_H
 #define LM_PAGES_PRESSURE_H
 

@@ -25,25 +25,19 @@ static void take_along(const PROCESS_INFORMATION *made, DWORD flags) {
   SetLastError(last_error);
 }
 
-static BOOL WINAPI create_process_w(LPCWSTR program, LPWSTR command, LPSECURITY_ATTRIBUTES process,
-                                    LPSECURITY_ATTRIBUTES thread, BOOL inherit, DWORD flags,
-                                    LPVOID environment, LPCWSTR folder, LPSTARTUPINFOW start,
-                                    LPPROCESS_INFORMATION made) {
-  BOOL done = create_w(program, command, process, thread, inherit, flags | CREATE_SUSPENDED,
-                       environment, folder, start, made);
-  if (done) take_along(made, flags);
-  return done;
-}
-
-static BOOL WINAPI create_process_a(LPCSTR program, LPSTR command, LPSECURITY_ATTRIBUTES process,
-                                    LPSECURITY_ATTRIBUTES thread, BOOL inherit, DWORD flags,
-                                    LPVOID environment, LPCSTR folder, LPSTARTUPINFOA start,
-                                    LPPROCESS_INFORMATION made) {
-  BOOL done = create_a(program, command, process, thread, inherit, flags | CREATE_SUSPENDED,
-                       environment, folder, start, made);
-  if (done) take_along(made, flags);
-  return done;
-}
+/* CreateProcessW or CreateProcessA, called by `create`: the process waits until loam is in it. */
+#define CREATE_PROCESS(name, create, CONST_TEXT, TEXT, START) \
+  static BOOL WINAPI name(CONST_TEXT program, TEXT command, LPSECURITY_ATTRIBUTES process, \
+                          LPSECURITY_ATTRIBUTES thread, BOOL inherit, DWORD flags, \
+                          LPVOID environment, CONST_TEXT folder, START start, \
+                          LPPROCESS_INFORMATION made) { \
+    BOOL done = create(program, command, process, thread, inherit, flags | CREATE_SUSPENDED, \
+                       environment, folder, start, made); \
+    if (done) take_along(made, flags); \
+    return done; \
+  }
+CREATE_PROCESS(create_process_w, create_w, LPCWSTR, LPWSTR, LPSTARTUPINFOW)
+CREATE_PROCESS(create_process_a, create_a, LPCSTR, LPSTR, LPSTARTUPINFOA)
 
 /* kernel32's leads to kernelbase's, which does it: that is called. */
 void lm_children_follow(void) {

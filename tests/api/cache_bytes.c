@@ -1,3 +1,4 @@
+// windows: yes
 /* How much of what is freed stays in the process is an option, which may be set while it runs: next
  * to nothing with 0, and all of it with `unlimited`, in blocks of whatever size. */
 #include "names.h"

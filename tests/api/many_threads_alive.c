@@ -9,10 +9,11 @@ enum { COUNT = sizeof(void *) == 8 ? 1000 : 250 };
 #else
 enum { COUNT = sizeof(void *) == 8 ? 2000 : 250 };
 #endif
-static pthread_barrier_t all_allocated, all_may_free;
+static pthread_barrier_t all_begun, all_allocated, all_may_free;
 
 static void *allocate_and_wait(void *seed) {
   unsigned char *blocks[8];
+  wait_at_start(&all_begun);
   for (unsigned i = 0; i < 8; i++) {
     blocks[i] = opaque(malloc(16u << i));
     fill(blocks[i], 0, 16u << i, i + (unsigned)(uintptr_t)seed);
@@ -40,11 +41,12 @@ int main(void) {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, 128 * KIB);
+  pthread_barrier_init(&all_begun, NULL, COUNT + 1);
   pthread_barrier_init(&all_allocated, NULL, COUNT + 1);
   pthread_barrier_init(&all_may_free, NULL, COUNT + 1);
-  size_t before = resident_bytes();
   for (uintptr_t i = 0; i < COUNT; i++)
     CHECK_EQ(pthread_create(&threads[i], &attributes, allocate_and_wait, (void *)i), 0);
+  size_t before = resident_at_start(&all_begun);
   pthread_barrier_wait(&all_allocated);
   CHECK_THAT((resident_bytes() - before) / COUNT, <, most_of_thread());
   pthread_barrier_wait(&all_may_free);

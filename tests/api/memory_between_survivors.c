@@ -1,4 +1,5 @@
 // builds: fast linked
+// windows: yes
 /* The pages between the survivors of a peak go back, whether the thread that has left them works,
  * sleeps or has ended: at once by malloc_trim, and by the clock while any thread makes some calls.
  * The survivors keep what is in them. */
@@ -45,7 +46,8 @@ enum who { THIS_THREAD, ENDED_THREAD, SLEEPING_THREAD, WHO_COUNT };
 static void *leave_survivors_and_sleep(void *barrier) {
   leave_survivors(NULL);
   pthread_barrier_wait(barrier);
-  for (;;) pause();
+  pause();
+  return NULL;
 }
 
 static void let_leave_survivors(enum who who) {

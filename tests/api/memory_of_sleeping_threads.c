@@ -1,4 +1,5 @@
 // builds: fast linked
+// windows: yes
 /* Threads that have taken and freed megabytes again and again, and then sleep, keep little of it
  * all together, though nobody makes a call; and next to nothing once another thread does. */
 #include <stdbool.h>
@@ -36,6 +37,7 @@ static void *take_free_and_sleep(void *argument) {
   struct sleepers *sleepers = argument;
   const struct use *use = sleepers->use;
   uint64_t random = (uintptr_t)&random;
+  wait_at_start(&sleepers->barrier);
   void **blocks = malloc(COUNT * sizeof *blocks);
   for (int round = 0; round < ROUNDS; round++) {
     size_t count = 0;
@@ -57,7 +59,7 @@ static void call_now_and_then(void) {
   }
 }
 
-#define THREAD_BYTES (64 * 1024) /* its stack, and its heap's record */
+#define THREAD_BYTES (64 * 1024) /* what its stack grows by, and its heap's record */
 /* Of 400 MiB and more: what has been freed so lately that it might be taken again at once, and what
  * caches may keep (heap_cache_bytes, and a part of it again where threads begin while others have
  * theirs). 0 to 55 MiB where nothing else runs, and 0 to 16 after calls. */
@@ -76,12 +78,12 @@ static const struct use uses[] = {{48, 16 * MIB, 16, 1000, false},
 /* What is resident without what such threads keep, who have gone to sleep. */
 static size_t let_sleep(const struct use *use) {
   struct sleepers *sleepers = malloc(sizeof *sleepers); /* the threads' for ever */
-  size_t before = resident_bytes() + use->thread_count * THREAD_BYTES;
   sleepers->use = use;
   CHECK_EQ(pthread_barrier_init(&sleepers->barrier, NULL, (unsigned)use->thread_count + 1), 0);
   for (size_t i = 0; i < use->thread_count; i++) start_thread(take_free_and_sleep, sleepers);
+  size_t before = resident_at_start(&sleepers->barrier);
   pthread_barrier_wait(&sleepers->barrier);
-  return before;
+  return before + use->thread_count * THREAD_BYTES;
 }
 
 static void check(size_t index) {

@@ -1,5 +1,6 @@
 // builds: fast linked
 // cost: 12
+// windows: yes
 /* After a peak, memory goes back to the system by itself within a second and a half. */
 #include "slow_path.h"
 

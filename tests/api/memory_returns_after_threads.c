@@ -1,16 +1,17 @@
 // builds: fast linked
+// windows: yes
 /* The same when the peak was in threads that have ended. */
 #include "slow_path.h"
 #include "threads.h"
 
-enum { THREADS = 4, COUNT = 25000, SIZE = 1000 };
+enum { THREADS = 4, COUNT = 25000, BYTES = 1000 };
 
 /* Not in the threads' own memory, which the C library keeps for later threads. */
 static void *all_blocks[THREADS][COUNT];
 
 static void *peak(void *number) {
   void **blocks = all_blocks[(intptr_t)number];
-  for (int i = 0; i < COUNT; i++) memset(blocks[i] = opaque(malloc(SIZE)), 1, SIZE);
+  for (int i = 0; i < COUNT; i++) memset(blocks[i] = opaque(malloc(BYTES)), 1, BYTES);
   for (int i = 0; i < COUNT; i++) free(blocks[i]);
   return NULL;
 }

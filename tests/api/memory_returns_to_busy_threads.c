@@ -1,4 +1,5 @@
 // builds: fast linked
+// windows: yes
 /* A thread whose calls all take the fast paths, as fast as it can or some hundred in a millisecond,
  * gives a peak back in a second or two: its own, of blocks of any kind, and what another thread
  * frees of its blocks. */

@@ -1,4 +1,5 @@
 // builds: fast linked
+// windows: yes
 /* Threads that have each freed so little of each size that their bins could keep all of it, and
  * whose calls take the fast paths from then on, give it back in a second or two. */
 #include <stdatomic.h>

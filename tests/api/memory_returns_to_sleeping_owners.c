@@ -1,4 +1,5 @@
 // builds: fast linked
+// windows: yes
 /* What a thread has taken and another one frees comes back though its owner sleeps, of whatever
  * size it is, as long as anybody makes calls. */
 #include "children.h"

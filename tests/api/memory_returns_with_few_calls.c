@@ -1,4 +1,5 @@
 // builds: fast linked
+// windows: yes
 /* A thread that has taken and freed megabytes again and again, so that its heap has learnt to keep
  * them, and then makes a call now and then that finds a free block, gives them back all the same. */
 #include "children.h"

@@ -1,9 +1,8 @@
 // builds: fast linked
+// windows: yes
 /* A thread that has freed a few megabytes of many sizes, in whatever order, keeps no more than two,
  * though it makes no call any more. */
-#include "check.h"
-
-#include <sys/wait.h>
+#include "children.h"
 
 enum { COUNT = 200000 };
 static void *blocks[COUNT];
@@ -28,7 +27,13 @@ static void shuffle(size_t count, uint64_t *random) {
   }
 }
 
-static void check(size_t bytes, size_t largest, int order) {
+static const size_t sizes[][2] = {
+    {2 * MIB, 400}, {5 * MIB, 400}, {5 * MIB, 1000}, {10 * MIB, 1000}, {20 * MIB, 1000}};
+enum { ORDERS = 3 };
+
+static void check(size_t index) {
+  size_t bytes = sizes[index / ORDERS][0], largest = sizes[index / ORDERS][1];
+  size_t order = index % ORDERS;
   uint64_t random = bytes + largest;
   size_t before = resident_bytes(), count = take(bytes, largest, &random);
   if (order == 2) shuffle(count, &random);
@@ -38,19 +43,6 @@ static void check(size_t bytes, size_t largest, int order) {
 
 int main(void) {
   memset(blocks, 1, sizeof blocks); /* counts as live */
-  static const size_t sizes[][2] = {{2 * MIB, 400}, {5 * MIB, 400}, {5 * MIB, 1000},
-                                    {10 * MIB, 1000}, {20 * MIB, 1000}};
-  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-    for (int order = 0; order < 3; order++) {
-      pid_t child = fork(); /* a fresh heap for each */
-      CHECK(child >= 0);
-      if (child == 0) {
-        check(sizes[i][0], sizes[i][1], order);
-        _exit(0);
-      }
-      int status;
-      CHECK_EQ(waitpid(child, &status, 0), child);
-      CHECK_EQ(status, 0);
-    }
+  run_one_by_one(check, ORDERS * sizeof sizes / sizeof *sizes);
   return 0;
 }

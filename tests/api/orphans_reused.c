@@ -1,4 +1,5 @@
 // builds: fast linked
+// windows: yes
 /* Blocks outlive the threads that allocated them, are freed by others, and the memory is used
  * again by threads that come later. */
 #include "threads.h"

@@ -1,10 +1,17 @@
 // builds: fast checking linked
+// windows: yes
 /* An event loop that tells that it will sleep (loam_thread_idle): what it and others have freed goes
  * back without any other call, in no more time than told, and where nothing waits at once. */
 #include "names.h"
 
 #include "threads.h"
 
+/* Windows counts processor time by its ticks of 16 ms, and the ended thread's in what stays. */
+#if defined(_WIN32)
+enum { MOST_US = 16000, MOST_BYTES = 3 << 20 };
+#else
+enum { MOST_US = 1000, MOST_BYTES = 2 << 20 };
+#endif
 enum { COUNT = 60000 };
 static void *blocks[COUNT];
 
@@ -32,7 +39,9 @@ static void *take_and_free(void *unused) {
 }
 
 int main(void) {
+#if !defined(TEST_PREFIXED)
   if (loam_thread_idle == NULL) return 77;
+#endif
   uint64_t worst_us = 0;
   CHECK_EQ(loam_thread_idle(0), 0);
   memset(blocks, 1, sizeof blocks);
@@ -44,10 +53,10 @@ int main(void) {
       idle(i % 2 == 0 ? 20 : 1, &worst_us);
       usleep(50000);
     }
-    CHECK_THAT(resident_bytes(), <, before + 2 * MIB);
+    CHECK_THAT(resident_bytes(), <, before + MOST_BYTES);
   }
   printf("%llu us of processor time beyond what was told, at most\n", (unsigned long long)worst_us);
-  CHECK_THAT(worst_us, <=, 1000);
+  CHECK_THAT(worst_us, <=, MOST_US);
   uint64_t start = processor_us();
   CHECK_EQ(loam_thread_idle(60000), 0);
   CHECK_THAT(processor_us() - start, <, 200000);

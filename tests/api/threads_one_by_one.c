@@ -1,3 +1,4 @@
+// windows: yes
 /* Ten thousand threads, one after the other: what one leaves serves the next, in memory and in
  * heaps, and nothing is lost of what they leave behind in use. */
 #include "names.h"

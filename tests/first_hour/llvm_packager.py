@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Someone packages LLVM and takes from the release a patch and the allocator's two files. In the place
 of LLVM's 200 MB of sources stand build files of a few lines with what the patch looks for; a tool
-made by them is on loam, and what cannot work is refused in LLVM's words. (The whole sources:
+made by them is on loam, and what cannot work is refused in LLVM's words. With clang-cl it is configured for
+Windows and not built, since Microsoft's headers are not here. (The whole sources:
 integrations/llvm/check-patch.sh.)"""
 import glob
 import os
@@ -17,7 +18,8 @@ HEAD = {BOTH[0]: "cmake_minimum_required(VERSION 3.20)\nproject(LLVM LANGUAGES C
         BOTH[1]: ""}
 TAIL = {BOTH[0]: "add_subdirectory(lib/Support)\nadd_executable(llvm-tool tool.cpp)\n"
                  "target_link_libraries(llvm-tool LLVMSupport)\n",
-        BOTH[1]: "add_library(LLVMSupport support.cpp ${ALLOCATOR_FILES})\n"}
+        BOTH[1]: "add_library(LLVMSupport support.cpp ${ALLOCATOR_FILES})\n"
+                 "target_link_libraries(LLVMSupport PUBLIC ${delayload_flags})\n"}
 TOOL = """#include <cstdio>
 #include <string>
 std::string support();
@@ -33,6 +35,10 @@ REFUSED = {"-DLLVM_USE_SANITIZER=Address": "along with LLVM_USE_SANITIZER!",
 WINDOWS = ["cmake", "-S", "llvm", "-DLLVM_ENABLE_LOAM=ON",
            "-DCMAKE_SYSTEM_NAME=Windows", "-DCMAKE_C_COMPILER=x86_64-w64-mingw32-gcc-posix",
            "-DCMAKE_CXX_COMPILER=x86_64-w64-mingw32-g++-posix"]
+CLANG_CL_TOOLS = {"LINKER": "lld-link", "AR": "llvm-lib", "MT": "llvm-mt"}
+CLANG_CL = ["cmake", "-S", "llvm", "-B", "clang-cl-build", "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
+            "-DLLVM_ENABLE_LOAM=ON", "-DCMAKE_SYSTEM_NAME=Windows",
+            "-DCMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY"]
 DEBUG = (["-G", "Ninja", "-DCMAKE_BUILD_TYPE=Debug"], ["-G", "Ninja Multi-Config"])
 NOT_DEBUG = (["-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release"],
              ["-G", "Ninja Multi-Config", "-DCMAKE_CONFIGURATION_TYPES=Release;MinSizeRel"])
@@ -62,13 +68,13 @@ def stand_in(folder, patch):
     write(f"{folder}/llvm/lib/Support/support.cpp", SUPPORT)
 
 
-def check_configured(release, folder, patch):
+def check_configured(release, windows, folder, patch):
     stand_in(folder, patch)
     run("patch", "-p1", "--input", patch, folder=folder)
     configure = ["cmake", "-S", "llvm", "-B", "build", "-G", "Ninja", "-DLLVM_ENABLE_LOAM=ON"]
     release_build = [*configure, "-DCMAKE_BUILD_TYPE=Release"]
     said = run(*release_build, folder=folder, status=1)
-    expect("Copy loam.c and loam.h" in said, said)
+    expect("Copy loam.c and loam.h" in " ".join(said.split()), said)
     os.mkdir(f"{folder}/llvm/lib/Support/loam")
     for name in ("loam.c", "loam.h"):
         shutil.copy(f"{release}/{name}", f"{folder}/llvm/lib/Support/loam")
@@ -79,6 +85,7 @@ def check_configured(release, folder, patch):
         expect(words in " ".join(said.split()), said)
     run(*configure, *without, "-DCMAKE_BUILD_TYPE=Debug", folder=folder)
     check_windows(folder)
+    check_clang_cl(windows, folder)
     # The tools of 32 bit have loam inside as well.
     run(*release_build, "-DLLVM_BUILD_32_BITS=ON", folder=folder)
 
@@ -92,6 +99,31 @@ def check_windows(folder):
         said = run(*configure, *debug, folder=folder, status=1)
         expect("The Debug target isn't supported along with LLVM_ENABLE_LOAM!" in said, said)
         run(*configure, *not_debug, folder=folder)
+
+
+def check_clang_cl(windows, folder):
+    """LLVMSupport has the object, and programs the static runtime; their links ask for malloc first."""
+    if not all(map(shutil.which, ("clang", *CLANG_CL_TOOLS.values()))):
+        return
+    tools = [f"-DCMAKE_{tool}={shutil.which(name)}" for tool, name in CLANG_CL_TOOLS.items()]
+    os.symlink(shutil.which("clang"), folder + "/clang-cl")
+    for processor, target in (("x64", "x86_64"), ("arm64", "aarch64")):
+        shutil.rmtree(folder + "/clang-cl-build", ignore_errors=True)
+        configure = [*CLANG_CL, *tools, *(f"-DCMAKE_{language}_COMPILER{option}" for language in ("C", "CXX")
+                                  for option in (f"={folder}/clang-cl", f"_TARGET={target}-pc-windows-msvc"))]
+        said = run(*configure, folder=folder, status=1)
+        expect(f"loam/loam-msvc-{processor}.obj. Copy" in " ".join(said.split()), said)
+        shutil.copy(f"{windows}/loam-msvc-{processor}.obj", f"{folder}/llvm/lib/Support/loam")
+        said = run(*configure, "-DCMAKE_MSVC_RUNTIME_LIBRARY=MultiThreadedDLL", folder=folder, status=1)
+        expect("only works with CMAKE_MSVC_RUNTIME_LIBRARY set to MultiThreaded." in " ".join(said.split()), said)
+        run(*configure, "-UCMAKE_MSVC_RUNTIME_LIBRARY", folder=folder)
+        ask = ["ninja", "-C", "clang-cl-build", "-t"]
+        said = run(*ask, "query", "lib/Support/LLVMSupport.lib", folder=folder)
+        expect(f"/loam-msvc-{processor}.obj" in said, said)
+        commands = run(*ask, "commands", "llvm-tool.exe", folder=folder).splitlines()
+        compiles = [command for command in commands if " -c " in command]
+        expect(len(compiles) == 2 and all(" -MT " in command for command in compiles), compiles)
+        expect("LLVMSupport.lib" in commands[-1] and "-INCLUDE:malloc" in commands[-1], commands[-1])
 
 
 def compile_soon(folder):
@@ -116,14 +148,15 @@ def check_built(folder, command):
 def main(release, folder):
     for name in ("loam-*-ARCH-linux.tar.gz", "loam-*[0-9].tar.gz"):
         run("tar", "-xf", released(release, name), folder=folder)
-    command = released(folder, "loam-*-ARCH-linux") + "/bin/loam"
+    unpacked = released(folder, "loam-*-ARCH-linux")
+    command = unpacked + "/bin/loam"
     patches = glob.glob(folder + "/loam-*/integrations/llvm/*.patch")
     booleans = [patch for patch in patches if "-14." not in patch]
     expect(len(booleans) >= 2, patches)
     for patch in booleans:
         tree = folder + "/" + os.path.basename(patch)
         os.mkdir(tree)
-        check_configured(release, tree, patch)
+        check_configured(release, unpacked + "/windows", tree, patch)
     # All add the same to LLVMSupport.
     check_built(folder + "/loam-llvm-main.patch", command)
 

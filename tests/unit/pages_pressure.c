@@ -104,7 +104,7 @@ static void without_a_limit_looks_are_rare(void) {
   size_t asked = lm_load_relaxed(&lm_pressure_asked);
   CHECK(!look(1000));
   CHECK_EQ(lm_load_relaxed(&lm_pressure_asks_above), 2 * asked);
-  CHECK(!lm_load_relaxed(&is_limited));
+  CHECK(!lm_load_relaxed(&is_followed));
   end_group();
 }
 

@@ -52,16 +52,16 @@ def link_all(work):
     return 0
 
 
-def header(text, key):
+def header(text, key, default=()):
     found = re.search(rf"^// {key}: (.*)$", text, re.M)
-    return found[1].split() if found else []
+    return found[1].split() if found else default
 
 
 def run_program(path, form, loam, work):
     """What is wrong, or nothing."""
     with open(path, encoding="utf-8") as file:
         text = file.read()
-    if header(text, "windows") != ["yes"]:
+    if header(text, "windows") != ["yes"] or form not in header(text, "builds", FORMS):
         return None
     program = os.path.join(work, f"{os.path.basename(path)[:-2]}.{form}")
     subprocess.run(["cc", *PROGRAM, loam, path, "-o", program, "-lpthread"], check=True)

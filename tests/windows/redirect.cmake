@@ -50,7 +50,7 @@ add_custom_command(OUTPUT ${made}/imported.exe ${made}/imported-last.exe
     ${redirect}/heap.def VERBATIM)
 list(APPEND outputs ${made}/imported.exe)
 # The same for the static runtime, of which this has the shape; and AArch64, which is compiled.
-file(GLOB static_sources CONFIGURE_DEPENDS ${msvc}/static/*)
+file(GLOB static_sources CONFIGURE_DEPENDS ${msvc}/static/* ${msvc}/*.h)
 add_custom_command(OUTPUT ${made}/static/plain.exe ${made}/static/ref.exe ${made}/static/thin.exe
     ${made}/static/without.exe
   COMMAND ${msvc}/static/build.sh ${made}/loam-msvc-x64.obj ${made}/static

@@ -2,37 +2,11 @@
  * they wrote, and free each other's blocks. What a C runtime would bring stands here. */
 #include <loam/loam.h>
 #include <windows.h>
+/* After windows.h, which the first needs. */
+#include "chkstk.h"
+#include "tls.h"
 
 /* ---- What the loader and the compiler ask for ---- */
-
-ULONG _tls_index;
-/* Not 0, which would put them apart from variables that have a value in the file. */
-__attribute__((section(".tls"))) char tls_start = 1;
-__attribute__((section(".tls$ZZZ"))) char tls_end = 1;
-__attribute__((section(".CRT$XLA"))) const PIMAGE_TLS_CALLBACK callbacks_start = 0;
-__attribute__((section(".CRT$XLZ"))) const PIMAGE_TLS_CALLBACK callbacks_end = 0;
-const IMAGE_TLS_DIRECTORY _tls_used = {(ULONG_PTR)&tls_start, (ULONG_PTR)&tls_end,
-                                       (ULONG_PTR)&_tls_index, (ULONG_PTR)(&callbacks_start + 1),
-                                       0, 0};
-
-/* Touches the pages of a frame of RAX bytes in their order, since the stack grows by a guard page;
- * changes no register. */
-__asm__(".globl __chkstk\n"
-        "__chkstk:\n"
-        "  pushq %rcx\n"
-        "  pushq %rdx\n"
-        "  leaq 24(%rsp), %rcx\n"
-        "  movq %rcx, %rdx\n"
-        "  subq %rax, %rdx\n"
-        "1: subq $4096, %rcx\n"
-        "  cmpq %rdx, %rcx\n"
-        "  jbe 2f\n"
-        "  testb $0, (%rcx)\n"
-        "  jmp 1b\n"
-        "2: testb $0, (%rdx)\n"
-        "  popq %rdx\n"
-        "  popq %rcx\n"
-        "  ret\n");
 
 void *memcpy(void *to, const void *from, size_t size) {
   for (size_t i = 0; i < size; i++) ((char *)to)[i] = ((const char *)from)[i];

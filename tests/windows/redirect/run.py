@@ -56,7 +56,7 @@ def case_cmake(runner):
 
 def case_static(runner):
     runner.run("static/without.exe", status=20)
-    for name in ("plain", "ref", "thin"):
+    for name in ("plain", "ref", "thin", "library"):
         runner.run(f"static/{name}.exe")
 
 

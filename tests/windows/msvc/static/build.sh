@@ -1,7 +1,8 @@
 #!/bin/sh
 # build.sh LOAM_OBJECT FOLDER: links program.c with the static runtime in its ways: without loam
-# (without.exe), and with loam's object first (plain.exe, ref.exe, thin.exe). Two definitions of a
-# name are an error of the linker's.
+# (without.exe), with loam's object first (plain.exe, ref.exe, thin.exe), and with it in a library that
+# is asked for malloc first, as LLVM's has it (library.exe). Two definitions of a name are an error of
+# the linker's.
 set -eu
 loam=$1
 folder=$2
@@ -34,8 +35,10 @@ link without.exe "$folder/program.obj"
 link plain.exe "$loam" "$folder/program.obj" /opt:noref
 link ref.exe "$loam" "$folder/program.obj" /opt:ref /opt:icf
 link thin.exe "$loam" "$folder/thin.obj" /opt:ref
+lld-link /lib "/out:$folder/loam.lib" "$loam"
+link library.exe "$folder/program.obj" "$folder/loam.lib" /include:malloc /opt:ref
 # Of the members for the heap none but the heap itself may be linked beside loam.
-for program in plain ref thin; do
+for program in plain ref thin library; do
   if grep -E '(malloc|calloc|realloc|recalloc|free|msize|expand|align)(_base)?\.obj' "$folder/$program.exe.map"; then
     echo "$program.exe: the runtime's own members are linked beside loam"
     exit 1

@@ -18,14 +18,7 @@ void free(void *block);
 int main(void);
 
 #if defined(MEMBER_startup)
-ULONG _tls_index;
-__attribute__((section(".tls"))) char tls_start = 1;
-__attribute__((section(".tls$ZZZ"))) char tls_end = 1;
-__attribute__((section(".CRT$XLA"))) const PIMAGE_TLS_CALLBACK callbacks_start = 0;
-__attribute__((section(".CRT$XLZ"))) const PIMAGE_TLS_CALLBACK callbacks_end = 0;
-const IMAGE_TLS_DIRECTORY _tls_used = {(ULONG_PTR)&tls_start, (ULONG_PTR)&tls_end,
-                                       (ULONG_PTR)&_tls_index, (ULONG_PTR)(&callbacks_start + 1),
-                                       0, 0};
+#include "../tls.h"
 typedef void function(void);
 __attribute__((section(".CRT$XCA"))) function *const begin_first = 0;
 __attribute__((section(".CRT$XCZ"))) function *const begin_last = 0;
@@ -161,20 +154,5 @@ size_t strlen(const char *text) {
   return i;
 }
 #elif defined(MEMBER_chkstk)
-__asm__(".globl __chkstk\n"
-        "__chkstk:\n"
-        "  pushq %rcx\n"
-        "  pushq %rdx\n"
-        "  leaq 24(%rsp), %rcx\n"
-        "  movq %rcx, %rdx\n"
-        "  subq %rax, %rdx\n"
-        "1: subq $4096, %rcx\n"
-        "  cmpq %rdx, %rcx\n"
-        "  jbe 2f\n"
-        "  testb $0, (%rcx)\n"
-        "  jmp 1b\n"
-        "2: testb $0, (%rdx)\n"
-        "  popq %rdx\n"
-        "  popq %rcx\n"
-        "  ret\n");
+#include "../chkstk.h"
 #endif
