@@ -44,7 +44,7 @@ pub fn record(arguments: &RecordArguments) -> Result<ExitCode, Failure> {
     };
     if let Some(loam) = &loam {
         preloaded.push(":");
-        preloaded.push(&loam.path);
+        preloaded.push(preload::entry(loam));
     }
     let shared = Shared::new(arguments.stacks).map_err(refused)?;
     let environment = [("LD_PRELOAD", preloaded), (VARIABLE, shared.path())];
@@ -78,7 +78,7 @@ pub fn record(arguments: &RecordArguments) -> Result<ExitCode, Failure> {
 fn recorder() -> Result<Library> {
     let path = carried::recorder()?;
     let image = Image::read(&path)?.context("the recorder is no library")?;
-    Ok(Library { path, image })
+    Ok(Library { path, image, twin: None })
 }
 
 fn refuse_unreachable(target: &Target, recorder: &Library) -> Result<(), Failure> {
