@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// The value of LD_PRELOAD with the library behind what is there already, which watches malloc and
 /// passes calls on, but in front of other allocators, which do not: a line names those.
-pub fn value(library: &Library) -> OsString {
+pub fn value(library: &Library, program: Option<&Image>) -> OsString {
     let present = std::env::var_os("LD_PRELOAD").unwrap_or_default();
     let entries: Vec<&OsStr> = entries(&present);
     let other = entries.iter().position(|entry| allocator_at(entry).is_some());
@@ -25,7 +25,7 @@ pub fn value(library: &Library) -> OsString {
             entry.display()
         ));
     }
-    let own = entry(library);
+    let own = entry(library, program);
     let (front, behind) = entries.split_at(other.unwrap_or(entries.len()));
     let all: Vec<&OsStr> = front.iter().copied().chain([own.as_os_str()]).collect();
     all.into_iter().chain(behind.iter().copied()).collect::<Vec<_>>().join(OsStr::new(":"))
@@ -45,10 +45,11 @@ fn allocator_at(entry: &OsStr) -> Option<&'static str> {
 /// What LD_PRELOAD names: the library; where it has a twin and programs of 32 bits have a loader, a
 /// path with `$LIB`, which leads each loader to its own. The loader says a line for each program
 /// that is named a library of the other size, or one that is not there.
-pub fn entry(library: &Library) -> PathBuf {
+pub fn entry(library: &Library, program: Option<&Image>) -> PathBuf {
     by_word_size(library).unwrap_or_else(|refusals| {
-        complain(format_args!("programs of 32 bits run without loam: {refusals}"));
-        library.path.clone()
+        complain(format_args!("programs of the other word size run without loam: {refusals}"));
+        let own = program.and_then(|program| library.of_program(program));
+        own.unwrap_or(library).path.clone()
     })
 }
 
