@@ -1,14 +1,16 @@
 //! What the command carries in itself: a libloam.so, where the command is to work alone. A release
-//! names the library in LOAM_EMBED_LIBRARY; the packaged crate compiles the one C file that it
-//! brings. In loam's repository the library lies beside the command, which carries none. What
-//! records programs, and what replays that, is compiled for the machine's own C library; a release,
-//! whose command is linked with another one, names the folder with both in LOAM_EMBED_TOOLS.
+//! names the library in LOAM_EMBED_LIBRARY, and in LOAM_EMBED_TWIN the one for programs of 32 bits;
+//! the packaged crate compiles the one C file that it brings. In loam's repository the library lies
+//! beside the command, which carries none. What records programs, and what replays that, is compiled
+//! for the machine's own C library; a release, whose command is linked with another one, names the
+//! folder with both in LOAM_EMBED_TOOLS.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const NAMED: &str = "LOAM_EMBED_LIBRARY";
+const TWIN_NAMED: &str = "LOAM_EMBED_TWIN";
 
 /// As CMakeLists.txt has them: what a library to preload is compiled and linked with.
 const FLAGS: [&str; 16] = [
@@ -58,18 +60,25 @@ fn main() {
     println!("cargo::rerun-if-changed=src/record");
     println!("cargo::rerun-if-env-changed={TOOLS_NAMED}");
     println!("cargo::rerun-if-env-changed={NAMED}");
+    println!("cargo::rerun-if-env-changed={TWIN_NAMED}");
     let folder = |name| PathBuf::from(std::env::var_os(name).expect("cargo sets it"));
     let carried = folder("OUT_DIR").join("libloam.so");
     let package = folder("CARGO_MANIFEST_DIR");
     let is_in_repository = package.join("../src/loam.c").exists();
     let vendored = package.join("vendor");
     let source = vendored.join("loam.c");
-    let outcome = match std::env::var_os(NAMED).filter(|path| !path.is_empty()) {
-        Some(path) => copy(Path::new(&path), &carried),
+    let outcome = match named(NAMED) {
+        Some(path) => copy(&path, &carried),
         None if !is_in_repository && source.exists() => compile(&[source], &carried, &FLAGS, &[]),
-        None => std::fs::write(&carried, "").map_err(|error| about(&carried, &error)),
+        None => leave_empty(&carried),
     };
     stop_unless(outcome, "libloam.so");
+    let twin = folder("OUT_DIR").join("libloam-32.so");
+    let outcome = match named(TWIN_NAMED) {
+        Some(path) => copy(&path, &twin),
+        None => leave_empty(&twin),
+    };
+    stop_unless(outcome, "libloam-32.so");
     let folders = if is_in_repository {
         for part in ALLOCATORS_PARTS {
             println!("cargo::rerun-if-changed={part}");
@@ -80,8 +89,8 @@ fn main() {
     };
     for Tool { name, sources, flags } in TOOLS {
         let carried = folder("OUT_DIR").join(name);
-        let outcome = match std::env::var_os(TOOLS_NAMED).filter(|path| !path.is_empty()) {
-            Some(path) => copy(&Path::new(&path).join(name), &carried),
+        let outcome = match named(TOOLS_NAMED) {
+            Some(path) => copy(&path.join(name), &carried),
             None => {
                 let sources: Vec<_> = sources.iter().map(|source| package.join(source)).collect();
                 compile(&sources, &carried, &flags.concat(), &folders)
@@ -89,6 +98,14 @@ fn main() {
         };
         stop_unless(outcome, name);
     }
+}
+
+fn named(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable).filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
+fn leave_empty(carried: &Path) -> Result<(), String> {
+    std::fs::write(carried, "").map_err(|error| about(carried, &error))
 }
 
 fn stop_unless(outcome: Result<(), String>, name: &str) {

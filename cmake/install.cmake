@@ -20,6 +20,8 @@ install(DIRECTORY integrations/llvm DESTINATION ${CMAKE_INSTALL_DOCDIR}/integrat
 install(PROGRAMS ${loam_output_dir}/bin/loam DESTINATION ${CMAKE_INSTALL_BINDIR} OPTIONAL)
 install(DIRECTORY ${loam_lib_dir}/graft/ DESTINATION lib/loam/graft
   OPTIONAL FILES_MATCHING PATTERN "loam-*.o")
+# Libraries for programs of 32 bits, which a release has.
+install(DIRECTORY ${loam_lib_dir}/loam/ DESTINATION lib/loam OPTIONAL FILES_MATCHING PATTERN "*.so")
 install(DIRECTORY ${loam_output_dir}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1
   OPTIONAL FILES_MATCHING PATTERN "*.1")
 foreach(place bash-completion/completions/loam zsh/vendor-completions/_loam

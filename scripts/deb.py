@@ -50,8 +50,9 @@ loam is under the MIT license or the Apache License, version 2.0, as you choose.
 RENAMED = {"CHANGELOG.md": "changelog.gz",
            "LICENSE-MIT": "copyright", "LICENSE-APACHE": "copyright"}
 # Why what lintian takes for a mistake is meant.
-OVERRIDES = """# Linked into static programs of other processors: that is what `loam graft` is for.
-loam: binary-from-other-architecture [usr/lib/loam/graft/*]
+OVERRIDES = """# Linked into static programs of other processors: that is what `loam graft` is for; or preloaded
+# into programs of 32 bits.
+loam: binary-from-other-architecture [usr/lib/loam/*]
 # Preloaded beside any C library, or linked by full path: they name none, and are not versioned.
 loam: package-name-doesnt-match-sonames *
 loam: shared-library-lacks-prerequisites *

@@ -2,6 +2,7 @@
 # What `make objects` calls: loam.o for every processor that a compiler is installed for, as
 # OUTPUT/loam-ARCH.o. Each serves static programs of musl and of glibc. C++'s operators are left to
 # the C++ runtime, which calls malloc: its parts that throw are linked in only with its operators.
+# dlsym is left to the C library.
 #   scripts/objects.sh OUTPUT BUILD [soon]
 # soon: for tests; those of other processors are optimised less.
 set -euo pipefail
@@ -36,7 +37,7 @@ compiles_32_bit() {
 }
 
 build_object() {
-  local arch=$1 compiler=$2 flags=-DLM_NO_OPERATORS=1 folder=$build/$1
+  local arch=$1 compiler=$2 flags='-DLM_NO_OPERATORS=1 -DLM_NO_DLSYM=1' folder=$build/$1
   [[ $compiler == *' '* ]] && flags+=" ${compiler#* }"
   local level=-O2 optimize=ON
   [[ -n $soon && $arch != "$host" ]] && level=-O1 optimize=OFF

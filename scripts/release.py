@@ -71,9 +71,11 @@ def files(folder):
 
 def compile_all(processor, build, options):
     """BUILD gets bin and lib, man and completions, from where CMake installs them."""
-    preloaded = library.compile_library(processor, build, options.soon is not None)
+    carried = {
+        "LOAM_EMBED_LIBRARY": library.compile_library(processor, build, options.soon is not None),
+        "LOAM_EMBED_TWIN": library.compile_twins(processor, build, options.soon is not None)}
     os.makedirs(build + "/bin", exist_ok=True)
-    shutil.copy(command.compile_command(processor, preloaded, options.build, options.soon),
+    shutil.copy(command.compile_command(processor, carried, options.build, options.soon),
                 build + "/bin/loam")
     output_of("scripts/share.sh", build, *processor.runner(), build + "/bin/loam")
     shutil.rmtree(build + "/lib/graft", ignore_errors=True)
@@ -120,6 +122,7 @@ def check_tools(chosen):
     windows.check_tools()
     for processor in chosen:
         processor.c_compiler()
+        processor.twin.c_compiler()
         processor.runner()
         command.rust_for(processor.rust_target)
 

@@ -44,26 +44,88 @@ fn the_library_is_preloaded_in_front_of_other_allocators() {
     preloaded_beside(&loam).stdout(format!("{loam}:{loam}\n"));
 }
 
+/// Whether the machine runs programs of 32 bits; without a compiler for them the tests fail.
+fn runs_32_bits() -> bool {
+    std::path::Path::new("/lib/ld-linux.so.2").exists() && cfg!(target_arch = "x86_64")
+}
+
+/// A library, and its twin for 32 bits at another place of the same folder. The paths of both.
+fn twins(workshop: &Workshop, own: &str, other: &str) -> [std::path::PathBuf; 2] {
+    let [own, other] = [own, other].map(|place| workshop.path(place));
+    for place in [&own, &other] {
+        std::fs::create_dir_all(place.parent().unwrap()).unwrap();
+    }
+    std::fs::copy(library(), &own).unwrap();
+    let headers = ["-idirafter", "/usr/include/x86_64-linux-gnu"];
+    let flags = [&["-m32", "-shared", "-fPIC"], &headers[..]].concat();
+    std::fs::rename(workshop.compile("standin.c", &flags), &other).unwrap();
+    [own, other].map(|path| path.canonicalize().unwrap())
+}
+
 #[test]
-fn programs_of_32_bits_find_their_own_library() {
-    let folders = ["lib/i386-linux-gnu", "lib32"];
-    let is_there =
-        |folder: &&&str| std::path::Path::new("/").join(folder).join("libc.so.6").exists();
-    let Some(other) = folders.iter().find(is_there) else { return };
+fn programs_of_both_word_sizes_are_on_loam() {
+    if !runs_32_bits() {
+        return;
+    }
+    for (own, other) in [
+        ("lib/libloam.so", "lib/loam/i386/libloam.so"),
+        ("usr/lib/x86_64-linux-gnu/libloam.so", "usr/lib/loam/i386/libloam.so"),
+        ("lib/x86_64-linux-gnu/l.so", "lib/i386-linux-gnu/l.so"),
+        ("usr/lib64/libloam.so", "usr/lib/libloam.so"),
+    ] {
+        let workshop = Workshop::new();
+        let [own, other] = twins(&workshop, own, other);
+        let wide = workshop.compile("allocates.c", &[]).display().to_string() + "-64";
+        std::fs::rename(workshop.path("allocates"), &wide).unwrap();
+        let small = workshop.compile("allocates.c", &["-m32"]).display().to_string();
+        let on_loam = |words: &[&str]| {
+            let mut command = loam();
+            command.env("XDG_CACHE_HOME", workshop.path("cache")).env("LOAM_LIBRARY", &own);
+            command.args(words).assert().stderr("")
+        };
+        on_loam(&["run", "--", &small]).code(3).stdout("done\n");
+        let both = format!("{wide}; {small}");
+        on_loam(&["run", "--", "sh", "-c", &both]).code(3).stdout("done\ndone\n");
+        for (program, library) in [(wide, own.clone()), (small, other)] {
+            let said = on_loam(&["verify", "--preloaded", "--", &program]).success();
+            said.stdout(contains(format!("\nloam: {}\n", library.display())));
+        }
+    }
+}
+
+#[test]
+fn a_command_in_a_command_names_the_same_library_for_both_word_sizes() {
+    if !runs_32_bits() {
+        return;
+    }
     let workshop = Workshop::new();
-    let own = workshop.path("lib/x86_64-linux-gnu");
-    let other = workshop.path(other);
-    std::fs::create_dir_all(&own).unwrap();
-    std::fs::create_dir_all(&other).unwrap();
-    std::fs::copy(library(), own.join("libloam.so")).unwrap();
-    let flags = ["-m32", "-shared", "-fPIC", "-nostdlib"];
-    let small = workshop.compile("marked_allocator.c", &flags);
-    std::fs::rename(small, other.join("libloam.so")).unwrap();
-    let library = own.join("libloam.so");
+    let [own, _] = twins(&workshop, "lib/libloam.so", "lib/loam/i386/libloam.so");
     let mut command = loam();
-    command.args(["run", "--library", library.to_str().unwrap()]);
-    let shown = command.args(["--", "sh", "-c", "echo $LD_PRELOAD"]).assert().success();
-    shown.stdout(predicate::str::ends_with("/$LIB/libloam.so\n")).stderr("");
+    command.env("XDG_CACHE_HOME", workshop.path("cache")).env("LOAM_LIBRARY", &own);
+    let inner = assert_cmd::cargo::cargo_bin!("loam");
+    let shown =
+        command.args(["run", "--"]).arg(inner).args(["run", "sh", "-c", "echo $LD_PRELOAD"]);
+    let path = r"[^:]+/cache/loam/links-[0-9a-f]+/\$LIB/libloam\.so";
+    let said = predicate::str::is_match(format!("^({path}):({path})\n$")).unwrap();
+    shown.assert().success().stdout(said).stderr("");
+}
+
+#[test]
+fn a_library_for_32_bits_that_cannot_be_named_is_one_line() {
+    if !runs_32_bits() {
+        return;
+    }
+    let workshop = Workshop::new();
+    let [own, _] = twins(&workshop, "lib/libloam.so", "lib/loam/i386/libloam.so");
+    std::fs::write(workshop.path("file"), "").unwrap();
+    let mut command = loam();
+    for variable in ["XDG_CACHE_HOME", "TMPDIR"] {
+        command.env(variable, workshop.path("file"));
+    }
+    command.env("LOAM_LIBRARY", &own).args(["run", "sh", "-c", "echo $LD_PRELOAD"]);
+    let said = command.assert().success().stdout(format!("{}\n", own.display()));
+    said.stderr(one_line())
+        .stderr(starts_with("loam: programs of the other word size run without loam: "));
 }
 
 #[test]

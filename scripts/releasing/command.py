@@ -1,5 +1,5 @@
-"""The static command for one processor: Rust for musl, linked by Zig, with libloam.so inside. For
-tests also one of glibc, which takes a sixth of the time."""
+"""The static command for one processor: Rust for musl, linked by Zig, with libloam.so inside, for
+programs of 32 bits, too. For tests also one of glibc, which takes a sixth of the time."""
 import os
 import shlex
 import shutil
@@ -89,9 +89,10 @@ def compile_tools(processor, build):
     return folder
 
 
-def compile_command(processor, library, build, soon):
-    """The path of the command. `soon`: for tests, with which C library."""
-    carried = {"LOAM_EMBED_LIBRARY": library, "LOAM_EMBED_TOOLS": compile_tools(processor, build)}
+def compile_command(processor, libraries, build, soon):
+    """The path of the command. `libraries`: what it carries, by the names that cli/build.rs has for
+    them. `soon`: for tests, with which C library."""
+    carried = {**libraries, "LOAM_EMBED_TOOLS": compile_tools(processor, build)}
     if soon == "glibc":
         return compile_from_tests_crates(processor, build, carried)
     return compile_for_musl(processor, build, carried, soon is not None)

@@ -1,6 +1,7 @@
 """The allocator for one processor, and loam's objects for all, by CMake."""
 import os
 import shlex
+import shutil
 
 from dist import ROOT, Failure
 from releasing.process import output_of
@@ -27,6 +28,23 @@ def compile_library(processor, build, is_soon):
     output_of("cmake", "--build", build + "/cmake", "--parallel", str(os.cpu_count()),
               what=f"the library for {processor.name}")
     return build + "/lib/libloam.so"
+
+
+def compile_twins(processor, build, is_soon):
+    """BUILD/lib/loam/i386/libloam.so and its like, for programs of 32 bits. Its path."""
+    twin, place, folder = processor.twin, build + "/twin", f"{build}/lib/loam/{processor.twin.name}"
+    what = f"the library for {twin.name}"
+    output_of("cmake", "-S", ROOT, "-B", place + "/cmake", "-DCMAKE_BUILD_TYPE=Release",
+              "-DCMAKE_SYSTEM_NAME=Linux", "-DCMAKE_SYSTEM_PROCESSOR=" + twin.name,
+              "-DCMAKE_C_COMPILER=" + ";".join(twin.c_compiler()), "-DCMAKE_C_COMPILER_WORKS=TRUE",
+              "-DCMAKE_C_FLAGS_RELEASE=" + FLAGS, "-DCMAKE_SHARED_LINKER_FLAGS=-s",
+              "-DLOAM_OPTIMIZE=" + ("OFF" if is_soon else "ON"), what=what)
+    output_of("cmake", "--build", place + "/cmake", "--parallel", str(os.cpu_count()),
+              "--target", "loam_shared", "loam-checking_shared", what=what)
+    os.makedirs(folder, exist_ok=True)
+    for name in ("libloam.so", "libloam-checking.so"):
+        shutil.copy(f"{place}/lib/{name}", folder)
+    return folder + "/libloam.so"
 
 
 def install(build, root):

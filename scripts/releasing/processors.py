@@ -1,9 +1,28 @@
 """The processors that releases are made for, and what each is called where."""
+import os
 import platform
 import shutil
+import subprocess
 from dataclasses import dataclass
 
 from dist import Failure
+
+
+@dataclass(frozen=True)
+class Twin:
+    """The same processor with words of 32 bits."""
+    name: str      # of its folder
+    compiler: str  # the cross compiler, and the packages that bring it
+    package: str
+    native: tuple = () # the compiler of the processor with 64 bits, where that makes both
+
+    def c_compiler(self):
+        """The words of the command."""
+        if shutil.which(self.compiler):
+            return [self.compiler]
+        if self.native and compiles(self.native):
+            return list(self.native)
+        raise Failure(f"no compiler {self.compiler} for libraries of 32 bits (Debian: {self.package})")
 
 
 @dataclass(frozen=True)
@@ -12,6 +31,7 @@ class Processor:
     debian: str    # in names of packages
     compiler: str  # the cross compiler, and the package that brings it
     package: str
+    twin: Twin
 
     @property
     def is_this_machine(self):
@@ -30,7 +50,6 @@ class Processor:
         return f"{self.name}-linux-gnu"
 
     def c_compiler(self):
-        """For CMake."""
         if self.is_this_machine:
             return "cc"
         if shutil.which(self.compiler) is None:
@@ -47,6 +66,17 @@ class Processor:
         return [emulator]
 
 
+def compiles(command):
+    """Whether it has the C library's headers."""
+    result = subprocess.run([*command, "-x", "c", "-c", "-", "-o", os.devnull], capture_output=True,
+                            input=b"#include <stdlib.h>\n", check=False)
+    return result.returncode == 0
+
+
 ALL = {processor.name: processor for processor in (
-    Processor("x86_64", "amd64", "x86_64-linux-gnu-gcc", "gcc-x86-64-linux-gnu"),
-    Processor("aarch64", "arm64", "aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"))}
+    Processor("x86_64", "amd64", "x86_64-linux-gnu-gcc", "gcc-x86-64-linux-gnu",
+              Twin("i386", "i686-linux-gnu-gcc", "gcc-i686-linux-gnu libc6-dev-i386-cross",
+                   ("gcc", "-m32", "-idirafter", "/usr/include/x86_64-linux-gnu"))),
+    Processor("aarch64", "arm64", "aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu",
+              Twin("armhf", "arm-linux-gnueabihf-gcc",
+                   "gcc-arm-linux-gnueabihf libc6-dev-armhf-cross")))}

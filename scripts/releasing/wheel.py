@@ -26,7 +26,7 @@ Generator: loam
 Root-Is-Purelib: false
 {tags}"""
 # From the tree of a tarball to the package's folder.
-CARRIED = ("bin/loam", "lib/libloam.so", "lib/libloam-checking.so", "lib/loam/graft/",
+CARRIED = ("bin/loam", "lib/libloam.so", "lib/libloam-checking.so", "lib/loam/",
            "share/doc/loam/third-party.txt")
 
 

@@ -25,12 +25,12 @@ static open_function *next_dlopen(void) {
 
 /* The next one's call comes last, as a jump: it looks for libraries where the module of its caller
  * says. */
-LM_EXPORT void *lm_dlopen(const char *path, int flags) __asm__("dlopen");
-LM_EXPORT void *lm_dlopen(const char *path, int flags) {
+LM_EXPORT LM_JUMPS void *lm_dlopen(const char *path, int flags) __asm__("dlopen");
+LM_EXPORT LM_JUMPS void *lm_dlopen(const char *path, int flags) {
   open_function *open = next_dlopen();
   if (open == NULL) return NULL;
   if (LM_OPTION(deepbind) == LM_DEEPBIND_DROP && !lm_is_listed()) flags &= ~DEEPBIND;
-  return open(path, flags);
+  LM_JUMP return open(path, flags);
 }
 
 #endif

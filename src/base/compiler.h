@@ -42,6 +42,9 @@
 #else
 #define LM_HARDENED_ANY 0
 #endif
+#if !defined(LM_NO_DLSYM)
+#define LM_NO_DLSYM 0 /* 1: dlsym and dlvsym are left to the C library */
+#endif
 #if !defined(LM_NO_OPERATORS)
 #define LM_NO_OPERATORS 0 /* 1: operators new and delete are left to the C++ runtime */
 #endif
@@ -85,6 +88,15 @@
 /* A linker that drops what nobody refers to keeps what is at `address` with the code that says
  * this. */
 #define LM_KEEP(address) __asm__ volatile("" : : "r"(address))
+/* LM_JUMPS: a function that ends with `LM_JUMP return f(...);`, which leaves no frame: who asks for
+ * f's caller gets its own. Whatever the level of optimization. */
+#if defined(__clang__)
+#define LM_JUMPS
+#define LM_JUMP __attribute__((musttail))
+#else
+#define LM_JUMPS __attribute__((optimize("O2")))
+#define LM_JUMP
+#endif
 #define LM_CALLER() __builtin_extract_return_addr(__builtin_return_address(0))
 
 #if defined(_WIN32) || defined(__APPLE__)

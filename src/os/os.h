@@ -418,6 +418,8 @@ void *lm_os_other_definition(const char *name);
 void *lm_os_definition_behind(const char *name);
 /* Whether the program, or a library that the loader has put in front of this module, has it. */
 bool lm_os_is_defined_in_front(const char *name);
+/* Whether the loader comes to this module with it before any other that has it. */
+bool lm_os_is_looked_up_here(const char *name);
 bool lm_os_is_of_libc(const void *address);
 
 /* The name of a sanitizer whose runtime is in the process and needs malloc for itself, or NULL. */

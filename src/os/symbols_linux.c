@@ -201,6 +201,12 @@ bool lm_os_is_defined_in_front(const char *name) {
          search_modules(name, &search) && search.before.end != 0;
 }
 
+bool lm_os_is_looked_up_here(const char *name) {
+  struct search search;
+  return search_modules(OF_EVERY_LIBC, &search) && search.behind.end != 0 &&
+         search_modules(name, &search) && search.before.end == 0;
+}
+
 bool lm_os_is_of_libc(const void *address) {
   static _Atomic(uintptr_t) start, end; /* written by any thread, always the same; `end` last */
   if (lm_load_acquire(&end) == 0) {

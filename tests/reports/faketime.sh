@@ -4,7 +4,8 @@
 # Expected, in both orders and for all kinds of shifted time: programs with and without threads end,
 # see the shifted day, and memory goes back by the real clock.
 # packages: faketime
-library=${1:?the library}
+# builds: fast checking hardened linked
+loam=${1:?the library, or the object}
 memory=${2:?the program that waits for its memory to go back}
 folder=$(dirname "$(find /usr/lib -name libfaketimeMT.so.1 -print -quit 2>/dev/null)")
 [ "$folder" != . ] || exit 77
@@ -30,8 +31,23 @@ threads = [threading.Thread(target=work) for _ in range(8)]
 [thread.join() for thread in threads]
 print(datetime.date.today())'
 
+if [ "$LOAM_TEST_BUILD" = linked ]; then
+  work=$(mktemp -d)
+  trap 'rm -r "$work"' EXIT
+  tests=$(dirname "$0")/..
+  gcc -O1 -w -fno-builtin -I"$tests" -I"$tests/../include" "$loam" \
+    "$tests/reports/helpers/memory_goes_back.c" -o "$work/memory" || exit 1
+  for fake in libfaketime.so.1 libfaketimeMT.so.1; do
+    for options in "" background=on guard_ms=10; do
+      check "memory $options $fake" "went back" env FAKETIME='2020-01-01 00:00:00' \
+        LOAM_OPTIONS="$options" LD_PRELOAD="$folder/$fake" "$work/memory"
+    done
+  done
+  exit $failed
+fi
+
 for fake in libfaketime.so.1 libfaketimeMT.so.1; do
-  for preload in "$library:$folder/$fake" "$folder/$fake:$library"; do
+  for preload in "$loam:$folder/$fake" "$folder/$fake:$loam"; do
     for options in "" background=on guard_ms=10; do
       for shift in '-15d' '2020-01-01 00:00:00' '@2020-01-01 00:00:00 x10' '+2d x0.5'; do
         expected=$(env FAKETIME="$shift" LD_PRELOAD="$folder/$fake" date +%F)

@@ -1,6 +1,7 @@
+// builds: fast checking hardened linked
 /* Python's ctypes, .NET's P/Invoke, JNA, Ruby's Fiddle and LuaJIT's ffi take free from a handle of the C
- * library, past a preloaded allocator, and give it blocks of that: "free(): invalid pointer". The
- * family found so is the preloaded one. What else is found stays as it is. */
+ * library, past another allocator, and give it blocks of that: "free(): invalid pointer". The family
+ * found so is loam's. What else is found stays as it is. */
 #include "names.h"
 
 #include <dlfcn.h>

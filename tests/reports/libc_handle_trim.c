@@ -1,5 +1,6 @@
+// builds: fast checking hardened linked
 /* dask's workers and td-agent call malloc_trim by a handle of the C library (ctypes, Fiddle) to give
- * memory back: with a preloaded allocator that trims an empty heap. It does what a direct call does. */
+ * memory back: with another allocator that trims an empty heap. It does what a direct call does. */
 #include "names.h"
 
 #include <dlfcn.h>

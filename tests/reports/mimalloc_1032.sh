@@ -3,8 +3,8 @@
 # allocator's. Expected: mappings have names where the kernel has such; at start by default, all of
 # them with names=on, none with names=off. The kernel's answer is made up, as not all know names.
 # packages: strace
-# builds: fast checking
-library=${1:?the library}
+# builds: fast checking linked
+loam=${1:?the library, or the object}
 command -v strace >/dev/null || exit 77
 work=$(mktemp -d)
 trap 'rm -r "$work"' EXIT
@@ -16,11 +16,13 @@ int main(void) {
   for (int i = 0; i < 3; i++) *(char volatile *)malloc(100 << 20) = 1;
 }
 C
-gcc -O0 -fno-builtin "$work/grows.c" -o "$work/grows" || exit 1
+object='' preloaded=$loam
+[ "$LOAM_TEST_BUILD" = linked ] && object=$loam preloaded=''
+gcc -O0 -fno-builtin $object "$work/grows.c" -o "$work/grows" || exit 1
 
 # names OPTION: how often each name was given
 names() {
-  strace -o "$work/trace" -e trace=prctl -e inject=prctl:retval=0 -E "LD_PRELOAD=$library" \
+  strace -o "$work/trace" -e trace=prctl -e inject=prctl:retval=0 -E "LD_PRELOAD=$preloaded" \
     -E "LOAM_OPTIONS=names=$1" "$work/grows" || exit 77
   for name in blocks huge records; do grep -c "0x53564d41.*\"loam:$name\"\|PR_SET_VMA.*\"loam:$name\"" "$work/trace"; done
 }

@@ -24,6 +24,7 @@ MAY_BE_ASKED = {
     "fwrite": "malloc_info: " + NO_LOCK,
     "sigaction": "handlers of signals that options ask for: " + AT_START,
     "dlsym": "C++ without a handler, foreign blocks, dlopen: " + NO_LOCK,
+    "__dlsym": "a static C library's, by its dlsym: " + NO_LOCK, "__dlvsym": "the same",
     "dladdr": "the same, and " + AT_START, "dlclose": "the same",
     "pthread_key_create": AT_START, "pthread_setspecific": AFTER_CACHE,
     "pthread_create": "background=on: " + AFTER_CACHE, "pthread_detach": "the same",

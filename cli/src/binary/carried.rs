@@ -1,6 +1,6 @@
 //! What the command carries in itself: what records and what replays, and the libloam.so of a
-//! command made to work alone. It is written out, as loaders load files, in every process that the
-//! program starts, too.
+//! command made to work alone, with its twin for programs of 32 bits. It is written out, as loaders
+//! load files, in every process that the program starts, too.
 
 use crate::failure::in_one_line;
 use anyhow::{Context, Result, anyhow, bail};
@@ -27,6 +27,12 @@ const LIBRARY: Carried = Carried {
     end: ".so",
     mode: 0o644,
 };
+const TWIN: Carried = Carried {
+    bytes: Cow::Borrowed(include_bytes!(concat!(env!("OUT_DIR"), "/libloam-32.so"))),
+    name: "libloam-32",
+    end: ".so",
+    mode: 0o644,
+};
 const RECORDER: Carried = Carried {
     bytes: Cow::Borrowed(include_bytes!(concat!(env!("OUT_DIR"), "/recorder.so"))),
     name: "loam-recorder",
@@ -45,11 +51,46 @@ const SEPARATORS: &[u8] = b" :\t\n";
 
 /// The library as a file, if this command carries one.
 pub fn library() -> Result<Option<PathBuf>> {
-    if LIBRARY.bytes.is_empty() {
+    unless_empty(&LIBRARY)
+}
+
+/// The same for programs of 32 bits.
+pub fn twin() -> Result<Option<PathBuf>> {
+    unless_empty(&TWIN)
+}
+
+fn unless_empty(library: &Carried) -> Result<Option<PathBuf>> {
+    if library.bytes.is_empty() {
         return Ok(None);
     }
     let instead = "; name one with --library PATH or LOAM_LIBRARY";
-    carried_file(&LIBRARY).map_err(|refusals| anyhow!("{refusals}{instead}")).map(Some)
+    carried_file(library).map_err(|refusals| anyhow!("{refusals}{instead}")).map(Some)
+}
+
+/// A folder that holds nothing but links: for each a path in it, and the file that it leads to.
+pub fn folder_of_links(links: &[(PathBuf, &Path)]) -> std::result::Result<PathBuf, String> {
+    let mut hasher = DefaultHasher::new();
+    links.hash(&mut hasher);
+    let name = format!("links-{:016x}", hasher.finish());
+    in_first_folder(|folder| {
+        let root = folder.join(&name);
+        for (path, file) in links {
+            let link = root.join(path);
+            link_to(file, &link).with_context(|| format!("cannot write {}", link.display()))?;
+        }
+        Ok(root)
+    })
+}
+
+fn link_to(file: &Path, link: &Path) -> Result<()> {
+    if std::fs::read_link(link).is_ok_and(|there| there == file) {
+        return Ok(());
+    }
+    let folder = link.parent().unwrap_or(Path::new("/"));
+    std::fs::create_dir_all(folder)?;
+    let make = |path: &Path| std::os::unix::fs::symlink(file, path);
+    tempfile::Builder::new().make_in(folder, make)?.persist(link)?;
+    Ok(())
 }
 
 /// A copy of a library whose own path LD_PRELOAD cannot hold.
@@ -69,11 +110,17 @@ pub fn replayer() -> Result<PathBuf> {
     carried_file(&REPLAYER).map_err(|refusals| anyhow!(refusals))
 }
 
-/// Or why it is in none of the folders.
 fn file(carried: &Carried) -> std::result::Result<PathBuf, String> {
+    in_first_folder(|folder| written(carried, folder))
+}
+
+/// What is made in the first of the folders that will do, or why none of them does.
+fn in_first_folder(
+    make: impl Fn(&Path) -> Result<PathBuf>,
+) -> std::result::Result<PathBuf, String> {
     let mut refusals = Vec::new();
     for folder in folders() {
-        match written(carried, &folder) {
+        match prepare(&folder).and_then(|()| make(&folder)) {
             Ok(path) => return Ok(path),
             Err(cause) => refusals.push(in_one_line(&cause)),
         }
@@ -107,8 +154,8 @@ fn folders() -> Vec<PathBuf> {
     cache.into_iter().chain([temporary.join(format!("loam-{user}"))]).collect()
 }
 
-/// The file in a folder that is this user's alone.
-fn written(carried: &Carried, folder: &Path) -> Result<PathBuf> {
+/// A folder that is this user's alone.
+fn prepare(folder: &Path) -> Result<()> {
     let shown = folder.display();
     if !can_be_preloaded(folder) {
         bail!("{shown}: LD_PRELOAD cannot hold a path with a space or colon");
@@ -121,6 +168,10 @@ fn written(carried: &Carried, folder: &Path) -> Result<PathBuf> {
     if flags.contains(FsFlags::ST_NOEXEC) {
         bail!("{shown}: nothing there can be executed (mounted noexec)");
     }
+    Ok(())
+}
+
+fn written(carried: &Carried, folder: &Path) -> Result<PathBuf> {
     let path = folder.join(name_of(carried));
     let is_there = std::fs::read(&path).is_ok_and(|there| there == *carried.bytes);
     if !is_there {
@@ -168,6 +219,7 @@ mod tests {
 
     fn written(bytes: &'static [u8], folder: &Path) -> Result<PathBuf> {
         let bytes = Cow::Borrowed(bytes);
+        prepare(folder)?;
         super::written(&Carried { bytes, name: "libloam", end: ".so", mode: 0o644 }, folder)
     }
 

@@ -10,3 +10,4 @@ pub mod itself; // where this command's own file is
 pub mod library; // where libloam.so is
 pub mod pe; // what a file for Windows imports
 pub mod reach; // can a preloaded library serve this program
+pub mod word_sizes; // where the loaders of both word sizes look for a library

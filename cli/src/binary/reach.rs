@@ -55,14 +55,14 @@ pub enum Obstacle {
 
 /// The first obstacle between a preload and the program, most fundamental first.
 pub fn obstacle(program: &Path, image: &Image, library: &Library) -> Option<Obstacle> {
-    if image.architecture != library.image.architecture {
+    let Some(library) = library.of_program(image) else {
         return Some(Obstacle::OtherArchitecture {
             program: program.into(),
             program_architecture: image.architecture.to_string(),
             library: library.path.clone(),
             library_architecture: library.image.architecture.to_string(),
         });
-    }
+    };
     if image.is_library {
         return Some(Obstacle::Library(program.into()));
     }

@@ -1,24 +1,18 @@
 //! What LD_PRELOAD holds for a program that is started on loam.
 
+use crate::binary::carried;
 use crate::binary::elf::Image;
 use crate::binary::library::Library;
+use crate::binary::word_sizes::WordSizes;
 use crate::failure::complain;
 use crate::process::allocator;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Where a library for 64 bit lies, and where one of the same name for 32 bit does: what the loader
-/// of each makes of `$LIB`.
-const LIB_FOLDERS: [(&str, &str); 3] = [
-    ("lib/x86_64-linux-gnu", "lib/i386-linux-gnu"),
-    ("lib/x86_64-linux-gnu", "lib32"),
-    ("lib64", "lib"),
-];
-
 /// The value of LD_PRELOAD with the library behind what is there already, which watches malloc and
 /// passes calls on, but in front of other allocators, which do not: a line names those.
-pub fn value(library: &Library) -> OsString {
+pub fn value(library: &Library, program: Option<&Image>) -> OsString {
     let present = std::env::var_os("LD_PRELOAD").unwrap_or_default();
     let entries: Vec<&OsStr> = entries(&present);
     let other = entries.iter().position(|entry| allocator_at(entry).is_some());
@@ -31,7 +25,7 @@ pub fn value(library: &Library) -> OsString {
             entry.display()
         ));
     }
-    let own = for_both_word_sizes(&library.path);
+    let own = entry(library, program);
     let (front, behind) = entries.split_at(other.unwrap_or(entries.len()));
     let all: Vec<&OsStr> = front.iter().copied().chain([own.as_os_str()]).collect();
     all.into_iter().chain(behind.iter().copied()).collect::<Vec<_>>().join(OsStr::new(":"))
@@ -48,29 +42,30 @@ fn allocator_at(entry: &OsStr) -> Option<&'static str> {
     allocator::of_library(&image)
 }
 
-/// The path with the loader's `$LIB` in it where there is a library of the same name for 32 bit:
-/// then programs of both word sizes find theirs. The loader says a line for each program that is
-/// named a library of the other size, or one that is not there.
-fn for_both_word_sizes(path: &Path) -> PathBuf {
-    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
-        return path.to_path_buf();
+/// What LD_PRELOAD names: the library; where it has a twin and programs of 32 bits have a loader, a
+/// path with `$LIB`, which leads each loader to its own. The loader says a line for each program
+/// that is named a library of the other size, or one that is not there.
+pub fn entry(library: &Library, program: Option<&Image>) -> PathBuf {
+    by_word_size(library).unwrap_or_else(|refusals| {
+        complain(format_args!("programs of the other word size run without loam: {refusals}"));
+        let own = program.and_then(|program| library.of_program(program));
+        own.unwrap_or(library).path.clone()
+    })
+}
+
+fn by_word_size(library: &Library) -> Result<PathBuf, String> {
+    let folders = WordSizes::of(library.image.architecture).and_then(|sizes| sizes.lib_folders());
+    let (Some(twin), Some([own, other])) = (&library.twin, folders) else {
+        return Ok(library.path.clone());
     };
-    let twin = LIB_FOLDERS.iter().find_map(|(own, other)| {
-        let root = folder.ancestors().nth(own.split('/').count())?;
-        let is_there = folder == root.join(own) && is_of_32_bit(&root.join(other).join(name));
-        let is_meant = is_what_the_loader_means(own) && is_what_the_loader_means(other);
-        (is_there && is_meant).then(|| root.join("$LIB").join(name))
-    });
-    twin.unwrap_or_else(|| path.to_path_buf())
-}
-
-fn is_of_32_bit(path: &Path) -> bool {
-    matches!(Image::read(path), Ok(Some(image)) if !image.architecture.is_64)
-}
-
-/// The system's own C library lies in the folder that `$LIB` stands for.
-fn is_what_the_loader_means(folder: &str) -> bool {
-    Path::new("/").join(folder).join("libc.so.6").exists()
+    let name = library.path.file_name().unwrap_or_default();
+    // musl's loader takes the name as it stands.
+    let own = own.into_iter().chain([PathBuf::from("$LIB")]);
+    let links: Vec<_> = own
+        .map(|folder| (folder.join(name), library.path.as_path()))
+        .chain(other.into_iter().map(|folder| (folder.join(name), twin.path.as_path())))
+        .collect();
+    carried::folder_of_links(&links).map(|root| root.join("$LIB").join(name))
 }
 
 #[cfg(test)]

@@ -67,7 +67,7 @@ pub fn run(arguments: &ProfArguments) -> Result<Ended, Failure> {
         if let Some(obstacle) = obstacle {
             return Err(Failure::new(REFUSED, obstacle));
         }
-        environment.push(("LD_PRELOAD", preload::value(&library)));
+        environment.push(("LD_PRELOAD", preload::value(&library, target.image.as_ref())));
     }
     // Else it maps the memory of most of its objects itself.
     if std::env::var_os(PYTHON_MALLOC).is_none() {

@@ -37,14 +37,14 @@ pub fn record(arguments: &RecordArguments) -> Result<ExitCode, Failure> {
     let target = launch::resolve(&path, command)?;
     let recorder = recorder().map_err(refused)?;
     refuse_unreachable(&target, &recorder)?;
-    let mut preloaded = preload::value(&recorder);
+    let mut preloaded = preload::value(&recorder, target.image.as_ref());
     let loam = match arguments.loam {
         true => Some(Library::locate(arguments.library.library.as_deref()).map_err(refused)?),
         false => None,
     };
     if let Some(loam) = &loam {
         preloaded.push(":");
-        preloaded.push(&loam.path);
+        preloaded.push(preload::entry(loam, target.image.as_ref()));
     }
     let shared = Shared::new(arguments.stacks).map_err(refused)?;
     let environment = [("LD_PRELOAD", preloaded), (VARIABLE, shared.path())];
@@ -78,7 +78,7 @@ pub fn record(arguments: &RecordArguments) -> Result<ExitCode, Failure> {
 fn recorder() -> Result<Library> {
     let path = carried::recorder()?;
     let image = Image::read(&path)?.context("the recorder is no library")?;
-    Ok(Library { path, image })
+    Ok(Library { path, image, twin: None })
 }
 
 fn refuse_unreachable(target: &Target, recorder: &Library) -> Result<(), Failure> {

@@ -37,7 +37,7 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     if !carries_loam {
         let library = Library::locate(arguments.library.library.as_deref()).map_err(refused)?;
         refuse_unreachable(&target, &library)?;
-        environment.push(("LD_PRELOAD", preload::value(&library)));
+        environment.push(("LD_PRELOAD", preload::value(&library, target.image.as_ref())));
     }
     let options = |stats: Option<String>| {
         // The library knows which there are: it ends the program if one is wrong.

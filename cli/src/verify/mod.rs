@@ -126,7 +126,7 @@ fn of_program(arguments: &VerifyArguments) -> Result<Report, Failure> {
 /// The report on what launchers become in the end.
 fn through_launchers(arguments: &VerifyArguments, path: &Path, target: &Target) -> Result<Report> {
     let library = preloaded(arguments)?;
-    let environment = environment(library.as_ref());
+    let environment = environment(library.as_ref(), target.image.as_ref());
     let streams = if arguments.run { Streams::Shared } else { Streams::Closed };
     let becomes: IsLauncher = |path, argv| launchers::of(path, argv) == Some(Launcher::Becomes);
     let stopped = match Stopped::start(target, &environment, streams, becomes) {
@@ -190,7 +190,7 @@ fn of_target(arguments: &VerifyArguments, target: &Target) -> Result<Report> {
         return Ok(report);
     }
     let streams = if arguments.run { Streams::Shared } else { Streams::Closed };
-    let environment = environment(library.as_ref());
+    let environment = environment(library.as_ref(), Some(image));
     let stopped = Stopped::start(target, &environment, streams, trace::no_launcher)?;
     let mut report = inspect::process(&Process::open(stopped.pid())?, None)?;
     add_start(&mut report, library.as_ref());
@@ -207,8 +207,11 @@ fn preloaded(arguments: &VerifyArguments) -> Result<Option<Library>> {
 }
 
 /// What is added to the environment of a program that is started.
-fn environment(library: Option<&Library>) -> Vec<(&'static str, OsString)> {
-    let preload = library.map(|library| ("LD_PRELOAD", preload::value(library)));
+fn environment(
+    library: Option<&Library>,
+    program: Option<&Image>,
+) -> Vec<(&'static str, OsString)> {
+    let preload = library.map(|library| ("LD_PRELOAD", preload::value(library, program)));
     [("LD_BIND_NOW", OsString::from("1"))].into_iter().chain(preload).collect()
 }
 
