@@ -246,6 +246,7 @@ impl<'a> Whole<'a> {
             mapped_count: self.huge.count,
             known_mapped_count: parameters.map(|known| known.mapped_count),
             on_loam: self.found.on_loam,
+            wrapper: None,
             start: None,
             runtime: None,
         };
