@@ -166,7 +166,7 @@ def redis(program):
     program.start("redis-server", "--port", "0", "--unixsocket", socket, "--save", "", "--activedefrag", "no")
     client = ["redis-cli", "-s", socket]
     retried(lambda: program.run(*client, "ping", stderr=subprocess.DEVNULL))
-    lines = [f"SET key:{i} {'v' * (i * 37 % 900 + 1)}\nHSET hash:{i % 3000} f{i} {i}\nRPUSH list:{i % 500} {'e' * (i % 60)}"
+    lines = [f"SET key:{i} {'v' * (i * 37 % 900 + 1)}\nHSET hash:{i % 3000} f{i} {i}\nRPUSH list:{i % 500} {'e' * (i % 60 + 1)}"
              for i in range(100000)]
     lines += [f"DEL key:{i}" for i in range(100000) if i * 7 % 10 < 6]
     program.run(*client, "--pipe", input="\n".join(lines).encode() + b"\n")

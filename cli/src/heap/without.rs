@@ -74,8 +74,11 @@ pub fn look(source: &dyn Source) -> Seen {
         is_others: malloc.is_others,
         wrapper: is_wrapper.then(|| {
             let text = &malloc.text;
-            format!("I{}, which hands calls on to glibc's: what it has of its own counts as other \
-                     mappings.", &text[1..])
+            format!(
+                "I{}, which hands calls on to glibc's: what it has of its own counts as other \
+                     mappings.",
+                &text[1..]
+            )
         }),
         start: opened.program().ok().map(|program| match obstacle(program) {
             Some(obstacle) => format!("{obstacle}."),
@@ -250,7 +253,12 @@ fn write_memory(out: &mut String, process: &Process, malloc: &Malloc) -> std::fm
     let (count, bytes) = is(&is_other);
     let what = if arenas.is_empty() { "anonymous" } else { "other anonymous" };
     if count != 0 {
-        line(what, bytes, &format!("{count} mappings: large blocks, stacks of threads, its own"))?;
+        let mappings = if count == 1 { "mapping" } else { "mappings" };
+        line(
+            what,
+            bytes,
+            &format!("{count} {mappings}: large blocks, stacks of threads, its own"),
+        )?;
     }
     match malloc.name.filter(|_| malloc.is_others) {
         Some(name) => write_share(out, process, name),

@@ -4,6 +4,7 @@
 
 mod arenas; // arenas, by what they are
 mod chunks; // the chunks of a region
+mod links; // of long lists, by chunk
 mod lists; // tcaches and fastbins
 mod mapped; // chunks that are mapped by themselves
 mod memory; // words, wherever pointers lead
@@ -196,8 +197,9 @@ impl<'a> Whole<'a> {
     /// Where chunks go on in the region: at one that is known.
     fn after(&self, region: Region, end: u64) -> Option<Region> {
         let arena = &self.arenas.arenas[region.arena];
-        let listed = self.lists.chunks.iter().map(|(at, _)| *at);
-        let known = listed.chain(arena.binned.iter().copied()).chain([arena.top]);
+        let listed = &self.lists.chunks;
+        let listed = listed.get(listed.partition_point(|(at, _)| *at < end)).map(|(at, _)| *at);
+        let known = listed.into_iter().chain(arena.binned.iter().copied()).chain([arena.top]);
         let anchor = known.filter(|at| region.contains(*at) && *at >= end).min()?;
         let first = regions::begin_before(&mut Memory::new(self.source), end, anchor);
         Some(Region { start: first, first, ..region })
