@@ -12,7 +12,6 @@ freed, and what it said the program would have on loam is what it has there.
 import json
 import os
 import resource
-import shutil
 import signal
 import struct
 import subprocess
@@ -27,10 +26,9 @@ WAIT_SECONDS = 120
 class Program:
     """One that runs in a folder of its own, and ends with the block."""
 
-    def __init__(self, folder, environment):
-        self.folder = folder
+    def __init__(self, folder, preload, tools):
+        self.folder, self.preload, self.tools = folder, preload, tools
         self.environment = dict(os.environ, LC_ALL="C.UTF-8", HOME=folder)
-        self.preload = environment
         self.process = None
 
     def path(self, name):
@@ -189,7 +187,7 @@ select b, count(*) from t group by b order by 2 desc limit 3;
 
 
 def server(program):
-    program.start(os.environ["SERVER"])
+    program.start(program.tools.server)
     program.wait_for()
 
 
@@ -203,64 +201,100 @@ def resident_bytes(pid):
         return next(int(line.split()[1]) * 1024 for line in file if line.startswith("Rss:"))
 
 
-def settled(pid):
-    """Once it has been the same for a second."""
-    last, since = 0, time.monotonic()
-    while time.monotonic() - since < 1:
-        bytes_now = resident_bytes(pid)
-        if bytes_now != last:
-            last, since = bytes_now, time.monotonic()
+def wait_until_settled(pid):
+    """Its memory has been the same for a second."""
+    last, since, end = 0, time.monotonic(), time.monotonic() + WAIT_SECONDS
+    while time.monotonic() < min(since + 1, end):
+        now = resident_bytes(pid)
+        if now != last:
+            last, since = now, time.monotonic()
         time.sleep(0.05)
-    return last
 
 
-def explained(loam, pid):
-    """What explain says, and the seconds of a processor that it took."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run([loam, "explain", "--json", str(pid)], capture_output=True, check=False)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode != 0:
-        sys.exit(done.stderr.decode())
-    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return json.loads(done.stdout), seconds
+class Tools:
+    def __init__(self, folder, loam, library):
+        self.loam, self.library = os.path.abspath(loam), os.path.realpath(library)
+        self.held, self.server = os.path.join(folder, "held.so"), os.path.join(folder, "server")
+        subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-pthread", f"{HERE}/held.c", "-o", self.held], check=True)
+        subprocess.run(["c++", "-std=c++20", "-O2", "-pthread", f"{HERE}/server.cpp", "-o", self.server], check=True)
+
+    def explained(self, pid):
+        """What explain says, and the seconds of a processor that it took."""
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = subprocess.run([self.loam, "explain", "--json", str(pid)], capture_output=True, check=False)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        if done.returncode != 0:
+            sys.exit(done.stderr.decode())
+        seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        return json.loads(done.stdout), seconds
+
+    def run(self, make, preload):
+        """The report of a program in the state that it is brought to, the seconds, and what held.c has counted."""
+        with tempfile.TemporaryDirectory(prefix="loam-on-glibc-") as folder:
+            counted = os.path.join(folder, "held")
+            program = Program(folder, {**preload, "HELD_FILE": counted}, self)
+            try:
+                make(program)
+                wait_until_settled(program.process.pid)
+                report, seconds = self.explained(program.process.pid)
+                held = None
+                if os.path.exists(counted):
+                    with open(counted, "rb") as file:
+                        held = struct.unpack("qq", file.read())
+                return report, seconds, held
+            finally:
+                program.end()
+
+    def on_glibc(self, make):
+        libc = next(line.split()[2] for line in subprocess.run(
+            ["ldd", "/bin/sh"], capture_output=True, text=True, check=True).stdout.splitlines() if "libc.so" in line)
+        # Before the malloc that Redis is linked with.
+        return self.run(make, {"LD_PRELOAD": f"{self.held}:{libc}"})
+
+    def on_loam(self, make):
+        """What is free on whole pages goes back at once."""
+        report, _, _ = self.run(make, {"LD_PRELOAD": self.library, "LOAM_OPTIONS": "background=on,purge_delay_ms=10"})
+        return report
 
 
-def explore(loam, library, programs):
-    mib = lambda n: f"{n / 2**20:.2f}"
-    for make in programs:
-        out = {}
-        for kind in ("glibc", "loam", "trimmed"):
-            with tempfile.TemporaryDirectory(prefix="loam-on-glibc-") as folder:
-                file = os.path.join(folder, "held")
-                env = {"LD_PRELOAD": os.environ["HELD"] , "HELD_FILE": file}
-                if kind != "glibc":
-                    env = {"LD_PRELOAD": library}
-                if kind == "trimmed":
-                    env["LOAM_OPTIONS"] = "background=on,purge_delay_ms=10"
-                program = Program(folder, env)
-                try:
-                    make(program)
-                    pid = program.process.pid
-                    rss = settled(pid)
-                    report, seconds = explained(loam, pid)
-                    out[kind] = report
-                    if kind == "glibc":
-                        truth = struct.unpack("qq", open(file, "rb").read())
-                        blocks = report["blocks"].values()
-                        print(f"== {make.__name__}: rss {mib(rss)}, {seconds:.2f} s; truth {truth}, explain "
-                              f"{sum(b['count'] for b in blocks)} {sum(b['bytes'] for b in blocks)}; "
-                              f"unexplained {mib(report['unexplained_bytes'])}")
-                        o = report["malloc"]["on_loam"]
-                        print("   range", mib(o["low_bytes"]), mib(o["high_bytes"]))
-                    else:
-                        print("  ", kind, mib(rss))
-                    key = "glibc" if kind == "glibc" else "loam"
-                    print("     ", {k[:-6]: mib(v) for k, v in {**report[key], **report["others"]}.items()})
-                finally:
-                    program.end()
-        sys.stdout.flush()
+def sum_of(values):
+    return sum(values.values())
+
+
+def check(make, tools):
+    report, seconds, held = tools.on_glibc(make)
+    there = tools.on_loam(make)
+    resident, unexplained = report["resident_bytes"], report["unexplained_bytes"]
+    live = tuple(sum(kind[part] for kind in report["blocks"].values()) for part in ("count", "bytes"))
+    said = report["malloc"]["on_loam"]
+    # What is not malloc's is as it was here: other threads of the program may have had more or less time.
+    kept = there["resident_bytes"] - sum_of(there["others"]) + sum_of(report["others"])
+    mib = [f"{value / 2**20:.1f}" for value in (resident, live[1], said["low_bytes"], said["high_bytes"], kept)]
+    print("{:<12}{:>8} MiB, live {:>6}, read in {:.2f} s; on loam said {:>6} to {:>6}, seen {:>6}".format(
+        make.__name__, *mib[:2], seconds, *mib[2:]), flush=True)
+    failures = []
+    if abs(unexplained) > max(resident / 50, 256 << 10):
+        failures.append(f"{unexplained} bytes of {resident} are unexplained")
+    for what, found, known in zip(("blocks", "bytes"), live, held):
+        if abs(found - known) > known / 100:
+            failures.append(f"{found} {what} are live, and the program has {known}")
+    if seconds > 1 + 2 * resident / 2**30:
+        failures.append(f"read in {seconds:.1f} s")
+    if not said["low_bytes"] <= kept <= said["high_bytes"]:
+        failures.append(f"on loam it has {kept} bytes, and not {said['low_bytes']} to {said['high_bytes']}")
+    return [f"{make.__name__}: {failure}" for failure in failures]
+
+
+def main():
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    names = sys.argv[3:] or [make.__name__ for make in PROGRAMS]
+    with tempfile.TemporaryDirectory(prefix="loam-on-glibc-") as folder:
+        tools = Tools(folder, *sys.argv[1:3])
+        failures = [line for make in PROGRAMS if make.__name__ in names for line in check(make, tools)]
+    print(*failures, sep="\n", end="\n" if failures else "")
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":
-    chosen = [p for p in PROGRAMS if not sys.argv[3:] or p.__name__ in sys.argv[3:]]
-    explore(sys.argv[1], os.path.realpath(sys.argv[2]), chosen)
+    sys.exit(main())
