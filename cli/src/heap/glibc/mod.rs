@@ -219,7 +219,13 @@ impl<'a> Whole<'a> {
             let larger = self.larger.entry(one.block_bytes).or_default();
             larger.count += 1;
             larger.resident_bytes += resident_bytes - header;
-            self.found.on_loam.add(one.block_bytes, resident_bytes);
+            let header_pages = (one.block - one.start).div_ceil(PAGE_BYTES) as usize;
+            let inner = resident.iter().skip(header_pages);
+            let least = match inner.clone().all(|is| *is) {
+                true => one.block_bytes,
+                false => inner.filter(|is| **is).count() as u64 * PAGE_BYTES,
+            };
+            self.found.on_loam.add(one.block_bytes, (least, resident_bytes));
             let page = Page::whole(Kind::Live, Content::Huge, PAGE_BYTES, None);
             let pages = resident.iter().map(|is| is.then_some(page)).collect();
             self.ranges.push(Range { start: one.start, resident, pages });
