@@ -44,7 +44,7 @@ packages_of_tests() {
   local script
   ctest --test-dir build/tests -N "$@" | sed -n 's/^ *Test *#[0-9]*: programs\.//p' |
     while read -r script; do
-      [[ $script == selftest ]] || sed -n 's/^# packages: //p' "tests/programs/${script%.long}.sh"
+      [[ $script == selftest ]] || sed -n 's/^# packages: //p' "tests/programs/${script%.long}".*
     done
 }
 

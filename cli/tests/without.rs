@@ -150,16 +150,52 @@ fn a_static_program_is_told_that_it_is_to_be_linked() {
 
 #[test]
 fn other_mallocs_are_named_with_their_share_and_where_their_statistics_are() {
-    let library = Path::new("/usr/lib/x86_64-linux-gnu/libjemalloc.so.2");
-    if !library.exists() {
-        eprintln!("not tested: no {}", library.display());
+    for (file, name, statistics) in [
+        ("libjemalloc.so.2", "jemalloc", "MALLOC_CONF=stats_print:true"),
+        ("libmimalloc.so.2", "mimalloc", "MIMALLOC_SHOW_STATS=1"),
+        ("libtcmalloc_minimal.so.4", "tcmalloc", "MALLOCSTATS=1"),
+    ] {
+        let library = Path::new("/usr/lib/x86_64-linux-gnu").join(file);
+        let python = Path::new("/usr/bin/python3");
+        if !library.exists() || !python.exists() {
+            eprintln!("not tested: no {}", library.display());
+            continue;
+        }
+        let code = "import time; kept = [bytes(900) for _ in range(20000)]; time.sleep(100)";
+        let mut command = Command::new(python);
+        command.args(["-c", code]).env("LD_PRELOAD", library).env("PYTHONMALLOC", "malloc");
+        let other = Other::start(&mut command, python);
+        std::thread::sleep(Duration::from_secs(1));
+        let text = said(&["explain"], &other.pid());
+        assert!(text.contains(&format!("is not on loam: its malloc is {name}, of ")), "{text}");
+        assert!(text.contains(statistics), "{text}");
+        let share = text.lines().find(|line| line.starts_with(&format!("  {name} ")));
+        let mib = share.and_then(|line| line.split_whitespace().nth(1)?.parse::<f64>().ok());
+        assert!(mib.is_some_and(|mib| (17.0..60.0).contains(&mib)), "{text}");
+    }
+}
+
+#[test]
+fn a_32_bit_process_on_glibc_is_told_as_such() {
+    let workshop = Workshop::new();
+    let source = workshop.path("wait.c");
+    std::fs::write(&source, "#include <stdlib.h>\n#include <unistd.h>\nint main(void) { return malloc(9) == 0 || pause(); }\n").unwrap();
+    let program = workshop.path("wait");
+    let mut compiler = Command::new("cc");
+    let compiled = compiler.arg("-m32").arg(&source).arg("-o").arg(&program).status();
+    if !compiled.is_ok_and(|status| status.success()) {
+        eprintln!("not tested: no 32-bit C library");
         return;
     }
-    let mut command = Command::new(sleep());
-    let other = Other::start(command.arg("100").env("LD_PRELOAD", library), sleep());
-    let text = said(&["explain"], &other.pid());
-    assert!(text.contains("is not on loam: its malloc is jemalloc, of "), "{text}");
-    assert!(text.contains("\n  jemalloc ") && text.contains("stats_print:true"), "{text}");
+    let other = Other::start(&mut Command::new(&program), &program);
+    for verb in ["explain", "stats"] {
+        let text = said(&[verb], &other.pid());
+        let first = text.lines().next().unwrap_or_default();
+        assert!(
+            first.ends_with(", of 32 bits: of glibc's heaps those of 64 bits are read"),
+            "{text}"
+        );
+    }
 }
 
 #[test]

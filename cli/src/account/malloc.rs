@@ -53,7 +53,8 @@ impl OnLoam {
             high_bytes: range.high_bytes,
             reason: "the low end has the live blocks side by side in loam's sizes, each as small as \
                      it may have been asked for; the high end has as much free beside them as here, \
-                     and full caches"
+                     and full caches; whole pages that are free have gone back, as they do while the \
+                     program goes on, or with background=on"
                 .to_owned(),
         }
     }

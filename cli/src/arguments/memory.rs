@@ -170,7 +170,7 @@ fn plot_moment(text: &str) -> Result<PlotMoment, String> {
 
 /// Print what a process has allocated, by size, cache and central
 ///
-/// Reads the process as explain does, so that it need not be prepared.
+/// Reads the process, on loam or glibc, as explain does, so that it need not be prepared.
 #[derive(Debug, Args)]
 #[command(after_help = STATS_EXAMPLES)]
 pub struct StatsArguments {
@@ -189,8 +189,9 @@ pub struct StatsArguments {
 
 /// Watch the memory of processes, live on the terminal
 ///
-/// Reads them as explain does, again and again: what they have in memory and how fast that grows,
-/// what it is, sizes, caches and centrals, and how near the cgroup's limit is. Ends with q.
+/// Reads them, on loam or glibc, as explain does, again and again: what they have in memory and how
+/// fast that grows, what it is, sizes, caches and centrals, and how near the cgroup's limit is.
+/// Ends with q.
 #[derive(Debug, Args)]
 #[command(after_help = TOP_EXAMPLES)]
 pub struct TopArguments {

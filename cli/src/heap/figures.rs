@@ -219,6 +219,8 @@ pub struct Glibc {
     pub counted: Counted,
     /// What the live blocks would have on loam.
     pub on_loam: on_loam::Range,
+    /// Whose malloc hands calls on to glibc's, in words.
+    pub wrapper: Option<String>,
     /// How it is started on loam, in words; `None` of a core.
     pub start: Option<String>,
     /// Whose objects are elsewhere, in words: a language's that has a heap of its own.

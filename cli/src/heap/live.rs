@@ -19,8 +19,47 @@ pub struct Live {
 impl Live {
     pub fn open(pid: i32) -> Result<Live> {
         let folder = Folder::new(pid).map_err(|cause| refused(pid, cause))?;
-        let mappings = folder.smaps().map_err(|cause| refused(pid, cause))?;
-        Live::with(pid, &folder, &mappings, threads(&folder))
+        let mappings = folder.maps().map_err(|cause| refused(pid, cause))?;
+        let mut live = Live::with(pid, &folder, &mappings, threads(&folder))?;
+        if !live.count_pages() {
+            let counted = folder.smaps().map_err(|cause| refused(pid, cause))?;
+            live.process.mappings = counted.0.iter().map(mapping).collect();
+        }
+        Ok(live)
+    }
+
+    /// What of each mapping is in memory. The kernel would count it as well, but holds all mappings
+    /// while it does, so that a call that maps memory waits: that is for processes alone with more
+    /// addresses than can be looked at. `false` of these.
+    fn count_pages(&mut self) -> bool {
+        const BYTES_MAX: u64 = 64 << 30;
+        let is_counted = |mapping: &Mapping| mapping.is_accessible && may_count(&mapping.name);
+        let mappings = || self.process.mappings.iter();
+        let all = mappings().filter(|mapping| is_counted(mapping));
+        if all.map(|mapping| mapping.end - mapping.start).sum::<u64>() > BYTES_MAX {
+            return false;
+        }
+        let counts: Vec<u64> = mappings()
+            .map(|mapping| if is_counted(mapping) { self.resident_bytes(mapping) } else { 0 })
+            .collect();
+        for (mapping, bytes) in self.process.mappings.iter_mut().zip(counts) {
+            mapping.resident_bytes = Some(bytes);
+        }
+        true
+    }
+
+    /// 0 of what is no memory, or has gone: whoever reads it is told.
+    fn resident_bytes(&self, mapping: &Mapping) -> u64 {
+        const PAGES_AT_ONCE: u64 = 1 << 15;
+        let page = procfs::page_size();
+        let (mut at, mut bytes) = (mapping.start, 0);
+        while at < mapping.end {
+            let count = ((mapping.end - at) / page).min(PAGES_AT_ONCE);
+            let resident = self.resident(at, count as usize, page).unwrap_or_default();
+            bytes += resident.iter().filter(|is| **is).count() as u64 * page;
+            at += count * page;
+        }
+        bytes
     }
 
     /// Which files it has mapped, and its memory. What is in memory, and its threads, are left out:
@@ -85,6 +124,31 @@ impl Live {
         Ok(values.map_err(|cause| refused(pid, cause))?.get(&AT_SECURE).is_some_and(|is| *is != 0))
     }
 
+    /// Pages of zeros are no memory of the process's. Those that may be some are read, several at once.
+    fn leave_out_zeros(
+        &self,
+        address: u64,
+        page_bytes: u64,
+        doubtful: &[bool],
+        resident: &mut [bool],
+    ) {
+        const PAGES_AT_ONCE: usize = 64;
+        let page = page_bytes as usize;
+        let mut bytes = vec![0; if doubtful.contains(&true) { PAGES_AT_ONCE * page } else { 0 }];
+        let mut from = 0;
+        while let Some(skipped) = doubtful[from..].iter().position(|is| *is) {
+            from += skipped;
+            let count = doubtful[from..].iter().take(PAGES_AT_ONCE).take_while(|is| **is).count();
+            let read = &mut bytes[..count * page];
+            if self.read(address + from as u64 * page_bytes, read).is_ok() {
+                for (index, one) in read.chunks_exact(page).enumerate() {
+                    resident[from + index] = one.iter().any(|&byte| byte != 0);
+                }
+            }
+            from += count;
+        }
+    }
+
     /// A file of memory that nobody has any longer ends at once. A process that ends is without
     /// before it is a zombie.
     fn lost(&self, cause: &std::io::Error) -> anyhow::Error {
@@ -146,6 +210,15 @@ fn mapping(map: &MemoryMap) -> Mapping {
     }
 }
 
+/// Whether pages of it are what the kernel counts as the process's: those of devices and huge pages
+/// that were set aside are not.
+fn may_count(name: &Name) -> bool {
+    let Name::File(path) = name else { return true };
+    let path = path.to_string_lossy();
+    let is_memory = ["/dev/shm/", "/dev/zero"].iter().any(|start| path.starts_with(start));
+    is_memory || !["/dev/", "/anon_hugepage"].iter().any(|start| path.starts_with(start))
+}
+
 fn threads(folder: &Folder) -> Vec<Thread> {
     let Ok(tasks) = folder.tasks() else { return Vec::new() };
     let known = |task: procfs::process::Task| {
@@ -186,18 +259,17 @@ impl Source for Live {
         let mut entries = vec![0; count * 8];
         let offset = address / page_bytes * 8;
         self.pagemap.read_exact_at(&mut entries, offset).map_err(|cause| self.lost(&cause))?;
-        let mut page = vec![0; page_bytes as usize];
-        let mut is_resident = |(index, entry): (usize, &[u8])| {
-            let entry = u64::from_le_bytes(entry.try_into().unwrap_or_default());
-            if entry & PRESENT == 0 {
-                return false;
-            }
-            // The kernel's page of zeros, which is nobody's, is neither a file's nor exclusive.
-            let may_be_zeros = entry & (IS_FILES | EXCLUSIVE) == 0;
-            let at = address + index as u64 * page_bytes;
-            !(may_be_zeros && self.read(at, &mut page).is_ok() && page.iter().all(|&b| b == 0))
-        };
-        Ok(entries.chunks_exact(8).enumerate().map(&mut is_resident).collect())
+        let words = entries.chunks_exact(8);
+        let words = words.map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default()));
+        // The kernel's page of zeros, which is nobody's, is neither a file's nor exclusive.
+        let may_be_zeros = |word: u64| word & (PRESENT | IS_FILES | EXCLUSIVE) == PRESENT;
+        let (mut resident, mut doubtful) = (Vec::with_capacity(count), Vec::new());
+        for word in words {
+            resident.push(word & PRESENT != 0);
+            doubtful.push(may_be_zeros(word));
+        }
+        self.leave_out_zeros(address, page_bytes, &doubtful, &mut resident);
+        Ok(resident)
     }
 }
 

@@ -30,8 +30,8 @@ pub struct Range {
 }
 
 impl Range {
-    /// Adds a block that holds so many bytes, as much of it as is in memory.
-    pub fn add(&mut self, usable_bytes: u64, resident_bytes: u64) {
+    /// Adds a block that holds so many bytes, as much of it as is in memory: at least, and at most.
+    pub fn add(&mut self, usable_bytes: u64, (least_bytes, most_bytes): (u64, u64)) {
         const UNKNOWN_BYTES: u64 = 15;
         let known = if usable_bytes == 24 { 0 } else { usable_bytes.saturating_sub(UNKNOWN_BYTES) };
         if usable_bytes <= SMALL_MAX_BYTES {
@@ -40,9 +40,9 @@ impl Range {
             return;
         }
         // The end of a run of pages is in memory only if somebody writes there.
-        let resident_bytes = resident_bytes.next_multiple_of(PAGE_BYTES);
-        self.low_bytes += known.next_multiple_of(PAGE_BYTES).min(resident_bytes);
-        self.high_bytes += block_bytes(usable_bytes).min(resident_bytes);
+        let pages = |bytes: u64| bytes.next_multiple_of(PAGE_BYTES);
+        self.low_bytes += pages(known).min(pages(least_bytes));
+        self.high_bytes += block_bytes(usable_bytes).min(pages(most_bytes));
     }
 }
 
@@ -85,6 +85,15 @@ pub fn process(here: &Here) -> Range {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_block_that_nobody_has_written_to_may_take_nothing() {
+        let mut range = Range::default();
+        range.add(20_008, (0, 8192));
+        assert_eq!(range, Range { low_bytes: 0, high_bytes: 8192 });
+        range.add(20_008, (20_008, 24_576));
+        assert_eq!(range, Range { low_bytes: 20_480, high_bytes: 8192 + 20_480 });
+    }
 
     #[test]
     fn blocks_are_as_large_as_loams() {

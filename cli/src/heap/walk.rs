@@ -23,7 +23,7 @@ pub fn walk(source: &dyn Source) -> Result<Figures> {
     let walked = if seen.is_others { None } else { glibc::walk(source)? };
     let Some(mut figures) = walked else { bail!("{}", without::told(source)) };
     if let Allocator::Glibc(glibc) = &mut figures.allocator {
-        (glibc.start, glibc.runtime) = (seen.start, seen.runtime);
+        (glibc.wrapper, glibc.start, glibc.runtime) = (seen.wrapper, seen.start, seen.runtime);
     }
     Ok(figures)
 }

@@ -52,6 +52,8 @@ pub fn told(source: &dyn Source) -> String {
 pub struct Seen {
     /// Its malloc is known, and not glibc's.
     pub is_others: bool,
+    /// Whose malloc is called first, of one that may pass calls on to glibc's.
+    pub wrapper: Option<String>,
     /// How it is started on loam, in words.
     pub start: Option<String>,
     /// Whose objects are elsewhere, and which tool knows them.
@@ -63,11 +65,21 @@ pub fn look(source: &dyn Source) -> Seen {
     let pid = process.pid.filter(|_| process.is_live).and_then(|pid| i32::try_from(pid).ok());
     let opened = pid.and_then(|pid| Some((pid, Opened::open(pid).ok()?)));
     let Some((pid, opened)) = opened else {
-        return Seen { is_others: false, start: None, runtime: None };
+        return Seen { is_others: false, wrapper: None, start: None, runtime: None };
     };
     let runtime = Runtime::of(source, &opened);
+    let malloc = Malloc::of(&opened, runtime);
+    let is_wrapper = !malloc.is_glibc && !malloc.is_others && !opened.is_static();
     Seen {
-        is_others: Malloc::of(&opened, runtime).is_others,
+        is_others: malloc.is_others,
+        wrapper: is_wrapper.then(|| {
+            let text = &malloc.text;
+            format!(
+                "I{}, which hands calls on to glibc's: what it has of its own counts as other \
+                     mappings.",
+                &text[1..]
+            )
+        }),
         start: opened.program().ok().map(|program| match obstacle(program) {
             Some(obstacle) => format!("{obstacle}."),
             None => format!("To see it there: {}", command(pid)),
@@ -115,7 +127,9 @@ impl Malloc {
             4 if is_glibc => text + ", of 32 bits: of glibc's heaps those of 64 bits are read",
             _ => text,
         };
-        Malloc { text, is_glibc, is_others: !is_glibc, name: name_of(module) }
+        let name = name_of(module);
+        // One without a name may do no more than look at calls: its memory tells.
+        Malloc { text, is_glibc, is_others: !is_glibc && name.is_some(), name }
     }
 
     fn of_static(image: &Image) -> Malloc {
@@ -239,7 +253,12 @@ fn write_memory(out: &mut String, process: &Process, malloc: &Malloc) -> std::fm
     let (count, bytes) = is(&is_other);
     let what = if arenas.is_empty() { "anonymous" } else { "other anonymous" };
     if count != 0 {
-        line(what, bytes, &format!("{count} mappings: large blocks, stacks of threads, its own"))?;
+        let mappings = if count == 1 { "mapping" } else { "mappings" };
+        line(
+            what,
+            bytes,
+            &format!("{count} {mappings}: large blocks, stacks of threads, its own"),
+        )?;
     }
     match malloc.name.filter(|_| malloc.is_others) {
         Some(name) => write_share(out, process, name),

@@ -3,8 +3,9 @@
 //! it is, the lists themselves tell.
 
 use crate::heap::glibc::arenas::Arenas;
+use crate::heap::glibc::links::Links;
 use crate::heap::glibc::memory::{Memory, words_of};
-use crate::heap::glibc::regions::Region;
+use crate::heap::glibc::regions::{self, Region};
 use crate::heap::residency::Pages;
 use crate::heap::source::{Mapping, Name, Process};
 use anyhow::{Result, bail};
@@ -90,7 +91,8 @@ pub fn read(
     let tcaches = tcaches(memory, regions, more)?;
     let mut lists = Lists { tcaches, ..Lists::default() };
     let mut of_kind = |are_protected| {
-        let mut reader = Reader { memory, regions, are_protected, broken: 0, found: Vec::new() };
+        let mut reader =
+            Reader { memory, regions, are_protected, links: None, broken: 0, found: Vec::new() };
         reader.add_all(arenas, &lists.tcaches);
         (reader.broken, reader.found)
     };
@@ -112,10 +114,8 @@ pub fn read(
     Ok(lists)
 }
 
-fn is_chunk(regions: &[Region], at: u64) -> bool {
-    let after = regions.partition_point(|region| region.first <= at);
-    let region = after.checked_sub(1).map(|index| &regions[index]);
-    at.is_multiple_of(16) && region.is_some_and(|region| region.contains(at))
+fn led_to(at: u64, link: u64, is_protected: bool) -> u64 {
+    if is_protected { link ^ ((at + 16) >> 12) } else { link }
 }
 
 /// Follows lists, with links of one kind.
@@ -123,6 +123,8 @@ struct Reader<'a, 'source> {
     memory: &'a mut Memory<'source>,
     regions: &'a [Region],
     are_protected: bool,
+    /// Read once a list is long.
+    links: Option<Links>,
     /// Lists that lead to no chunk, or to one of another size.
     broken: usize,
     found: Vec<(u64, Place)>,
@@ -130,6 +132,11 @@ struct Reader<'a, 'source> {
 
 impl Reader<'_, '_> {
     fn add_all(&mut self, arenas: &Arenas, tcaches: &[Tcache]) {
+        for arena in &arenas.arenas {
+            for (index, first) in (0..).zip(&arena.fastbins) {
+                self.add(*first, Some(32 + index * 16), Place::Fastbin);
+            }
+        }
         for (index, tcache) in tcaches.iter().enumerate() {
             for list in 0..tcache.shape.lists {
                 let entry = tcache.address + tcache.shape.entries() + list * 8;
@@ -139,17 +146,16 @@ impl Reader<'_, '_> {
                 self.add(at, bytes, Place::Tcache(index));
             }
         }
-        for arena in &arenas.arenas {
-            for (index, first) in (0..).zip(&arena.fastbins) {
-                self.add(*first, Some(32 + index * 16), Place::Fastbin);
-            }
-        }
     }
 
     fn add(&mut self, first: u64, bytes: Option<u64>, place: Place) {
         const LENGTH_MAX: usize = 1 << 26;
+        const LONG: usize = 1 << 12;
         let (mut at, mut length) = (first, 0);
         while at != 0 {
+            if length == LONG && self.links.is_none() {
+                self.read_links();
+            }
             let next = self.next(at, bytes, place);
             let (Some(next), true) = (next, length < LENGTH_MAX) else {
                 self.broken += 1;
@@ -165,17 +171,30 @@ impl Reader<'_, '_> {
         }
     }
 
+    fn read_links(&mut self) {
+        let are_protected = self.are_protected;
+        let next = |at, link| led_to(at, link, are_protected);
+        self.links = Some(Links::read(self.memory.source, self.regions, next).unwrap_or_default());
+    }
+
+    /// The chunk's size and its link as they stand there.
+    fn link(&mut self, at: u64) -> Option<(u64, u64)> {
+        match self.links.as_ref().and_then(|links| links.get(at)) {
+            Some(known) => Some((known.bytes, known.word)),
+            None => Some((self.memory.word(at + 8).ok()? & !7, self.memory.word(at + 16).ok()?)),
+        }
+    }
+
     /// What the chunk's link leads to; `None` if the chunk is none of the list.
     fn next(&mut self, at: u64, bytes: Option<u64>, place: Place) -> Option<u64> {
-        if !is_chunk(self.regions, at) {
+        if !regions::holds(self.regions, at) {
             return None;
         }
-        let size = self.memory.word(at + 8).ok()? & !7;
+        let (size, link) = self.link(at)?;
         if bytes.is_some_and(|bytes| bytes != size) {
             return None;
         }
-        let link = self.memory.word(at + 16).ok()?;
-        let next = if self.are_protected { link ^ ((at + 16) >> 12) } else { link };
+        let next = led_to(at, link, self.are_protected);
         // Lists of tcaches lead to what the program has of a chunk, fastbins to its head.
         Some(match place {
             Place::Tcache(_) if next != 0 => next.wrapping_sub(16),
@@ -254,7 +273,7 @@ pub fn is_as_long(chunk_bytes: u64) -> bool {
 /// If a tcache is there: each list is empty or begins with a chunk of its size. One without any is
 /// told by its place, which is the first of all.
 pub fn shape_at(memory: &mut Memory, regions: &[Region], address: u64) -> Option<Shape> {
-    if !is_chunk(regions, address.wrapping_sub(16)) {
+    if !regions::holds(regions, address.wrapping_sub(16)) {
         return None;
     }
     let chunk_bytes = memory.word(address - 8).ok()? & !7;
@@ -278,7 +297,7 @@ pub fn shape_at(memory: &mut Memory, regions: &[Region], address: u64) -> Option
         }
         is_empty = false;
         let at = entry.wrapping_sub(16);
-        let bytes = is_chunk(regions, at).then(|| memory.word(at + 8).ok()).flatten()? & !7;
+        let bytes = regions::holds(regions, at).then(|| memory.word(at + 8).ok()).flatten()? & !7;
         let fits = if list < EXACT_LISTS { bytes == 32 + list * 16 } else { bytes > 1040 };
         if !fits {
             return None;

@@ -4,6 +4,7 @@
 
 mod arenas; // arenas, by what they are
 mod chunks; // the chunks of a region
+mod links; // of long lists, by chunk
 mod lists; // tcaches and fastbins
 mod mapped; // chunks that are mapped by themselves
 mod memory; // words, wherever pointers lead
@@ -197,8 +198,9 @@ impl<'a> Whole<'a> {
     /// Where chunks go on in the region: at one that is known.
     fn after(&self, region: Region, end: u64) -> Option<Region> {
         let arena = &self.arenas.arenas[region.arena];
-        let listed = self.lists.chunks.iter().map(|(at, _)| *at);
-        let known = listed.chain(arena.binned.iter().copied()).chain([arena.top]);
+        let listed = &self.lists.chunks;
+        let listed = listed.get(listed.partition_point(|(at, _)| *at < end)).map(|(at, _)| *at);
+        let known = listed.into_iter().chain(arena.binned.iter().copied()).chain([arena.top]);
         let anchor = known.filter(|at| region.contains(*at) && *at >= end).min()?;
         let first = regions::begin_before(&mut Memory::new(self.source), end, anchor);
         Some(Region { start: first, first, ..region })
@@ -218,7 +220,13 @@ impl<'a> Whole<'a> {
             let larger = self.larger.entry(one.block_bytes).or_default();
             larger.count += 1;
             larger.resident_bytes += resident_bytes - header;
-            self.found.on_loam.add(one.block_bytes, resident_bytes);
+            let header_pages = (one.block - one.start).div_ceil(PAGE_BYTES) as usize;
+            let inner = resident.iter().skip(header_pages);
+            let least = match inner.clone().all(|is| *is) {
+                true => one.block_bytes,
+                false => inner.filter(|is| **is).count() as u64 * PAGE_BYTES,
+            };
+            self.found.on_loam.add(one.block_bytes, (least, resident_bytes));
             let page = Page::whole(Kind::Live, Content::Huge, PAGE_BYTES, None);
             let pages = resident.iter().map(|is| is.then_some(page)).collect();
             self.ranges.push(Range { start: one.start, resident, pages });
@@ -247,7 +255,13 @@ impl<'a> Whole<'a> {
             mapped_count: self.huge.count,
             known_mapped_count: parameters.map(|known| known.mapped_count),
         };
-        let glibc = Glibc { counted, on_loam: self.found.on_loam, start: None, runtime: None };
+        let glibc = Glibc {
+            counted,
+            on_loam: self.found.on_loam,
+            wrapper: None,
+            start: None,
+            runtime: None,
+        };
         let active = [small, middle, large, self.huge].iter().map(|blocks| blocks.bytes).sum();
         Figures {
             page_bytes: PAGE_BYTES,

@@ -131,6 +131,15 @@ impl OneRegion<'_> {
         pages.filter(|is| **is).count() as u64 * page
     }
 
+    /// Of a block's bytes, at least and at most: the pages at its ends have its neighbours' headers.
+    fn in_memory(&self, from: u64, to: u64) -> (u64, u64) {
+        let page = self.walk.page_bytes;
+        let (inner_from, inner_to) = (from.next_multiple_of(page), to / page * page);
+        let inner = self.resident_bytes(inner_from, inner_to);
+        let is_whole = inner == inner_to.saturating_sub(inner_from);
+        (if is_whole { to - from } else { inner }, self.resident_bytes(from, to))
+    }
+
     fn visit(&mut self, chunk: Chunk) {
         let Chunk { at, bytes, kind } = chunk;
         // From the word behind the neighbour's last one.
@@ -204,12 +213,12 @@ impl OneRegion<'_> {
         if let Some(heap) = self.found.sums.heaps.get_mut(self.region.arena) {
             heap.live_bytes += usable;
         }
-        let resident = if bytes > LARGE_MIN_BYTES / 8 {
-            self.resident_bytes(block, block + usable)
+        let in_memory = if bytes > LARGE_MIN_BYTES / 8 {
+            self.in_memory(block, block + usable)
         } else {
-            usable
+            (usable, usable)
         };
-        self.found.on_loam.add(usable, resident);
+        self.found.on_loam.add(usable, in_memory);
         if lists::is_as_long(bytes) && self.found.suspects.len() < SUSPECTS_MAX {
             self.found.suspects.push(block);
         }

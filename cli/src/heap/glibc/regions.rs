@@ -26,6 +26,13 @@ impl Region {
 
 pub const LEAST_BYTES: u64 = 32;
 
+/// Whether a chunk may be there. The regions are by address.
+pub fn holds(regions: &[Region], at: u64) -> bool {
+    let after = regions.partition_point(|region| region.first <= at);
+    let region = after.checked_sub(1).map(|index| &regions[index]);
+    at.is_multiple_of(16) && region.is_some_and(|region| region.contains(at))
+}
+
 /// By address.
 pub fn of(
     memory: &mut Memory,
