@@ -4,7 +4,7 @@
 #include "central/spans.h"
 #include "central/take.h"
 
-/* Of the spans with free blocks so many are compared. */
+/* Of the spans with free blocks so many are compared (docs/decisions/moving.md). */
 #define SPANS_COMPARED 8
 
 /* One that is fuller than seven eighths stays as it is. */

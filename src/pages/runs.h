@@ -22,7 +22,8 @@ LM_INLINE size_t lm_page_of(const void *address) {
 }
 
 /* Of a region that is writable as a whole, steps of this length are in cores from when any of their
- * pages is first used, and the others are not: a system call for 512 faults. */
+ * pages is first used, and the others are not: a system call for 512 faults
+ * (docs/decisions/cores.md). */
 #define LM_CORE_STEP_BYTES lm_min(2 * LM_MIB, LM_REGION_BYTES / 4)
 
 /* Marks free pages as used; `*zero` says whether they read as zero. Returns false, with nothing
