@@ -129,8 +129,11 @@ targets=(all long_tests)
 cmake --build build/tests --parallel "$jobs" --target "${targets[@]}"
 [[ -z $compiling ]] || wait "$compiling" ||
   { cat build/cargo-tests.log; failures+=("the command cannot be compiled"); }
-! grep -qs '^warning' build/cargo-tests.log ||
-  { cat build/cargo-tests.log; failures+=("the compiler, or clippy, warns of the command"); }
+# A newer Rust than ours may know more of them.
+if grep -qs '^warning' build/cargo-tests.log; then
+  cat build/cargo-tests.log
+  [[ -z ${LOAM_NO_WARNINGS:-} ]] || failures+=("the compiler, or clippy, warns of the command")
+fi
 end_of build
 
 # shellcheck disable=SC2046 # one word for each
