@@ -2,7 +2,7 @@
 //! found, all adds up to what the kernel counts, a trim gives back what was said, and what does not
 //! add up is one line.
 
-use crate::common::{Background, Workshop, built_once, fixture, loam, real_library};
+use crate::common::{Background, Workshop, built_once, checkout, fixture, loam, real_library};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use predicates::prelude::PredicateBooleanExt;
@@ -202,6 +202,24 @@ fn arenas_and_tcaches_are_told_by_thread_and_the_version_by_the_file() {
             .and(contains("arenas and tcaches"))
             .and(contains("MALLOC_ARENA_MAX")),
     );
+}
+
+#[test]
+fn a_library_that_watches_malloc_is_seen_through() {
+    let source = checkout("tests/programs/on_glibc/held.c");
+    let library = built_once("held.so", std::slice::from_ref(&source), |path| {
+        let mut compiler = Command::new("cc");
+        let built = compiler.args(["-O1", "-w", "-shared", "-fPIC", "-pthread", "-o"]).arg(path);
+        assert!(built.arg(&source).status().expect("a compiler").success());
+    });
+    let mut command = Command::new(program(false));
+    let held = Held::start(command.arg("scattered").env("LD_PRELOAD", &library));
+    let report = explained(&held.pid());
+    check_sum(&report);
+    check_blocks(&report, &held, "watched");
+    let words = format!("Its malloc is that of {}, which hands calls", library.display());
+    let advice = report["advice"].as_array().unwrap();
+    assert!(advice.iter().any(|one| one.as_str().unwrap().starts_with(&words)), "{advice:#?}");
 }
 
 #[test]

@@ -30,6 +30,7 @@ class Program:
         self.folder, self.preload, self.tools = folder, preload, tools
         self.environment = dict(os.environ, LC_ALL="C.UTF-8", HOME=folder)
         self.process = None
+        self.more = None
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -57,6 +58,8 @@ class Program:
             sys.exit(f"{self.process.args[0]} has ended: {errors.read()[-2000:]}")
 
     def end(self):
+        if self.more is not None:
+            os.close(self.more)
         if self.process is not None:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
@@ -156,7 +159,8 @@ def gcc(program):
         file.write('#include "more.h"\n')
     compiler = subprocess.run(["gcc", "-print-prog-name=cc1"], capture_output=True, text=True, check=True)
     program.start(compiler.stdout.strip(), "-quiet", "-O2", "a.c", "-o", "a.s")
-    program.more = open(program.path("more.h"), "wb")  # when the compiler has come to it
+    # Once the compiler has come to it.
+    program.more = retried(lambda: os.open(program.path("more.h"), os.O_WRONLY | os.O_NONBLOCK))
 
 
 def redis(program):
@@ -164,8 +168,8 @@ def redis(program):
     program.start("redis-server", "--port", "0", "--unixsocket", socket, "--save", "", "--activedefrag", "no")
     client = ["redis-cli", "-s", socket]
     retried(lambda: program.run(*client, "ping", stderr=subprocess.DEVNULL))
-    lines = [f"SET key:{i} {'v' * (i * 37 % 900 + 1)}\nHSET hash:{i % 3000} f{i} {i}\nRPUSH list:{i % 500} {'e' * (i % 60 + 1)}"
-             for i in range(100000)]
+    lines = [f"SET key:{i} {'v' * (i * 37 % 900 + 1)}\nHSET hash:{i % 3000} f{i} {i}\n"
+             f"RPUSH list:{i % 500} {'e' * (i % 60 + 1)}" for i in range(100000)]
     lines += [f"DEL key:{i}" for i in range(100000) if i * 7 % 10 < 6]
     program.run(*client, "--pipe", input="\n".join(lines).encode() + b"\n")
 

@@ -124,7 +124,7 @@ impl Live {
         Ok(values.map_err(|cause| refused(pid, cause))?.get(&AT_SECURE).is_some_and(|is| *is != 0))
     }
 
-    /// Pages of zeros are no memory of the process's. Those that may be some are read, several at once.
+    /// Pages of zeros are no memory of the process's. What may be some is read, several at once.
     fn leave_out_zeros(
         &self,
         address: u64,
