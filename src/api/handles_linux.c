@@ -4,8 +4,8 @@
  * the caller's module are left as they are.
  *
  * A program that loam is linked into exports them, as it exports malloc: libraries find them there.
- * They are weak, as it may have its own. A library that loam is linked into answers so if its malloc
- * is the program's. */
+ * They are weak, as it may have its own. A library that loam is linked into answers so where its
+ * malloc is the program's. */
 #include <dlfcn.h>
 #include <string.h>
 

@@ -5,6 +5,7 @@ from support import (NO_ROOTS, Clean, expect, expect_on_loam, expect_statistics,
                      walk)
 
 INSTALLED = ("bin/loam", "lib/libloam.so", "lib/libloam-checking.so", "lib/loam.o",
+             "lib/loam/i386/libloam.so", "lib/loam/i386/libloam-checking.so",
              "lib/pkgconfig/loam.pc", "lib/cmake/loam/loam-config.cmake", "include/loam/loam.h",
              "share/man/man1/loam-run.1", "share/bash-completion/completions/loam",
              "share/doc/loam/LICENSE-MIT", "share/doc/loam/LICENSE-APACHE",

@@ -5,7 +5,8 @@ import sys
 
 from support import expect, expect_on_loam, expect_statistics, released, run, walk
 
-SCRIPT = "import loam, os; print(os.environ['LD_PRELOAD'] == loam.library(), len('x' * 100000))"
+SCRIPT = ("import loam, os; same = os.path.samefile(os.environ['LD_PRELOAD'], loam.library()); "
+          "print(same, len('x' * 100000))")
 
 
 def main(release, folder):

@@ -28,7 +28,7 @@ def expect_both(loam, programs, folder):
     """Each program is on loam, as a shell's child and for itself, and nobody says more."""
     environment = {"XDG_CACHE_HOME": folder + "/cache"}
     for program in programs:
-        for command in ((program,), ("sh", "-c", program + "; exit 0"), (loam, "run", "--", program)):
+        for command in ((program,), ("sh", "-c", program + "; exit 0"), ("sh", "-c", f"{loam} run -- {program}")):
             said = run(loam, "run", "--", *command, environment=environment)
             expect(said == "hello\n", f"{command}: {said}")
             said = run(loam, "run", *SAYS, "--", *command, environment=environment)
