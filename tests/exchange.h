@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 
+#include "names.h"
 #include "threads.h"
 
 enum { EXCHANGE_PLACES_MOST = 4096 };

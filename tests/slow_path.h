@@ -2,7 +2,7 @@
 #ifndef LOAM_TESTS_SLOW_PATH_H
 #define LOAM_TESTS_SLOW_PATH_H
 
-#include "check.h"
+#include "names.h"
 
 /* What may stay of a peak of 90 MiB and more while the activity goes on: of each of the 80 size
  * classes that it uses a span, whose 64 KiB were written to in the peak, can be in use. */

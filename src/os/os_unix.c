@@ -88,9 +88,12 @@ int lm_os_reserve_zero(size_t size, void **result) {
   return map_aligned(size, lm_os.page_bytes, PROT_READ, result);
 }
 
+/* Whole pages: tags of a region take a part of one. */
 int lm_os_commit(void *address, size_t size) {
   if (lm_fault_here()) return ENOMEM;
-  return KEEPING_ERRNO(mprotect(address, size, PROT_READ | PROT_WRITE)) == 0 ? 0 : ENOMEM;
+  uintptr_t start = lm_align_down((uintptr_t)address, lm_os.page_bytes);
+  size_t bytes = lm_align_up((uintptr_t)address + size, lm_os.page_bytes) - start;
+  return KEEPING_ERRNO(mprotect((void *)start, bytes, PROT_READ | PROT_WRITE)) == 0 ? 0 : ENOMEM;
 }
 
 /* A new mapping in the place of the old one: after madvise there pages need not be zero. */

@@ -61,7 +61,7 @@ struct lm_span {
   /* Rarely used. */
   LM_CACHE_ALIGNED uint16_t hole_block_count; /* free blocks that reach onto pages in hole_pages */
   uint16_t unsorted_count; /* blocks put since free_list was in the order of addresses, or empty */
-  uint16_t committed_count; /* blocks whose pages are accessible, but holes, where a purge decommits */
+  uint16_t committed_count; /* where a purge decommits: blocks with pages, but for those of holes */
   uint16_t look_round;      /* in which it was looked at last; 0: in none */
   /* Bits of enum lm_span_changed: blocks were put or taken since then. */
   uint8_t changed;

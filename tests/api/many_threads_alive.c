@@ -1,5 +1,6 @@
 // windows: yes
 /* A thousand threads or two at once, each with blocks of its own: bounded memory per thread. */
+#include "names.h"
 #include "reserved_memory.h"
 #include "threads.h"
 

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "children.h"
+#include "names.h"
 #include "threads.h"
 
 enum { ROUNDS = 4, COUNT = 100000, ATTEMPTS = 3 };

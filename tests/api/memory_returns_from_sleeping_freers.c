@@ -2,7 +2,7 @@
 // windows: yes
 /* Threads that have freed another one's blocks, each so few that it has sent none, and sleep then,
  * keep none of them from their owner, as long as anybody makes calls. */
-#include "check.h"
+#include "names.h"
 #include "threads.h"
 
 enum { THREADS = 48, BLOCKS = 12288, BYTES = 4000 };

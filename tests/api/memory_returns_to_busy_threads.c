@@ -4,6 +4,7 @@
  * gives a peak back in a second or two: its own, of blocks of any kind, and what another thread
  * frees of its blocks. */
 #include "children.h"
+#include "names.h"
 #include "threads.h"
 
 #include <stdbool.h>

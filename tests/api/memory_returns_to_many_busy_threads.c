@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "check.h"
+#include "names.h"
 #include "threads.h"
 
 enum { THREADS = 12, BLOCKS = 6000 };

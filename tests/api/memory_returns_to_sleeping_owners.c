@@ -3,6 +3,7 @@
 /* What a thread has taken and another one frees comes back though its owner sleeps, of whatever
  * size it is, as long as anybody makes calls. */
 #include "children.h"
+#include "names.h"
 #include "threads.h"
 
 enum { BLOCKS_MAX = 400000 };

@@ -3,6 +3,7 @@
 /* A thread that has taken and freed megabytes again and again, so that its heap has learnt to keep
  * them, and then makes a call now and then that finds a free block, gives them back all the same. */
 #include "children.h"
+#include "names.h"
 
 enum { COUNT = 400000, CYCLES = 10, CALLS = 60, CALL_MS = 50 };
 static void *blocks[COUNT];

@@ -3,6 +3,7 @@
 /* A thread that has freed a few megabytes of many sizes, in whatever order, keeps no more than two,
  * though it makes no call any more. */
 #include "children.h"
+#include "names.h"
 
 enum { COUNT = 200000 };
 static void *blocks[COUNT];

@@ -1,6 +1,7 @@
 // builds: fast linked
 // windows: yes
 /* Threads end with half of their blocks alive: the free halves serve later threads. */
+#include "names.h"
 #include "threads.h"
 
 enum { THREADS = 100, PER_THREAD = 4000, BYTES = 200 };

@@ -2,6 +2,7 @@
 // windows: yes
 /* Blocks outlive the threads that allocated them, are freed by others, and the memory is used
  * again by threads that come later. */
+#include "names.h"
 #include "threads.h"
 
 enum { COUNT = 20000 };

@@ -1,6 +1,7 @@
 // windows: yes
 // cost: 12
 /* Two thousand threads come and go; what each leaves behind is used by the next. */
+#include "names.h"
 #include "threads.h"
 
 static void *allocate_and_free(void *unused) {
