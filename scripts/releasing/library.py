@@ -9,38 +9,41 @@ from releasing.process import output_of
 FLAGS = "-DNDEBUG " + shlex.quote(f"-ffile-prefix-map={ROOT}=.")
 
 
+def cmake_for(name, compiler, build, is_cross, *others):
+    cross = ["-DCMAKE_SYSTEM_NAME=Linux", "-DCMAKE_SYSTEM_PROCESSOR=" + name] if is_cross else []
+    output_of("cmake", "-S", ROOT, "-B", build + "/cmake", "-DCMAKE_BUILD_TYPE=Release",
+              "-DCMAKE_C_FLAGS_RELEASE=" + FLAGS, "-DCMAKE_C_COMPILER=" + compiler, *cross, *others,
+              what=f"the library for {name}")
+
+
+def make(name, build, *targets):
+    output_of("cmake", "--build", build + "/cmake", "--parallel", str(os.cpu_count()), *targets,
+              what=f"the library for {name}")
+
+
+def optimized(is_soon):
+    return "-DLOAM_OPTIMIZE=" + ("OFF" if is_soon else "ON")
+
+
 def configure(processor, build, prefix, library_folder, *others):
     """Only what is installed depends on the two: nothing is compiled again for others."""
-    cross = []
-    if not processor.is_this_machine:
-        cross = ["-DCMAKE_SYSTEM_NAME=Linux", "-DCMAKE_SYSTEM_PROCESSOR=" + processor.name]
-    output_of("cmake", "-S", ROOT, "-B", build + "/cmake", "-DCMAKE_BUILD_TYPE=Release",
-              "-DCMAKE_C_FLAGS_RELEASE=" + FLAGS, "-DCMAKE_C_COMPILER=" + processor.c_compiler(),
-              *cross, "-DCMAKE_INSTALL_PREFIX=" + prefix,
-              "-DCMAKE_INSTALL_LIBDIR=" + library_folder, *others,
-              what=f"the library for {processor.name}")
+    cmake_for(processor.name, processor.c_compiler(), build, not processor.is_this_machine,
+              "-DCMAKE_INSTALL_PREFIX=" + prefix, "-DCMAKE_INSTALL_LIBDIR=" + library_folder, *others)
 
 
 def compile_library(processor, build, is_soon):
     """BUILD/lib/libloam.so and all that stands beside it."""
-    configure(processor, build, "/usr/local", "lib",
-              "-DLOAM_OPTIMIZE=" + ("OFF" if is_soon else "ON"))
-    output_of("cmake", "--build", build + "/cmake", "--parallel", str(os.cpu_count()),
-              what=f"the library for {processor.name}")
+    configure(processor, build, "/usr/local", "lib", optimized(is_soon))
+    make(processor.name, build)
     return build + "/lib/libloam.so"
 
 
 def compile_twins(processor, build, is_soon):
     """BUILD/lib/loam/i386/libloam.so and its like, for programs of 32 bits. Its path."""
     twin, place, folder = processor.twin, build + "/twin", f"{build}/lib/loam/{processor.twin.name}"
-    what = f"the library for {twin.name}"
-    output_of("cmake", "-S", ROOT, "-B", place + "/cmake", "-DCMAKE_BUILD_TYPE=Release",
-              "-DCMAKE_SYSTEM_NAME=Linux", "-DCMAKE_SYSTEM_PROCESSOR=" + twin.name,
-              "-DCMAKE_C_COMPILER=" + ";".join(twin.c_compiler()), "-DCMAKE_C_COMPILER_WORKS=TRUE",
-              "-DCMAKE_C_FLAGS_RELEASE=" + FLAGS, "-DCMAKE_SHARED_LINKER_FLAGS=-s",
-              "-DLOAM_OPTIMIZE=" + ("OFF" if is_soon else "ON"), what=what)
-    output_of("cmake", "--build", place + "/cmake", "--parallel", str(os.cpu_count()),
-              "--target", "loam_shared", "loam-checking_shared", what=what)
+    cmake_for(twin.name, ";".join(twin.c_compiler()), place, True, "-DCMAKE_C_COMPILER_WORKS=TRUE",
+              "-DCMAKE_SHARED_LINKER_FLAGS=-s", optimized(is_soon))
+    make(twin.name, place, "--target", "loam_shared", "loam-checking_shared")
     os.makedirs(folder, exist_ok=True)
     for name in ("libloam.so", "libloam-checking.so"):
         shutil.copy(f"{place}/lib/{name}", folder)

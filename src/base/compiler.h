@@ -90,11 +90,14 @@
 #define LM_KEEP(address) __asm__ volatile("" : : "r"(address))
 /* LM_JUMPS: a function that ends with `LM_JUMP return f(...);`, which leaves no frame: who asks for
  * f's caller gets its own. Whatever the level of optimization. */
-#if defined(__clang__)
+#if !defined(__clang__)
+#define LM_JUMPS __attribute__((optimize("O2")))
+#define LM_JUMP
+#elif __has_attribute(musttail)
 #define LM_JUMPS
 #define LM_JUMP __attribute__((musttail))
-#else
-#define LM_JUMPS __attribute__((optimize("O2")))
+#else /* clang before 13: where it optimizes */
+#define LM_JUMPS
 #define LM_JUMP
 #endif
 #define LM_CALLER() __builtin_extract_return_addr(__builtin_return_address(0))

@@ -1,19 +1,7 @@
 /* What the job object that the process is in lets it have, and whether the system is short. */
-#if !defined(WIN32_LEAN_AND_MEAN)
-#define WIN32_LEAN_AND_MEAN
-#endif
-#if !defined(NOMINMAX)
-#define NOMINMAX
-#endif
-#if !defined(PSAPI_VERSION)
-#define PSAPI_VERSION 2 /* K32GetProcessMemoryInfo, which kernel32 has */
-#endif
-#include <windows.h>
-/* After windows.h, which it needs. */
-#include <psapi.h>
-
 #include "base/bits.h"
 #include "os/os.h"
+#include "os/system_windows.h"
 
 /* ---- Job objects ---- */
 

@@ -4,21 +4,11 @@
  * at start. Nothing here calls the C runtime. */
 #include <errno.h>
 
-#if !defined(WIN32_LEAN_AND_MEAN)
-#define WIN32_LEAN_AND_MEAN
-#endif
-#if !defined(NOMINMAX)
-#define NOMINMAX
-#endif
-#define PSAPI_VERSION 2 /* K32QueryWorkingSetEx, which kernel32 has */
-#include <windows.h>
-/* After windows.h, which it needs. */
-#include <psapi.h>
-
 #include "base/bits.h"
 #include "os/fault.h"
 #include "os/os.h"
 #include "os/runtime_windows.h"
+#include "os/system_windows.h"
 
 struct lm_os_facts lm_os = {
     .page_bytes = 4096, .page_shift = 12, .cpu_count = 1, .purge_decommits = true};

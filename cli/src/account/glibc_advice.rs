@@ -78,7 +78,8 @@ fn cached(cached: u64, glibc: &Glibc) -> String {
     )
 }
 
-/// What is said in any case: whose malloc is in front, what it would be on loam, and of a runtime whose tool knows the rest.
+/// What is said in any case: whose malloc is in front, what it would be on loam, and of a runtime
+/// whose tool knows the rest.
 pub fn last(account: &Account, figures: &Figures, glibc: &Glibc) -> Vec<String> {
     let Some(malloc) = Malloc::of(account, figures) else { return Vec::new() };
     let there = &malloc.on_loam;

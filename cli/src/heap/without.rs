@@ -73,11 +73,10 @@ pub fn look(source: &dyn Source) -> Seen {
     Seen {
         is_others: malloc.is_others,
         wrapper: is_wrapper.then(|| {
-            let text = &malloc.text;
+            let text = malloc.text.replacen("its", "Its", 1);
             format!(
-                "I{}, which hands calls on to glibc's: what it has of its own counts as other \
-                     mappings.",
-                &text[1..]
+                "{text}, which hands calls on to glibc's: what it has of its own counts as other \
+                 mappings."
             )
         }),
         start: opened.program().ok().map(|program| match obstacle(program) {

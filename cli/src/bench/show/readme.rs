@@ -1,5 +1,5 @@
-//! README's blocks: two figures against glibc's malloc, and the means against all others. Both are of
-//! programs that are not loam's own.
+//! README's blocks: two figures against glibc's malloc, and the means against all others. Both are
+//! of programs that are not loam's own.
 
 use crate::bench::judge::comparison::{Aspect, Comparison};
 use crate::bench::judge::results::Results;
@@ -21,8 +21,8 @@ pub struct Links {
     pub plots: String,
 }
 
-/// The results of the rows that README's figures are of: real programs that were run more than once; of results
-/// without any, all rows.
+/// The results of the rows that README's figures are of: real programs that were run more than once;
+/// of results without any, all rows.
 pub fn rows_of_programs(comparison: &Comparison) -> Results {
     let mut results = comparison.results.clone();
     let is_shown = |row: &&crate::bench::judge::results::Row| {
@@ -43,7 +43,8 @@ pub fn name_of_rows(all: &Comparison, shown: &Comparison) -> String {
     }
 }
 
-/// README with what stands between its markers replaced. `shown`: the rows of `all` that its figures are of.
+/// README with what stands between its markers replaced. `shown`: the rows of `all` that its figures
+/// are of.
 pub fn with_blocks(
     old: &str,
     all: &Comparison,

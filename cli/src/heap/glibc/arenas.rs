@@ -2,7 +2,7 @@
 //! `struct malloc_state` points to itself; `next` leads round all arenas; all but the first one stand
 //! in heaps of mapped memory, whose records lead back.
 
-use crate::heap::glibc::memory::{Memory, words_of};
+use crate::heap::glibc::memory::{Memory, PAGE_BYTES, words_of};
 use crate::heap::residency::Pages;
 use crate::heap::source::{Mapping, Name, Source};
 use anyhow::{Result, bail, ensure};
@@ -10,7 +10,6 @@ use anyhow::{Result, bail, ensure};
 const PAIRS: usize = 127;
 const BINS_BYTES: u64 = PAIRS as u64 * 16;
 const BINMAP_BYTES: u64 = 16;
-const PAGE_BYTES: u64 = 4096;
 const ARENAS_MAX: usize = 1 << 14;
 const HEAPS_MAX: usize = 1 << 16;
 

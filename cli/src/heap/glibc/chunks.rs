@@ -28,7 +28,7 @@ pub struct Chunk {
 const PREVIOUS_IS_USED: u64 = 1;
 const IS_MAPPED: u64 = 2;
 const IS_OTHERS: u64 = 4;
-const FLAGS: u64 = 7;
+pub const FLAGS: u64 = 7;
 
 #[derive(Clone, Copy)]
 struct Header {

@@ -1,6 +1,8 @@
 //! Links of long lists, read in the order of the memory: a list of fastbins leads all over its arena,
 //! and to read a page for each of its chunks would take longer than all else.
 
+use crate::heap::glibc::chunks::FLAGS;
+use crate::heap::glibc::memory::PAGE_BYTES;
 use crate::heap::glibc::regions::{self, Region};
 use crate::heap::residency::Pages;
 use crate::heap::source::Source;
@@ -9,8 +11,6 @@ use std::collections::HashMap;
 
 /// Of chunks as long as fastbins have them.
 const SIZES: std::ops::RangeInclusive<u64> = 32..=176;
-const FLAGS: u64 = 7;
-const PAGE_BYTES: u64 = 4096;
 const PIECE_BYTES: u64 = 1 << 20;
 /// More are read where lists lead.
 const COUNT_MAX: usize = 1 << 24;

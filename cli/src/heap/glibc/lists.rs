@@ -3,8 +3,9 @@
 //! it is, the lists themselves tell.
 
 use crate::heap::glibc::arenas::Arenas;
+use crate::heap::glibc::chunks::FLAGS;
 use crate::heap::glibc::links::Links;
-use crate::heap::glibc::memory::{Memory, words_of};
+use crate::heap::glibc::memory::{Memory, PAGE_BYTES, words_of};
 use crate::heap::glibc::regions::{self, Region};
 use crate::heap::residency::Pages;
 use crate::heap::source::{Mapping, Name, Process};
@@ -181,7 +182,9 @@ impl Reader<'_, '_> {
     fn link(&mut self, at: u64) -> Option<(u64, u64)> {
         match self.links.as_ref().and_then(|links| links.get(at)) {
             Some(known) => Some((known.bytes, known.word)),
-            None => Some((self.memory.word(at + 8).ok()? & !7, self.memory.word(at + 16).ok()?)),
+            None => {
+                Some((self.memory.word(at + 8).ok()? & !FLAGS, self.memory.word(at + 16).ok()?))
+            }
         }
     }
 
@@ -247,7 +250,6 @@ fn thread_of(process: &Process, mapping: &Mapping) -> Option<u32> {
 /// Words at both ends of a mapping that may be addresses of blocks.
 fn ends_of(memory: &Memory, mapping: &Mapping) -> Result<Vec<u64>> {
     const END_BYTES: u64 = 64 << 10;
-    const PAGE_BYTES: u64 = 4096;
     let (start, end) = (mapping.start, mapping.end);
     let first = start..end.min(start + END_BYTES);
     let last = first.end.max(end.saturating_sub(END_BYTES))..end;
@@ -276,7 +278,7 @@ pub fn shape_at(memory: &mut Memory, regions: &[Region], address: u64) -> Option
     if !regions::holds(regions, address.wrapping_sub(16)) {
         return None;
     }
-    let chunk_bytes = memory.word(address - 8).ok()? & !7;
+    let chunk_bytes = memory.word(address - 8).ok()? & !FLAGS;
     let shape = SHAPES.into_iter().find(|shape| shape.is_in(chunk_bytes))?;
     let counts = memory.words(address, shape.entries() / 8).ok()?;
     let entries = memory.words(address + shape.entries(), shape.lists).ok()?;
@@ -297,7 +299,8 @@ pub fn shape_at(memory: &mut Memory, regions: &[Region], address: u64) -> Option
         }
         is_empty = false;
         let at = entry.wrapping_sub(16);
-        let bytes = regions::holds(regions, at).then(|| memory.word(at + 8).ok()).flatten()? & !7;
+        let bytes =
+            regions::holds(regions, at).then(|| memory.word(at + 8).ok()).flatten()? & !FLAGS;
         let fits = if list < EXACT_LISTS { bytes == 32 + list * 16 } else { bytes > 1040 };
         if !fits {
             return None;

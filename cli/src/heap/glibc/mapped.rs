@@ -1,7 +1,7 @@
 //! Chunks that are mapped by themselves: no arena knows them. Each begins a run of pages, with its
 //! length and a mark; malloc has their number and sum.
 
-use crate::heap::glibc::memory::words_of;
+use crate::heap::glibc::memory::{PAGE_BYTES, words_of};
 use crate::heap::glibc::parameters::Parameters;
 use crate::heap::glibc::regions::{Region, reach};
 use crate::heap::residency::Pages;
@@ -19,7 +19,6 @@ pub struct Mapped {
     pub block_bytes: u64,
 }
 
-const PAGE_BYTES: u64 = 4096;
 const IS_MAPPED: u64 = 2;
 const HEADER_BYTES: u64 = 16;
 

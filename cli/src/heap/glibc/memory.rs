@@ -5,7 +5,8 @@ use crate::heap::source::Source;
 use anyhow::Result;
 use std::collections::HashMap;
 
-const PAGE_BYTES: u64 = 4096;
+/// Of the processors that are read.
+pub const PAGE_BYTES: u64 = 4096;
 const PAGES_MAX: usize = 1 << 14;
 
 pub struct Memory<'source> {

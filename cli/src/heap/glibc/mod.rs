@@ -25,7 +25,7 @@ use arenas::Arenas;
 use chunks::Guide;
 use lists::Lists;
 use mapped::Mapped;
-use memory::Memory;
+use memory::{Memory, PAGE_BYTES};
 use pages::Sums;
 use parameters::Parameters;
 use region::{Found, Walk};
@@ -34,7 +34,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::error::Error;
 use std::fmt::{Display, Formatter};
 
-const PAGE_BYTES: u64 = 4096;
 /// Of one that goes on: what has been torn is read again.
 const TRIES: usize = 3;
 /// Tcaches of so many threads are found where only the heap leads to them.

@@ -1,7 +1,8 @@
 //! Runs of memory that chunks of one arena follow each other in.
 
 use crate::heap::glibc::arenas::{Arena, Arenas};
-use crate::heap::glibc::memory::Memory;
+use crate::heap::glibc::chunks::FLAGS;
+use crate::heap::glibc::memory::{Memory, PAGE_BYTES};
 use crate::heap::glibc::parameters::Parameters;
 use crate::heap::source::{Mapping, Name, Process};
 use anyhow::{Result, ensure};
@@ -73,7 +74,7 @@ fn main_regions(
     let process = memory.source.process();
     let heap = process.mappings.iter().find(|mapping| mapping.name == Name::Heap);
     let base = parameters.map(|found| found.base).or(heap.map(|heap| heap.start));
-    let size = memory.word(arena.top + 8)? & !7;
+    let size = memory.word(arena.top + 8)? & !FLAGS;
     let (top_end, reached) = (arena.top.wrapping_add(size), reach(process, arena.top));
     // Of one that goes on: the top that was read is a chunk by now, and it may lie behind what the
     // system has said before.
@@ -133,21 +134,19 @@ fn closed(memory: &mut Memory, start: u64, limit: u64) -> Option<u64> {
     let mut at = start;
     loop {
         let word = memory.word(at + 8).ok()?;
-        let bytes = word & !7;
+        let bytes = word & !FLAGS;
         if word & 6 != 0 || word & 8 != 0 || at == start && word & 1 == 0 {
             return None;
         }
         if bytes == LEAST_BYTES / 2 && at - start >= LEAST {
             let (second, end) =
-                (memory.word(at + LEAST_BYTES / 2 + 8).ok()? & !7, at + LEAST_BYTES);
+                (memory.word(at + LEAST_BYTES / 2 + 8).ok()? & !FLAGS, at + LEAST_BYTES);
             let is_at_end = end.next_multiple_of(PAGE_BYTES) - end < LEAST_BYTES;
             return (is_at_end && (second == 0 || second == bytes)).then_some(end);
         }
         at = at.checked_add(bytes).filter(|next| *next < limit && bytes >= LEAST_BYTES)?;
     }
 }
-
-const PAGE_BYTES: u64 = 4096;
 
 /// Where memory that may be written ends from there on: a fork may have cut it into mappings.
 pub fn reach(process: &Process, address: u64) -> u64 {
@@ -182,11 +181,11 @@ fn leads(memory: &mut Memory, start: u64, anchor: u64) -> bool {
             break;
         }
         let Ok(word) = memory.word(at + 8) else { return false };
-        let is_one = word & 6 == 0 && word & !7 >= LEAST_BYTES && word & 8 == 0;
+        let is_one = word & 6 == 0 && word & !FLAGS >= LEAST_BYTES && word & 8 == 0;
         if !is_one || at == start && word & 1 == 0 {
             return false;
         }
-        at = at.saturating_add(word & !7);
+        at = at.saturating_add(word & !FLAGS);
     }
     at == anchor
 }
