@@ -1,4 +1,4 @@
-/* windows.h with what loam takes of it. PSAPI_VERSION: its functions are those that kernel32 has. */
+/* windows.h with what loam takes of it. */
 #ifndef LM_OS_SYSTEM_WINDOWS_H
 #define LM_OS_SYSTEM_WINDOWS_H
 
@@ -8,6 +8,7 @@
 #if !defined(NOMINMAX)
 #define NOMINMAX
 #endif
+/* 2: the functions of psapi.h are those that kernel32 has. */
 #if !defined(PSAPI_VERSION)
 #define PSAPI_VERSION 2
 #endif

@@ -2,7 +2,7 @@
 //! looked at before it is believed: what does not fit is an error here, and for the one who calls a
 //! reason to begin again.
 
-use crate::heap::glibc::regions::{LEAST_BYTES, Region};
+use crate::heap::glibc::regions::{FLAGS, LEAST_BYTES, Region};
 use crate::heap::source::Source;
 use anyhow::{Result, anyhow, bail};
 
@@ -28,7 +28,6 @@ pub struct Chunk {
 const PREVIOUS_IS_USED: u64 = 1;
 const IS_MAPPED: u64 = 2;
 const IS_OTHERS: u64 = 4;
-pub const FLAGS: u64 = 7;
 
 #[derive(Clone, Copy)]
 struct Header {

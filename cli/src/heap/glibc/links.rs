@@ -1,9 +1,8 @@
 //! Links of long lists, read in the order of the memory: a list of fastbins leads all over its arena,
 //! and to read a page for each of its chunks would take longer than all else.
 
-use crate::heap::glibc::chunks::FLAGS;
 use crate::heap::glibc::memory::PAGE_BYTES;
-use crate::heap::glibc::regions::{self, Region};
+use crate::heap::glibc::regions::{self, FLAGS, Region};
 use crate::heap::residency::Pages;
 use crate::heap::source::Source;
 use anyhow::Result;

@@ -3,10 +3,9 @@
 //! it is, the lists themselves tell.
 
 use crate::heap::glibc::arenas::Arenas;
-use crate::heap::glibc::chunks::FLAGS;
 use crate::heap::glibc::links::Links;
 use crate::heap::glibc::memory::{Memory, PAGE_BYTES, words_of};
-use crate::heap::glibc::regions::{self, Region};
+use crate::heap::glibc::regions::{self, FLAGS, Region};
 use crate::heap::residency::Pages;
 use crate::heap::source::{Mapping, Name, Process};
 use anyhow::{Result, bail};

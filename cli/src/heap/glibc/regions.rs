@@ -1,7 +1,6 @@
 //! Runs of memory that chunks of one arena follow each other in.
 
 use crate::heap::glibc::arenas::{Arena, Arenas};
-use crate::heap::glibc::chunks::FLAGS;
 use crate::heap::glibc::memory::{Memory, PAGE_BYTES};
 use crate::heap::glibc::parameters::Parameters;
 use crate::heap::source::{Mapping, Name, Process};
@@ -25,6 +24,8 @@ impl Region {
     }
 }
 
+/// Bits of the size in front of a chunk that say something else.
+pub const FLAGS: u64 = 7;
 pub const LEAST_BYTES: u64 = 32;
 
 /// Whether a chunk may be there. The regions are by address.
