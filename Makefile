@@ -26,7 +26,7 @@ objects: ## Build build/lib/graft/loam-ARCH.o for each processor that a compiler
 
 $(BUILD)/cmake/CMakeCache.txt: CMakeLists.txt
 	$(CMAKE) -S . -B $(BUILD)/cmake -G "$(GENERATOR)" -DCMAKE_BUILD_TYPE=$(CONFIG) \
-	  -DLOAM_OPTIMIZE=$(if $(filter Debug,$(CONFIG)),OFF,ON) $(if $(QUIET),> /dev/null)
+	  -DLOAM_OPTIMIZE=$(if $(filter Debug,$(CONFIG)),OFF,ON) -DLOAM_TWIN=ON $(if $(QUIET),> /dev/null)
 	@touch $@
 
 cli: ## Build the loam command only

@@ -120,7 +120,8 @@ fi
 choose_python
 install_python_packages
 end_of install
-cmake -S "$PWD" -B "$PWD/build/tests" -G Ninja -DLOAM_BUILD_TESTS=ON > build/configure-tests.log 2>&1 ||
+cmake -S "$PWD" -B "$PWD/build/tests" -G Ninja -DLOAM_BUILD_TESTS=ON -DLOAM_TWIN=ON \
+  > build/configure-tests.log 2>&1 ||
   { cat build/configure-tests.log; exit 1; }
 end_of configure
 # What is measured rather than tested has a target of its own, and so has what takes long.

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Mastodon, report 2838: a preloaded allocator of 64 bits, and the loader says a line for each program
-of 32 bits that is started. With a release, installed or its command alone: no line, and programs of
-either word size are on loam, musl's too, whoever starts them.
+of 32 bits that is started. With a release, installed or its command alone, and with what `make` builds:
+no line, and programs of either word size are on loam, musl's too, whoever starts them.
 
-    mastodon_2838.py RELEASE
+    mastodon_2838.py RELEASE|BUILD
 """
 import os
 import re
@@ -55,6 +55,10 @@ def main(release, folder):
         return "no program of 32 bits is compiled and run here"
     programs = [small, compiled(folder, "wide", "gcc"), compiled(folder, "of_musl", "musl-gcc")]
     programs = [program for program in programs if program is not None]
+    built = release + "/bin/loam"
+    if os.path.exists(built):
+        expect_both(built, programs, folder)
+        return None
     loam = installed(release, folder)
     expect_both(loam, programs, folder)
     expect_one_line_without_cache(loam, small, folder)
