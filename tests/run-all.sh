@@ -14,6 +14,10 @@ if [[ $PWD == *[[:space:]:]* ]]; then
   ln -sfn "$PWD" "$link/loam"
   exec "$link/loam/tests/run-all.sh" "$@"
 fi
+# wine takes several for each thread of a process, more than the 1,024 that a session has.
+files=$(ulimit -Hn)
+[[ $files != unlimited && $files -lt 20000 ]] || files=20000
+ulimit -Sn "$files"
 jobs=$(nproc 2> /dev/null || echo 2)
 failures=()
 

@@ -254,8 +254,10 @@ fn the_unit_of_the_page_is_one_of_systemds_and_starts_it() {
     let Some(analyze) = installed(&["systemd-analyze"]) else { return };
     let workshop = Workshop::new();
     let path = workshop.path("loam-exporter@root.service");
-    let command = assert_cmd::cargo::cargo_bin!("loam").display().to_string();
-    std::fs::write(&path, unit.replace("/usr/bin/loam", &command)).expect("a file");
+    let command = workshop.path("loam");
+    std::os::unix::fs::symlink(assert_cmd::cargo::cargo_bin!("loam"), &command).expect("a link");
+    std::fs::write(&path, unit.replace("/usr/bin/loam", command.to_str().unwrap()))
+        .expect("a file");
     let words = ["verify", "--man=no", "--recursive-errors=no"];
     let output = Command::new(analyze).args(words).arg(&path).output().expect("systemd");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -412,7 +412,7 @@ def main():
         return self_test()
     if len(sys.argv) != 2:
         sys.exit(f"usage: {sys.argv[0]} LIBRARY | --self-test")
-    return measure(os.path.realpath(sys.argv[1]))
+    return measure(os.path.abspath(sys.argv[1]))
 
 
 if __name__ == "__main__":

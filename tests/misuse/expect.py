@@ -84,7 +84,7 @@ def run(library, wine, source, program):
     command, module, abort_status = [program], os.path.realpath(program), -signal.SIGABRT
     if wine or os.name == "nt":
         abort_status = WINDOWS_ABORT_STATUS
-        module = module.replace("/", "\\")
+        module = os.path.abspath(program).replace("/", "\\")  # as it was started, links and all
     if wine:
         command, module = [wine, program], "Z:" + module
     result = subprocess.run(command, env=environment, capture_output=True, text=True,

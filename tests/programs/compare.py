@@ -126,7 +126,7 @@ def main():
         return self_test()
     if not arguments.library or arguments.script is None:
         parser.error("a script and at least one --library are needed")
-    libraries = [os.path.realpath(each) for each in arguments.library]
+    libraries = [os.path.abspath(each) for each in arguments.library]
     with tempfile.TemporaryDirectory(prefix="loam-programs-") as kept:
         return compare(arguments.script, libraries, kept)
 

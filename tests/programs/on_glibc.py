@@ -217,7 +217,7 @@ def wait_until_settled(pid):
 
 class Tools:
     def __init__(self, folder, loam, library):
-        self.loam, self.library = os.path.abspath(loam), os.path.realpath(library)
+        self.loam, self.library = os.path.abspath(loam), os.path.abspath(library)
         self.held, self.server = os.path.join(folder, "held.so"), os.path.join(folder, "server")
         subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-pthread", f"{HERE}/held.c", "-o", self.held], check=True)
         subprocess.run(["c++", "-std=c++20", "-O2", "-pthread", f"{HERE}/server.cpp", "-o", self.server], check=True)

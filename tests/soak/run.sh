@@ -7,4 +7,4 @@ cd "$(dirname "$0")/../.."
 program=build/soak
 "${CC:-cc}" -g -O1 -fno-builtin -std=gnu11 -w -Itests -Iinclude tests/soak/memory_stays_flat.c \
   -Wl,-z,dynamic-undefined-weak -pthread -o "$program"
-LD_PRELOAD=$(realpath "${2:-build/lib/libloam.so}") exec "$program" $(($1 * 60))
+LD_PRELOAD=$(realpath -s "${2:-build/lib/libloam.so}") exec "$program" $(($1 * 60))
